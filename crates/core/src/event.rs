@@ -1,0 +1,191 @@
+//! What can happen to a run. Events come from outside, at least once and in any order; each names what it is about
+//! precisely enough that a stale or repeated one is recognised.
+
+use crate::run::At;
+use crate::time::Millis;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The run begins. `queued` leaves it waiting for [`Event::Admitted`].
+    Triggered {
+        body: Arc<Value>,
+        headers: Option<Arc<Value>>,
+        by: Arc<str>,
+        queued: bool,
+    },
+    Admitted,
+    /// An executor's word on a dispatched attempt.
+    Reported {
+        at: At,
+        attempt: u32,
+        outcome: Outcome,
+    },
+    /// The node that ran the attempt is gone.
+    Lost {
+        at: At,
+        attempt: u32,
+    },
+    Timer(Timer),
+    /// A call to a wait's URL.
+    Delivered {
+        at: At,
+        body: Arc<Value>,
+    },
+    Answered {
+        at: At,
+        attempt: u32,
+        answer: Answer,
+    },
+    ChildEnded {
+        at: At,
+        attempt: u32,
+        outcome: Outcome,
+    },
+    /// Ends a sleep or a pause between attempts early.
+    Woken {
+        at: At,
+        by: Arc<str>,
+    },
+    /// A person says what became of an `at_most_once` call.
+    Settled {
+        at: At,
+        attempt: u32,
+        verdict: Verdict,
+        by: Arc<str>,
+    },
+    Cancelled {
+        by: Arc<str>,
+        reason: Option<Arc<str>>,
+    },
+    Retried {
+        by: Arc<str>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Success(Reply),
+    Failure { failure: Failure, reply: Option<Reply> },
+}
+
+/// What came back from a call. HTTP fills all of it; others only the body.
+#[derive(Clone, Default, Debug)]
+pub struct Reply {
+    pub body: Arc<Value>,
+    pub headers: Option<Arc<Value>>,
+    pub status_code: Option<u16>,
+    /// The body was longer than can be read and is kept cut off.
+    pub truncated: bool,
+}
+
+impl Reply {
+    pub fn body(body: Value) -> Reply {
+        Reply { body: Arc::new(body), ..Reply::default() }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    pub kind: FailureKind,
+    pub code: Arc<str>,
+    pub message: Arc<str>,
+    /// Worth another attempt, as far as the executor can tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retryable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Millis>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    Error,
+    Network,
+    Timeout,
+    /// It may or may not have happened: the request left and no answer came.
+    Unknown,
+}
+
+impl Failure {
+    pub fn new(code: &str, message: impl Into<Arc<str>>) -> Failure {
+        let (kind, code) = (FailureKind::Error, code.into());
+        Failure { kind, code, message: message.into(), retryable: false, retry_after: None }
+    }
+
+    pub fn retryable(code: &str, message: impl Into<Arc<str>>) -> Failure {
+        Failure { retryable: true, ..Failure::new(code, message) }
+    }
+
+    pub fn timeout(after: Millis) -> Failure {
+        let message = format!("no answer within {after}");
+        Failure { kind: FailureKind::Timeout, retryable: true, ..Failure::new("timeout", message) }
+    }
+}
+
+/// A timer row that came due. It counts only while its step still waits in that attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Timer {
+    pub kind: TimerKind,
+    /// The step it belongs to; `None` for the run itself.
+    pub at: Option<At>,
+    pub attempt: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimerKind {
+    /// A sleep is over.
+    Wake,
+    /// A pause between attempts is over.
+    Retry,
+    /// A wait, gate or child run took too long.
+    Timeout,
+    /// A gate goes to the next people.
+    Escalate,
+    /// The run took longer than `max_duration`.
+    Expire,
+}
+
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub approve: bool,
+    pub by: Arc<str>,
+    pub comment: Option<Arc<str>>,
+    /// What was filled into the gate's form.
+    pub data: Option<Value>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    Happened { body: Value },
+    RunAgain,
+    Fail,
+}
+
+/// Why an event changed nothing. The caller of a command is told; a repeated delivery is simply done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Ignored {
+    #[error("the run has not started")]
+    NotStarted,
+    #[error("the run has already started")]
+    AlreadyStarted,
+    #[error("the run is already finished")]
+    RunFinished,
+    #[error("the run is not finished, or there is nothing in it to retry")]
+    NothingToRetry,
+    #[error("the run has no such step")]
+    UnknownStep,
+    #[error("that attempt is no longer the current one")]
+    StaleAttempt,
+    #[error("the step is not waiting for this")]
+    NotWaiting,
+    #[error("the step is already finished")]
+    StepFinished,
+    #[error("the timer is not due yet")]
+    NotDue,
+    #[error("a message for this step was already received")]
+    Repeated,
+}

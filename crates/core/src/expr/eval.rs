@@ -1,0 +1,136 @@
+//! Walks a parsed expression. Recursion is bounded by what the parser let through ([`super::MAX_DEPTH`]).
+
+use super::functions::MAX_ARGUMENTS;
+use super::number::{self, Num};
+use super::value::View;
+use super::{Comparison, Expr, Found, List, Literal, Missing, Names, Node, NodeIx, Path, Val};
+use std::cmp::Ordering;
+
+/// What becomes of a path that leads nowhere, and of a call without a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absent {
+    Null,
+    Error,
+    /// Flow templates: an error, but an unknown key of the input is an empty text.
+    EmptyInput,
+}
+
+pub(super) struct Eval<'a> {
+    pub expr: &'a Expr,
+    pub names: &'a dyn Names,
+}
+
+impl<'a> Eval<'a> {
+    pub fn node(&self, ix: NodeIx, absent: Absent) -> Result<Val<'a>, Missing> {
+        let bool = match self.expr.node(ix) {
+            Node::Literal(literal) => return Ok(literal.value()),
+            Node::Path(path) => return self.path(path, absent),
+            Node::Default(list) => return self.first_present(*list, absent),
+            Node::Call { .. } => return self.call(ix, absent),
+            Node::Not(of) => !self.node(*of, absent)?.is_true(),
+            Node::Compare(comparison, left, right) => {
+                comparison.holds(&self.node(*left, absent)?, &self.node(*right, absent)?)
+            }
+            Node::SameText { path, text, negated } => {
+                same_text(&self.node(*path, absent)?, text.as_deref()) != *negated
+            }
+            Node::All(list) => self.any_is(false, *list, absent)?.is_none(),
+            Node::Any(list) => self.any_is(true, *list, absent)?.is_some(),
+        };
+        Ok(Val::Bool(bool))
+    }
+
+    fn path(&self, path: &'a Path, absent: Absent) -> Result<Val<'a>, Missing> {
+        let written = || self.expr.text(path.span).to_owned();
+        match self.names.find(path) {
+            Found::Value(value) => Ok(value),
+            Found::Nothing => match absent {
+                Absent::Null => Ok(Val::Null),
+                Absent::EmptyInput if path.begins_with("input") => Ok(Val::Str("")),
+                Absent::Error | Absent::EmptyInput => Err(Missing::Path { path: written(), at: path.span }),
+            },
+            Found::Truncated { step, field } => Err(Missing::Truncated { step: step.to_owned(), field }),
+            Found::Secret => Err(Missing::Secret { path: written(), at: path.span }),
+        }
+    }
+
+    /// The alternatives but the last are read as in a condition: that nothing is there is what `??` is for.
+    fn first_present(&self, list: List, absent: Absent) -> Result<Val<'a>, Missing> {
+        let Some((last, others)) = self.expr.operands(list).split_last() else { return Ok(Val::Null) };
+        for ix in others {
+            let value = self.node(*ix, Absent::Null)?;
+            if !value.is_null() {
+                return Ok(value);
+            }
+        }
+        self.node(*last, absent)
+    }
+
+    fn any_is(&self, wanted: bool, list: List, absent: Absent) -> Result<Option<NodeIx>, Missing> {
+        for ix in self.expr.operands(list) {
+            if self.node(*ix, absent)?.is_true() == wanted {
+                return Ok(Some(*ix));
+            }
+        }
+        Ok(None)
+    }
+
+    fn call(&self, ix: NodeIx, absent: Absent) -> Result<Val<'a>, Missing> {
+        let Node::Call { function, list, span } = self.expr.node(ix) else { return Ok(Val::Null) };
+        let inside = if *function == super::Function::Exists { Absent::Null } else { absent };
+        let mut arguments = [const { Val::Null }; MAX_ARGUMENTS];
+        let operands = self.expr.operands(*list);
+        for (argument, ix) in arguments.iter_mut().zip(operands) {
+            *argument = self.node(*ix, inside)?;
+        }
+        match (function.call(&mut arguments[..operands.len()]), absent) {
+            (Ok(value), _) => Ok(value),
+            (Err(_), Absent::Null) => Ok(Val::Null),
+            (Err(refused), Absent::Error | Absent::EmptyInput) => Err(refused.at(*function, *span)),
+        }
+    }
+}
+
+impl Literal {
+    fn value(&self) -> Val<'_> {
+        match self {
+            Literal::Null => Val::Null,
+            Literal::Bool(bool) => Val::Bool(*bool),
+            Literal::Number(number, _) => match number.as_i64() {
+                Some(int) => Val::Int(int),
+                None => Val::Owned(number.clone().into()),
+            },
+            Literal::Text(text) => Val::Str(text),
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, left: &Val<'_>, right: &Val<'_>) -> bool {
+        let order = |accepts: fn(Ordering) -> bool| left.view().order(right.view()).is_some_and(accepts);
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => order(Ordering::is_lt),
+            Comparison::LessOrEqual => order(Ordering::is_le),
+            Comparison::Greater => order(Ordering::is_gt),
+            Comparison::GreaterOrEqual => order(Ordering::is_ge),
+        }
+    }
+}
+
+/// Flow's comparison of a result with a literal. Numbers may also be equal by value, so that `result == 1.0` is not narrower
+/// than it is elsewhere.
+fn same_text(result: &Val<'_>, literal: Option<&str>) -> bool {
+    let is_nil = matches!(result.view(), View::Null | View::Text("" | "nil"));
+    let Some(literal) = literal else { return is_nil };
+    match result.view() {
+        View::Text(text) => text == literal,
+        View::Bool(bool) => literal == if bool { "true" } else { "false" },
+        View::Number(number) => {
+            number::parse(literal).is_some_and(|other| number.order(Num::of(&other)) == Ordering::Equal)
+        }
+        View::Null => false,
+        View::List(_) | View::Object(_) => result.text().is_some_and(|text| text == literal),
+    }
+}

@@ -1,0 +1,248 @@
+//! The functions an expression can call. All are pure; `now` is absent on purpose: time is an argument of the plan.
+//!
+//! | function | gives |
+//! | --- | --- |
+//! | `len(x)` | characters of a text, items of a list, entries of an object |
+//! | `contains(x, y)` | whether a text has a part, a list an item, an object a key |
+//! | `starts_with(text, part)`, `ends_with(text, part)` | |
+//! | `lower(text)`, `upper(text)`, `trim(text)` | |
+//! | `exists(path)` | whether the path leads to something other than null |
+//! | `string(x)` | the text that `{{x}}` would put inside a text |
+//! | `number(x)` | a number, also from a text that is one |
+//! | `json(x)` | compact JSON text |
+//! | `join(list, separator)` | the items as text, with the separator between |
+//! | `min(a, b, …)`, `max(a, b, …)` | the least or greatest number, also of one list |
+//! | `keys(object)` | its keys, in order |
+//! | `first(list)`, `last(list)` | |
+//!
+//! A wrong type, and `first`, `last`, `min` and `max` of nothing, give null in a condition and an error in a template.
+
+use super::number::{self, Num};
+use super::value::{Bounded, View};
+use super::{Missing, Span, Val};
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+/// Arguments of `min` and `max`.
+pub(super) const MAX_ARGUMENTS: usize = 8;
+
+macro_rules! functions {
+    ($($name:literal $variant:ident $least:literal..=$most:expr,)*) => {
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(super) enum Function { $($variant),* }
+
+        /// The names of all functions.
+        pub const NAMES: &[&str] = &[$($name),*];
+
+        impl Function {
+            pub fn named(name: &str) -> Option<Function> {
+                match name { $($name => Some(Function::$variant),)* _ => None }
+            }
+
+            pub fn name(self) -> &'static str {
+                match self { $(Function::$variant => $name),* }
+            }
+
+            /// The least and the greatest number of arguments.
+            pub fn arity(self) -> (usize, usize) {
+                match self { $(Function::$variant => ($least, $most)),* }
+            }
+        }
+    };
+}
+
+functions! {
+    "len" Len 1..=1,
+    "contains" Contains 2..=2,
+    "starts_with" StartsWith 2..=2,
+    "ends_with" EndsWith 2..=2,
+    "lower" Lower 1..=1,
+    "upper" Upper 1..=1,
+    "trim" Trim 1..=1,
+    "exists" Exists 1..=1,
+    "string" String 1..=1,
+    "number" Number 1..=1,
+    "json" Json 1..=1,
+    "join" Join 2..=2,
+    "min" Min 1..=MAX_ARGUMENTS,
+    "max" Max 1..=MAX_ARGUMENTS,
+    "keys" Keys 1..=1,
+    "first" First 1..=1,
+    "last" Last 1..=1,
+}
+
+/// Why a call has no result.
+pub(super) enum Refused {
+    /// What it takes, and what it was given.
+    Type {
+        needs: &'static str,
+        got: &'static str,
+    },
+    TooLarge,
+}
+
+impl Refused {
+    pub fn at(self, function: Function, at: Span) -> Missing {
+        match self {
+            Refused::Type { needs, got } => Missing::Type { function: function.name(), needs, got, at },
+            Refused::TooLarge => Missing::TooLarge { limit: "4 MB of text" },
+        }
+    }
+}
+
+type Outcome<'a> = Result<Val<'a>, Refused>;
+
+impl Function {
+    /// `arguments` are as many as [`Function::arity`] allows; they may be taken out of the slice.
+    pub fn call<'a>(self, arguments: &mut [Val<'a>]) -> Outcome<'a> {
+        if let Function::Min | Function::Max = self {
+            return self.extreme(arguments);
+        }
+        match arguments {
+            [value] => self.call_one(value),
+            [value, other] => self.call_two(value, other),
+            _ => refuse("other arguments", &Val::Null),
+        }
+    }
+
+    fn call_one<'a>(self, value: &mut Val<'a>) -> Outcome<'a> {
+        match self {
+            Function::Len => match value.view() {
+                View::Text(text) => Ok(count(text.chars().count())),
+                View::List(list) => Ok(count(list.len())),
+                View::Object(map) => Ok(count(map.len())),
+                _ => refuse("a text, list or object", value),
+            },
+            Function::Lower => bounded(text(value)?.to_lowercase()),
+            Function::Upper => bounded(text(value)?.to_uppercase()),
+            Function::Trim => match std::mem::replace(value, Val::Null) {
+                Val::Str(text) => Ok(Val::Str(text.trim())),
+                Val::Json(Value::String(text)) => Ok(Val::Str(text.trim())),
+                other => Ok(text(&other)?.trim().to_owned().into()),
+            },
+            Function::Exists => Ok((!value.is_null()).into()),
+            Function::String => match value.view() {
+                View::Text(_) => Ok(take(value)),
+                _ => Ok(value.text().ok_or(Refused::TooLarge)?.into_owned().into()),
+            },
+            Function::Number => match value.view() {
+                View::Number(_) => Ok(take(value)),
+                View::Text(text) => match number::parse(text.trim()) {
+                    Some(number) => Ok(Val::Owned(number.into())),
+                    None => Err(Refused::Type { needs: "a number", got: "a text that is none" }),
+                },
+                _ => refuse("a number or a text", value),
+            },
+            Function::Json => {
+                let mut out = Bounded::new();
+                let written = match value {
+                    Val::Json(value) => write!(out, "{value}"),
+                    Val::Owned(value) => write!(out, "{value}"),
+                    other => write!(out, "{}", other.to_json()),
+                };
+                written.map_err(|_| Refused::TooLarge)?;
+                Ok(String::from(out).into())
+            }
+            Function::Keys => match value.view() {
+                View::Object(map) => Ok(Val::Owned(map.keys().map(|key| Value::from(key.as_str())).collect())),
+                _ => refuse("an object", value),
+            },
+            Function::First => end_of(value, <[Value]>::first),
+            Function::Last => end_of(value, <[Value]>::last),
+            _ => refuse("other arguments", value),
+        }
+    }
+
+    fn call_two<'a>(self, value: &Val<'a>, other: &Val<'a>) -> Outcome<'a> {
+        match self {
+            Function::Contains => match value.view() {
+                View::Text(whole) => Ok(whole.contains(text(other)?).into()),
+                View::List(list) => Ok(list.iter().any(|item| View::of(item).equals(other.view())).into()),
+                View::Object(map) => Ok(map.contains_key(text(other)?).into()),
+                _ => refuse("a text, list or object", value),
+            },
+            Function::StartsWith => Ok(text(value)?.starts_with(text(other)?).into()),
+            Function::EndsWith => Ok(text(value)?.ends_with(text(other)?).into()),
+            Function::Join => match value.view() {
+                View::List(list) => join(list, text(other)?),
+                _ => refuse("a list", value),
+            },
+            _ => refuse("other arguments", value),
+        }
+    }
+
+    fn extreme<'a>(self, arguments: &mut [Val<'a>]) -> Outcome<'a> {
+        if let [only] = arguments
+            && let View::List(list) = only.view()
+        {
+            let best = self.best(list.iter().map(View::of))?;
+            return Ok(Val::Owned(list[best].clone()));
+        }
+        let best = self.best(arguments.iter().map(Val::view))?;
+        Ok(take(&mut arguments[best]))
+    }
+
+    /// The position of the least or greatest; the first of equals.
+    fn best<'v>(self, values: impl Iterator<Item = View<'v>>) -> Result<usize, Refused> {
+        let wanted = if self == Function::Min { Ordering::Less } else { Ordering::Greater };
+        let mut best: Option<(Num, usize)> = None;
+        for (at, value) in values.enumerate() {
+            let View::Number(number) = value else {
+                return Err(Refused::Type { needs: "numbers", got: value.kind() });
+            };
+            if best.is_none_or(|(old, _)| number.order(old) == wanted) {
+                best = Some((number, at));
+            }
+        }
+        best.map(|(_, at)| at).ok_or(EMPTY)
+    }
+}
+
+const EMPTY: Refused = Refused::Type { needs: "a list with items", got: "an empty one" };
+
+fn refuse<'a>(needs: &'static str, got: &Val<'_>) -> Outcome<'a> {
+    Err(Refused::Type { needs, got: got.view().kind() })
+}
+
+fn take<'a>(value: &mut Val<'a>) -> Val<'a> {
+    std::mem::replace(value, Val::Null)
+}
+
+fn count<'a>(length: usize) -> Val<'a> {
+    Val::Int(i64::try_from(length).unwrap_or(i64::MAX))
+}
+
+fn text<'v>(value: &'v Val<'_>) -> Result<&'v str, Refused> {
+    match value.view() {
+        View::Text(text) => Ok(text),
+        other => Err(Refused::Type { needs: "a text", got: other.kind() }),
+    }
+}
+
+/// Changing case can lengthen a text threefold, and calls nest.
+fn bounded<'a>(text: String) -> Outcome<'a> {
+    if text.len() > super::MAX_TEXT { Err(Refused::TooLarge) } else { Ok(text.into()) }
+}
+
+fn join<'a>(list: &[Value], separator: &str) -> Outcome<'a> {
+    let mut out = Bounded::new();
+    for (n, item) in list.iter().enumerate() {
+        if n > 0 {
+            out.write_str(separator).map_err(|_| Refused::TooLarge)?;
+        }
+        Val::Json(item).write_text(&mut out).map_err(|_| Refused::TooLarge)?;
+    }
+    Ok(String::from(out).into())
+}
+
+fn end_of<'a>(value: &mut Val<'a>, end: impl Fn(&[Value]) -> Option<&Value>) -> Outcome<'a> {
+    match value {
+        Val::Json(Value::Array(list)) => {
+            let list: &'a [Value] = list;
+            end(list).map(Val::Json).ok_or(EMPTY)
+        }
+        Val::Owned(Value::Array(list)) => end(list).cloned().map(Val::Owned).ok_or(EMPTY),
+        other => refuse("a list", other),
+    }
+}

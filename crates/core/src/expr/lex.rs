@@ -1,0 +1,318 @@
+//! Splits an expression into tokens. A whole path is one token, because what may stand in it differs: after a dot a name may
+//! begin with a digit.
+
+use super::{Segment, Span, SyntaxError, number};
+use serde_json::Number;
+use std::fmt;
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Token {
+    /// Also `true`, `and` and names of functions: the parser tells them apart.
+    Path(Vec<Segment>),
+    Number(Number),
+    Text(String),
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+    Not,
+    Default,
+    Open,
+    Close,
+    Comma,
+    End,
+}
+
+impl Token {
+    /// The name, for a path that is just one.
+    pub fn word(&self) -> Option<&str> {
+        match self {
+            Token::Path(segments) => match segments.as_slice() {
+                [Segment::Key(word)] => Some(word),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a value could start here.
+    pub fn opens_operand(&self) -> bool {
+        matches!(self, Token::Path(_) | Token::Number(_) | Token::Text(_) | Token::Not | Token::Open)
+    }
+}
+
+/// Whether `key` can be written after a dot without quotes.
+pub(super) fn is_segment(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(in_name)
+}
+
+fn starts_name(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+fn in_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+pub(super) struct Lexer<'s> {
+    source: &'s str,
+    at: usize,
+}
+
+type Lexed<T> = Result<T, SyntaxError>;
+
+impl<'s> Lexer<'s> {
+    pub fn new(source: &'s str) -> Lexer<'s> {
+        Lexer { source, at: 0 }
+    }
+
+    pub fn next(&mut self) -> Lexed<(Token, Span)> {
+        self.skip_space();
+        let start = self.at;
+        let token = match self.peek() {
+            None => Token::End,
+            Some(c) if starts_name(c) => self.path()?,
+            Some('"' | '\'') => Token::Text(self.text()?),
+            Some(c) if c.is_ascii_digit() || c == '-' => self.number()?,
+            Some(c) => self.operator(c)?,
+        };
+        Ok((token, Span::new(start, self.at)))
+    }
+
+    fn rest(&self) -> &'s str {
+        self.source.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn skip_space(&mut self) {
+        self.at = self.source.len() - self.rest().trim_start().len();
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
+    fn name(&mut self) -> &'s str {
+        let rest = self.rest();
+        let name = &rest[..rest.find(|c| !in_name(c)).unwrap_or(rest.len())];
+        self.at += name.len();
+        name
+    }
+
+    fn path(&mut self) -> Lexed<Token> {
+        let mut segments = vec![Segment::Key(self.name().into())];
+        loop {
+            let start = self.at;
+            if self.eat(".") {
+                let name = self.name();
+                if name.is_empty() {
+                    let what = match self.peek() {
+                        None => "the end".to_string(),
+                        Some(c) => format!("`{c}`"),
+                    };
+                    let message = format!("a name is expected after `.`, but there is {what}");
+                    return Err(SyntaxError::new(Span::new(start, self.at), message)
+                        .hint("a name with other characters is written [\"like this\"]"));
+                }
+                segments.push(Segment::Key(name.into()));
+            } else if self.eat("[") {
+                segments.push(self.index(start)?);
+            } else {
+                return Ok(Token::Path(segments));
+            }
+        }
+    }
+
+    /// What stands between brackets, after the opening one.
+    fn index(&mut self, start: usize) -> Lexed<Segment> {
+        self.skip_space();
+        let segment = match self.peek() {
+            Some('"' | '\'') => Segment::Key(self.text()?.into()),
+            Some(c) if c.is_ascii_digit() => {
+                let digits = self.name();
+                let index = digits.parse().map_err(|_| {
+                    let at = Span::new(self.at - digits.len(), self.at);
+                    SyntaxError::new(at, format!("`{digits}` is not a position in a list"))
+                })?;
+                Segment::Index(index)
+            }
+            Some('-') => {
+                let message = "a position in a list counts from 0 and is not negative";
+                return Err(self.error(start, message).hint("last(list) gives the last item"));
+            }
+            _ => {
+                let message = "`[` needs a number or a quoted name after it";
+                return Err(self.error(start, message).hint("write [0] or [\"name\"]"));
+            }
+        };
+        self.skip_space();
+        if self.eat("]") { Ok(segment) } else { Err(self.error(start, "`[` is not closed")) }
+    }
+
+    fn number(&mut self) -> Lexed<Token> {
+        let start = self.at;
+        let length = number::scan(self.rest());
+        if length == 0 {
+            self.at += 1;
+            return Err(arithmetic(self.error(start, "`-` is not an operator here")));
+        }
+        self.at += length;
+        let written = &self.source[start..self.at];
+        if !self.name().is_empty() {
+            let written = &self.source[start..self.at];
+            let message = format!("`{written}` is neither a number nor a name");
+            return Err(self.error(start, message).hint(format!("write \"{written}\" if it is a text")));
+        }
+        match number::parse(written) {
+            Some(number) => Ok(Token::Number(number)),
+            None => Err(self.error(start, format!("`{written}` is too large for a number"))),
+        }
+    }
+
+    fn text(&mut self) -> Lexed<String> {
+        let start = self.at;
+        let quote = self.bump();
+        let mut text = String::new();
+        while let Some(c) = self.bump() {
+            if Some(c) == quote {
+                return Ok(text);
+            }
+            text.push(if c == '\\' { self.escaped()? } else { c });
+        }
+        Err(self.error(start, "the text is not closed").hint("it needs a second quote of the same kind"))
+    }
+
+    /// The character meant by what follows a backslash.
+    fn escaped(&mut self) -> Lexed<char> {
+        let start = self.at - 1;
+        Ok(match self.bump() {
+            Some(c @ ('"' | '\'' | '\\' | '/')) => c,
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('u') => {
+                let message = "`\\u` needs four hexadecimal digits that name a character";
+                return self.unicode().ok_or_else(|| self.error(start, message));
+            }
+            Some(c) => {
+                let message = format!("`\\{c}` means nothing in a text");
+                return Err(self.error(start, message).hint("a backslash itself is written \\\\"));
+            }
+            None => return Err(self.error(start, "the text is not closed")),
+        })
+    }
+
+    /// As in JSON: beyond the first plane a character is two escapes.
+    fn unicode(&mut self) -> Option<char> {
+        let first = self.four_digits()?;
+        if !(0xd800..0xdc00).contains(&first) {
+            return char::from_u32(first);
+        }
+        let second = if self.eat("\\u") { self.four_digits()? } else { return None };
+        char::decode_utf16([first as u16, second as u16]).next()?.ok()
+    }
+
+    fn four_digits(&mut self) -> Option<u32> {
+        let digits = self.rest().get(..4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        self.at += 4;
+        u32::from_str_radix(digits, 16).ok()
+    }
+
+    fn operator(&mut self, first: char) -> Lexed<Token> {
+        let start = self.at;
+        if let Some(comparison) = self.comparison() {
+            return comparison;
+        }
+        for (written, token) in OPERATORS {
+            if self.eat(written) {
+                return Ok(token.clone());
+            }
+        }
+        for (written, hint) in NOT_OPERATORS {
+            if self.eat(written) {
+                return Err(self.error(start, format!("`{written}` is not an operator")).hint(*hint));
+            }
+        }
+        self.bump();
+        let error = self.error(start, format!("unexpected `{}`", first.escape_debug()));
+        Err(match first {
+            '+' | '*' | '/' | '%' => arithmetic(error),
+            '{' | '}' | '$' => error.hint("names stand here as they are, without braces or `$`"),
+            '`' | '“' | '”' | '‘' | '’' => error.hint("a text stands between \" or '"),
+            '[' => error.hint("there are no lists to write down; [0] follows a path"),
+            _ => error,
+        })
+    }
+
+    fn comparison(&mut self) -> Option<Lexed<Token>> {
+        let start = self.at;
+        let rest = self.rest();
+        let written = &rest[..rest.find(|c| !matches!(c, '=' | '!' | '<' | '>')).unwrap_or(rest.len())];
+        // A `!` after another sign is an operator of its own: `a==!b`, `!!a`.
+        let end = written.char_indices().skip(1).find(|(_, c)| *c == '!').map_or(written.len(), |(at, _)| at);
+        let signs = match &written[..end] {
+            signs if signs.starts_with('!') && !signs.starts_with("!=") => "!",
+            signs => signs,
+        };
+        self.at += signs.len();
+        let meant = match signs {
+            "" => return None,
+            "==" => return Some(Ok(Token::Equal)),
+            "!=" => return Some(Ok(Token::NotEqual)),
+            "<" => return Some(Ok(Token::Less)),
+            "<=" => return Some(Ok(Token::LessOrEqual)),
+            ">" => return Some(Ok(Token::Greater)),
+            ">=" => return Some(Ok(Token::GreaterOrEqual)),
+            "!" => return Some(Ok(Token::Not)),
+            "=" | "===" => "==",
+            "!==" | "<>" => "!=",
+            "=<" => "<=",
+            "=>" => ">=",
+            _ => return Some(Err(self.error(start, format!("`{signs}` is not an operator")))),
+        };
+        let error = self.error(start, format!("`{signs}` is not an operator"));
+        Some(Err(error.hint(format!("did you mean `{meant}`?"))))
+    }
+
+    fn error(&self, start: usize, message: impl fmt::Display) -> SyntaxError {
+        SyntaxError::new(Span::new(start, self.at), message.to_string())
+    }
+}
+
+const OPERATORS: &[(&str, Token)] = &[
+    ("&&", Token::And),
+    ("||", Token::Or),
+    ("??", Token::Default),
+    ("(", Token::Open),
+    (")", Token::Close),
+    (",", Token::Comma),
+];
+
+/// What other languages have, and what to write instead.
+const NOT_OPERATORS: &[(&str, &str)] = &[
+    ("&", "did you mean `&&`?"),
+    ("|", "did you mean `||`? A function is called as upper(x)"),
+    ("?.", "a path that leads nowhere is null already; `??` gives it a value"),
+    ("?", "there is no conditional operator; `x ?? y` gives y where x is null"),
+];
+
+pub(super) fn arithmetic(error: SyntaxError) -> SyntaxError {
+    error.hint("there is no arithmetic; a javascript step can calculate")
+}

@@ -1,0 +1,586 @@
+//! The language as a whole: how texts parse, what they give, and that no text or data makes it panic.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Answers unbound paths from one JSON value; `secrets` are secrets, and `tasks.big` has a body that is too long.
+struct Data(Value);
+
+impl Names for Data {
+    fn find<'a>(&'a self, path: &Path) -> Found<'a> {
+        match (path.key(0), path.key(1)) {
+            (Some("secrets"), _) => Found::Secret,
+            (Some("tasks"), Some("big")) => {
+                Found::Truncated { step: "big", field: Dotted(&path.segments[2..]).to_string() }
+            }
+            _ => walk(&self.0, &path.segments).into(),
+        }
+    }
+}
+
+fn data() -> Data {
+    Data(json!({
+        "tasks": {
+            "charge": {"status": "success", "status_code": 200, "body": {"amount": 12.5, "ok": true, "note": null}},
+            "payment-result": {"status": "skipped", "status_code": null, "body": null},
+        },
+        "list": [3, 1, 2.5],
+        "names": ["Ann", "Bob"],
+        "empty": [],
+        "zero": 0,
+        "text": " Grüße ",
+        "id": 9007199254740993u64,
+        "result": {"state": "needs-review"},
+    }))
+}
+
+/// The tree as text with the fewest parentheses, for comparing.
+fn shape(expr: &Expr) -> String {
+    fn level(node: &Node) -> u8 {
+        match node {
+            Node::Any(_) => 1,
+            Node::All(_) => 2,
+            Node::Compare(..) | Node::SameText { .. } => 3,
+            Node::Default(_) => 4,
+            Node::Not(_) => 5,
+            Node::Literal(_) | Node::Path(_) | Node::Call { .. } => 6,
+        }
+    }
+    fn chain(expr: &Expr, list: List, above: u8, sign: &str) -> String {
+        let operands: Vec<String> = expr.operands(list).iter().map(|ix| print(expr, *ix, above)).collect();
+        operands.join(sign)
+    }
+    fn print(expr: &Expr, ix: NodeIx, above: u8) -> String {
+        let node = expr.node(ix);
+        let text = match node {
+            Node::Literal(Literal::Null) => "null".into(),
+            Node::Literal(Literal::Bool(bool)) => bool.to_string(),
+            Node::Literal(Literal::Number(number, _)) => number.to_string(),
+            Node::Literal(Literal::Text(text)) => Value::from(&**text).to_string(),
+            Node::Path(path) => path.to_string(),
+            Node::Not(of) => format!("!{}", print(expr, *of, 4)),
+            Node::Compare(comparison, left, right) => {
+                let sign = match comparison {
+                    Comparison::Equal => "==",
+                    Comparison::NotEqual => "!=",
+                    Comparison::Less => "<",
+                    Comparison::LessOrEqual => "<=",
+                    Comparison::Greater => ">",
+                    Comparison::GreaterOrEqual => ">=",
+                };
+                format!("{} {sign} {}", print(expr, *left, 3), print(expr, *right, 3))
+            }
+            Node::SameText { path, text, negated } => {
+                let sign = if *negated { "!=" } else { "==" };
+                let text = text.as_deref().map_or("nil".into(), |text| Value::from(text).to_string());
+                format!("{} {sign} {text}", print(expr, *path, 3))
+            }
+            Node::Default(list) => chain(expr, *list, 4, " ?? "),
+            Node::All(list) => chain(expr, *list, 2, " && "),
+            Node::Any(list) => chain(expr, *list, 1, " || "),
+            Node::Call { function, list, .. } => format!("{}({})", function.name(), chain(expr, *list, 0, ", ")),
+        };
+        if level(node) <= above { format!("({text})") } else { text }
+    }
+    print(expr, expr.root, 0)
+}
+
+fn check_shape(source: &str, expected: &str) {
+    assert_eq!(shape(&Expr::parse(source, Grammar::Standard).unwrap()), expected, "{source}");
+}
+
+/// `expected` shows the part of the source that is blamed between »«, then the message.
+fn check_refused(grammar: Grammar, source: &str, expected: &str) {
+    let error = Expr::parse(source, grammar).unwrap_err();
+    let (start, end) = (error.at.start as usize, error.at.end as usize);
+    let shown = format!("{}»{}«{}: {error}", &source[..start], &source[start..end], &source[end..]);
+    assert_eq!(shown, expected);
+}
+
+/// What `source` gives in a template and in a condition.
+fn check(source: &str, in_template: &str, in_condition: Value) {
+    let (data, expr) = (data(), Expr::parse(source, Grammar::Standard).unwrap());
+    let value = expr.value(&data).map_or_else(|missing| missing.to_string(), |value| value.to_json().to_string());
+    assert_eq!(value, in_template, "{source} in a template");
+    assert_eq!(expr.read(&data).unwrap().to_json(), in_condition, "{source} in a condition");
+}
+
+/// The same in both.
+fn check_value(source: &str, expected: Value) {
+    check(source, &expected.to_string(), expected);
+}
+
+fn check_holds(grammar: Grammar, source: &str, data: Value, expected: bool) {
+    let expr = Expr::parse(source, grammar).unwrap();
+    assert_eq!(expr.holds(&Data(data.clone())), Ok(expected), "{source} with {data}");
+}
+
+#[test]
+fn operators_bind_as_documented() {
+    check_shape("a || b && c", "a || b && c");
+    check_shape("(a || b) && c", "(a || b) && c");
+    check_shape("a && (b && c)", "a && (b && c)");
+    check_shape("((a)) == (1)", "a == 1");
+    check_shape("x ?? 0 > 3", "x ?? 0 > 3");
+    check_shape("(x ?? 0) > 3", "x ?? 0 > 3");
+    check_shape("x ?? (0 > 3)", "x ?? (0 > 3)");
+    check_shape("!a == b", "!a == b");
+    check_shape("!(a == b)", "!(a == b)");
+    check_shape("!a ?? b", "!a ?? b");
+    check_shape("!!a", "!!a");
+    check_shape("a==!b&&c!=d", "a == !b && c != d");
+    check_shape("len( a )==0", "len(a) == 0");
+    check_shape("!a!=b", "!a != b");
+}
+
+#[test]
+fn names_hold_hyphens_and_literals_take_either_quote() {
+    check_shape("tasks.payment-result.body", "tasks.payment-result.body");
+    check_shape("a-b", "a-b");
+    check_shape("a >= -1", "a >= -1");
+    check_shape("steps['odd name'][0].x", "steps[\"odd name\"][0].x");
+    check_shape(r#"'it\'s' == "a\tb\u00e9\ud83d\ude00""#, r#""it's" == "a\tbé😀""#);
+    check_shape("nil == null", "null == null");
+    check_shape("body.true.null", "body.true.null");
+    check_shape("größe == 1e3", "größe == 1000.0");
+    check_shape("\n a\t==\n1 ", "a == 1");
+}
+
+#[test]
+fn what_is_not_an_expression_is_refused_with_advice() {
+    let check = |source, expected| check_refused(Grammar::Standard, source, expected);
+    check("", "»«: the expression is empty");
+    check("  ", "  »«: the expression is empty");
+    check("a +1", "a »+«1: unexpected `+`; there is no arithmetic; a javascript step can calculate");
+    check("a - b", "a »-« b: `-` is not an operator here; there is no arithmetic; a javascript step can calculate");
+    check(
+        "a -1",
+        "a »-1«: unexpected `-1` after a complete value; there is no arithmetic; a javascript step can calculate",
+    );
+    check("a = 1", "a »=« 1: `=` is not an operator; did you mean `==`?");
+    check("a !== 1", "a »!==« 1: `!==` is not an operator; did you mean `!=`?");
+    check("a <=> 1", "a »<=>« 1: `<=>` is not an operator");
+    check("a & b", "a »&« b: `&` is not an operator; did you mean `&&`?");
+    check("a and b", "a »and« b: unexpected `and` after a complete value; use `&&`");
+    check("a OR b", "a »OR« b: unexpected `OR` after a complete value; use `||`");
+    check("not a", "»not« a: `not` is not an operator; use `!`");
+    check("not(a)", "»not«(a): `not` is not an operator; use `!`");
+    check("a == b == c", "a == b »==« c: comparisons do not chain; join two of them with `&&`");
+    check("lne(a)", "»lne«(a): there is no function `lne`; did you mean `len`?");
+    check(
+        "list.len()",
+        "»list.len«(): only a plain name can be called; functions come first: len(list), not list.len()",
+    );
+    check("len()", "»len()«: `len` takes one argument, but got 0");
+    check(
+        "1 + contains(a)",
+        "1 »+« contains(a): unexpected `+`; there is no arithmetic; a javascript step can calculate",
+    );
+    check("len(a,)", "len(a,»)«: a value is expected, but there is `)`");
+    check("max(1,2,3,4,5,6,7,8,9)", "»max(1,2,3,4,5,6,7,8,9)«: `max` takes 1 to 8 arguments, but got 9");
+    check("contains(a)", "»contains(a)«: `contains` takes 2 arguments, but got 1");
+    check("len(a", "len»(«a: `(` is not closed");
+    check("(a == 1", "»(«a == 1: `(` is not closed");
+    check("a)", "a»)«: `)` closes nothing");
+    check(
+        "(a b)",
+        "(a »b«): unexpected `b` after a complete value; an operator such as `==` or `&&` is missing before it",
+    );
+    check("a ==", "a ==»«: a value is expected here, but the expression ends");
+    check("&& a", "»&&« a: a value is expected, but there is `&&`");
+    check("a == 'b", "a == »'b«: the text is not closed; it needs a second quote of the same kind");
+    check(r"'\x'", r"'»\x«': `\x` means nothing in a text; a backslash itself is written \\");
+    check(r"'\ud800'", r"'»\ud800«': `\u` needs four hexadecimal digits that name a character");
+    check(
+        "a.",
+        "a».«: a name is expected after `.`, but there is the end; a name with other characters is written [\"like this\"]",
+    );
+    check("a[b]", "a»[«b]: `[` needs a number or a quoted name after it; write [0] or [\"name\"]");
+    check("a[-1]", "a»[«-1]: a position in a list counts from 0 and is not negative; last(list) gives the last item");
+    check("a[0", "a»[0«: `[` is not closed");
+    check("a[99999999999]", "a[»99999999999«]: `99999999999` is not a position in a list");
+    check("2fa", "»2fa«: `2fa` is neither a number nor a name; write \"2fa\" if it is a text");
+    check("1e999", "»1e999«: `1e999` is too large for a number");
+    check("{{a}} == 1", "»{«{a}} == 1: unexpected `{`; names stand here as they are, without braces or `$`");
+    check("a | upper", "a »|« upper: `|` is not an operator; did you mean `||`? A function is called as upper(x)");
+    check("a?.b", "a»?.«b: `?.` is not an operator; a path that leads nowhere is null already; `??` gives it a value");
+    check_refused(
+        Grammar::Flow,
+        "result == needs review",
+        "result == needs »review«: unexpected `review` after a complete value; a text of several words needs quotes",
+    );
+}
+
+#[test]
+fn size_and_depth_are_bounded() {
+    let check = |source: String, expected: Option<&str>| {
+        let error = Expr::parse(&source, Grammar::Standard).err().map(|error| error.message);
+        assert_eq!(error.as_deref(), expected, "{}…", &source[..40]);
+    };
+    let nested = |open: &str, close: &str, times| format!("{}a{}", open.repeat(times), close.repeat(times));
+    check(nested("(", ")", MAX_DEPTH), None);
+    check(nested("(", ")", MAX_DEPTH + 1), Some("the expression is nested more than 32 deep"));
+    check(nested("(", ")", 2_000), Some("the expression is nested more than 32 deep"));
+    check(nested("!", "", 4_000), Some("the expression is nested more than 32 deep"));
+    check(nested("lower(", ")", 500), Some("the expression is nested more than 32 deep"));
+    check(nested("len(!(", "))", MAX_DEPTH / 2), Some("the expression is nested more than 32 deep"));
+    check("a && ".repeat(254) + "a", None);
+    check("a && ".repeat(256) + "a", Some("the expression has more than 256 parts"));
+    check("a".repeat(5_000), Some("the expression has 5000 bytes, but at most 4096 are allowed"));
+}
+
+#[test]
+fn a_missing_path_is_an_error_in_a_template_and_null_in_a_condition() {
+    check("tasks.charge.body.order_id", "Failed to resolve {{tasks.charge.body.order_id}}", json!(null));
+    check("upper( a['b c'] )", "Failed to resolve {{a['b c']}}", json!(null));
+    check("nothing == null", "Failed to resolve {{nothing}}", json!(true));
+    check("!nothing", "Failed to resolve {{nothing}}", json!(true));
+    check("zero && nothing", "false", json!(false));
+    check("list || nothing", "true", json!(true));
+    check_value("tasks.charge.body.note", json!(null));
+    check_value("tasks.payment-result.status_code >= 400", json!(false));
+}
+
+#[test]
+fn a_default_stands_in_for_null_and_for_nothing() {
+    check_value("nothing ?? 1", json!(1));
+    check_value("tasks.charge.body.note ?? 'none'", json!("none"));
+    check_value("nothing ?? nobody ?? zero ?? 1", json!(0));
+    check_value("lower(nothing.at.all) ?? 'x'", json!("x"));
+    check_value("number(text) ?? -1", json!(-1));
+    check_value("nothing ?? 5 > 3", json!(true));
+    check("nothing ?? nobody", "Failed to resolve {{nobody}}", json!(null));
+}
+
+#[test]
+fn comparisons_are_by_value_and_only_like_types_are_ordered() {
+    check_value("tasks.charge.status_code == 200.0", json!(true));
+    check_value("tasks.charge.status_code == '200'", json!(false));
+    check_value("tasks.charge.status_code != '200'", json!(true));
+    check_value("id == 9007199254740992", json!(false));
+    check_value("id > 9007199254740992.0", json!(true));
+    check_value("'a' < 'b' && 'Z' < 'a' && 'ab' > 'a'", json!(true));
+    check_value("'10' < 9 || '10' >= 9 || null < 1 || null >= null || false < true || list < list", json!(false));
+    check_value("list == list && names != list", json!(true));
+}
+
+#[test]
+fn only_null_false_zero_and_the_empty_text_are_false() {
+    for source in ["null", "false", "''", "0", "0.0", "-0.0", "zero", "nothing", "tasks.payment-result.body"] {
+        check_holds(Grammar::Standard, source, data().0, false);
+    }
+    for source in ["true", "' '", "'false'", "0.1", "-1", "empty", "list", "tasks"] {
+        check_holds(Grammar::Standard, source, data().0, true);
+    }
+}
+
+#[test]
+fn functions_give_what_they_promise() {
+    check_value("len(text)", json!(7));
+    check_value("len(list) == 3 && len(tasks) == 2 && len(empty) == 0", json!(true));
+    check_value("contains(text, 'rüß')", json!(true));
+    check_value("contains(list, 1.0) && !contains(list, '1') && contains(tasks, 'charge')", json!(true));
+    check_value("starts_with('abc', 'ab') && ends_with('abc', 'bc') && !starts_with('abc', 'b')", json!(true));
+    check_value("upper(trim(text))", json!("GRÜSSE"));
+    check_value("lower('ÄB')", json!("äb"));
+    check_value("exists(zero) && !exists(nothing.at.all) && !exists(tasks.charge.body.note)", json!(true));
+    check_value("string(12.50)", json!("12.5"));
+    check_value("string(null)", json!(""));
+    check_value("string(names)", json!(r#"["Ann","Bob"]"#));
+    check_value("number(' 12 ')", json!(12));
+    check_value("number(id)", json!(9007199254740993u64));
+    check_value("json(text)", json!("\" Grüße \""));
+    check_value("json(null)", json!("null"));
+    check_value("join(names, ' & ')", json!("Ann & Bob"));
+    check_value("join(list, '')", json!("312.5"));
+    check_value("join(empty, ', ')", json!(""));
+    check_value("min(list)", json!(1));
+    check_value("max(list, 1) ?? max(2, 3.5, -1)", json!(3.5));
+    check_value("keys(tasks.charge)", json!(["status", "status_code", "body"]));
+    check_value("first(names)", json!("Ann"));
+    check_value("last(keys(tasks))", json!("payment-result"));
+}
+
+#[test]
+fn a_wrong_type_is_an_error_in_a_template_and_null_in_a_condition() {
+    check("lower(list)", "`lower` needs a text, but got a list", json!(null));
+    check("len(zero)", "`len` needs a text, list or object, but got a number", json!(null));
+    check("len(tasks.charge.body.note)", "`len` needs a text, list or object, but got null", json!(null));
+    check("contains('12', 1)", "`contains` needs a text, but got a number", json!(null));
+    check("number(text)", "`number` needs a number, but got a text that is none", json!(null));
+    check("number(true)", "`number` needs a number or a text, but got a boolean", json!(null));
+    check("join(text, ',')", "`join` needs a list, but got a text", json!(null));
+    check("max(1, '2')", "`max` needs numbers, but got a text", json!(null));
+    check("min(empty)", "`min` needs a list with items, but got an empty one", json!(null));
+    check("first(empty)", "`first` needs a list with items, but got an empty one", json!(null));
+    check("last(tasks)", "`last` needs a list, but got an object", json!(null));
+    check("keys(list)", "`keys` needs an object, but got a list", json!(null));
+    check(
+        "contains(nothing ?? 3, 'a') || true",
+        "`contains` needs a text, list or object, but got a number",
+        json!(true),
+    );
+}
+
+#[test]
+fn a_truncated_body_and_a_secret_fail_even_where_nothing_else_does() {
+    let check = |source: &str, expected: &str| {
+        let (data, expr) = (data(), Expr::parse(source, Grammar::Standard).unwrap());
+        assert_eq!(expr.value(&data).unwrap_err().to_string(), expected, "{source}");
+        assert_eq!(expr.holds(&data).unwrap_err().to_string(), expected, "{source}");
+    };
+    let truncated = |field: &str| {
+        format!("Cannot read '{field}' because the response from 'big' exceeded the 256KB limit and was truncated")
+    };
+    check("tasks.big.body.amount", &truncated("body.amount"));
+    check("tasks.big.body.amount ?? 1", &truncated("body.amount"));
+    check("exists(tasks.big.body[0]['a b'])", &truncated("body[0][\"a b\"]"));
+    check("len(tasks.big.body) > 3", &truncated("body"));
+    check("lower(secrets.KEY)", "`secrets.KEY` can only stand alone in a template, as {{secrets.KEY}}");
+}
+
+#[test]
+fn text_that_would_grow_without_end_is_refused() {
+    let source = format!("{}'\"'{}", "json(".repeat(31), ")".repeat(31));
+    let expr = Expr::parse(&source, Grammar::Standard).unwrap();
+    assert_eq!(expr.value(&data()), Err(Missing::TooLarge { limit: "4 MB of text" }));
+    assert!(expr.read(&data()).unwrap().text().unwrap().len() <= MAX_TEXT);
+}
+
+#[test]
+fn flow_compares_a_result_with_a_literal_as_text() {
+    let check = |source: &str, result: Value, expected| {
+        check_holds(Grammar::Flow, source, json!({"result": result, "input": {"word": "yes"}}), expected);
+    };
+    for yes in [json!(true), json!("true")] {
+        check("result == true", yes.clone(), true);
+        check("true == result", yes.clone(), true);
+        check("result == \"true\"", yes.clone(), true);
+        check("result != true", yes.clone(), false);
+        check("result == false", yes, false);
+    }
+    for nil in [json!(null), json!(""), json!("nil")] {
+        for literal in ["nil", "null", "''", "'nil'"] {
+            check(&format!("result == {literal}"), nil.clone(), true);
+            check(&format!("result != {literal}"), nil.clone(), false);
+        }
+        check("result == 'null'", nil, false);
+    }
+    check("result != nil", json!("x"), true);
+    check("result != nil", json!(false), true);
+    check("result != nil", json!(0), true);
+    check("result.state == nil", json!({}), true);
+    check("result == approved", json!("approved"), true);
+    check("needs-review == result", json!("needs-review"), true);
+    check("result == approved || result == maybe", json!("maybe"), true);
+    check("result == input", json!("input"), true);
+    check("result.state == open", json!({"state": "open"}), true);
+    check("result == 200", json!(200), true);
+    check("result == 200", json!("200"), true);
+    check("result == '200'", json!(200), true);
+    check("result == 1.50", json!("1.50"), true);
+    check("result == 1.50", json!("1.5"), false);
+    check("result == 1.0", json!(1), true);
+    check("result == '[1,2]'", json!([1, 2]), true);
+    check("result == input.word", json!("yes"), true);
+    check("result > 3", json!(4), true);
+    check("result > 3", json!("4"), false);
+    check("input.word == 'yes' && result == ok", json!("ok"), true);
+}
+
+#[test]
+fn flow_binds_paths_but_not_the_words_beside_a_result() {
+    let check = |grammar, source: &str, expected: &[&str]| {
+        let expr = Expr::parse(source, grammar).unwrap();
+        assert_eq!(expr.paths().map(Path::to_string).collect::<Vec<_>>(), expected, "{source}");
+    };
+    check(Grammar::Flow, "approved == result && input.a != word", &["result", "input.a", "word"]);
+    check(Grammar::Flow, "(result) != (done)", &["result"]);
+    check(Grammar::Standard, "result == done", &["result", "done"]);
+}
+
+#[test]
+fn flow_templates_take_an_unknown_key_of_the_input_for_an_empty_text() {
+    let check = |source: &str, expected: &str| {
+        let (data, expr) = (Data(json!({"input": {"a": 1}})), Expr::parse(source, Grammar::Flow).unwrap());
+        let value = expr.value(&data).map_or_else(|missing| missing.to_string(), |value| value.to_json().to_string());
+        assert_eq!(value, expected, "{source}");
+    };
+    check("input.a", "1");
+    check("input.b", "\"\"");
+    check("upper(input.b)", "\"\"");
+    check("input.b ?? 'x'", "\"x\"");
+    check("exists(input.b)", "false");
+    check("steps.b", "Failed to resolve {{steps.b}}");
+}
+
+#[test]
+fn binding_reaches_every_path() {
+    let mut expr = Expr::parse("tasks.a.body ?? len(ctx.b) == 1", Grammar::Standard).unwrap();
+    for path in expr.paths_mut() {
+        path.bind(Var::CtxAll, 1);
+    }
+    let rests: Vec<String> = expr.paths().map(|path| Dotted(path.rest()).to_string()).collect();
+    assert_eq!(rests, ["a.body", "b"]);
+    assert!(expr.paths().all(|path| path.var == Var::CtxAll));
+    assert_eq!(expr.paths().map(|path| expr.text(path.span)).collect::<Vec<_>>(), ["tasks.a.body", "ctx.b"]);
+}
+
+fn soup() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "a",
+        "b",
+        "a.b",
+        "a[0]",
+        "b['a']",
+        "result",
+        "result.a",
+        "word",
+        "1",
+        "-2.5",
+        "9007199254740993",
+        "'x'",
+        "\"\"",
+        "true",
+        "nil",
+        "null",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "&&",
+        "||",
+        "!",
+        "??",
+        "(",
+        ")",
+        "(",
+        ")",
+        ",",
+        "len(",
+        "contains(",
+        "lower(",
+        "trim(",
+        "exists(",
+        "string(",
+        "number(",
+        "json(",
+        "join(",
+        "min(",
+        "max(",
+        "keys(",
+        "first(",
+        "last(",
+    ]);
+    prop::collection::vec(token, 1..12).prop_map(|tokens| tokens.join(" "))
+}
+
+/// Mostly well-formed, so that evaluation is reached.
+fn formed() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "a",
+        "b",
+        "a.b",
+        "a.a.b",
+        "a[0]",
+        "b[1].a",
+        "b['a']",
+        "result",
+        "1",
+        "0",
+        "-2.5",
+        "18446744073709551615",
+        "'x'",
+        "''",
+        "'12'",
+        "true",
+        "null",
+    ]);
+    leaf.prop_map(str::to_owned).prop_recursive(4, 24, 3, |inner| {
+        let binary = prop::sample::select(vec!["==", "!=", "<", "<=", ">", ">=", "&&", "||", "??"]);
+        let unary = prop::sample::select(functions::NAMES.to_vec());
+        prop_oneof![
+            (inner.clone(), binary, inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+            (unary, inner.clone(), inner.clone()).prop_map(|(name, a, b)| {
+                match Function::named(name).unwrap().arity() {
+                    (1, 1) => format!("{name}({a})"),
+                    _ => format!("{name}({a}, {b})"),
+                }
+            }),
+            inner.prop_map(|a| format!("!({a})")),
+        ]
+    })
+}
+
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(vec!["", "x", "12", "nil", "{{secrets.A}}", "é"]).prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((prop::sample::select(vec!["a", "b", "c"]), inner), 0..4)
+                .prop_map(|entries| entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+fn grammar() -> impl Strategy<Value = Grammar> {
+    prop::sample::select(vec![Grammar::Standard, Grammar::Flow])
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(source in "\\PC{0,80}|.{0,40}", grammar in grammar()) {
+        if let Err(error) = Expr::parse(&source, grammar) {
+            prop_assert!(source.get(error.at.range()).is_some(), "{:?} in {:?}", error, source);
+        }
+    }
+
+    #[test]
+    fn what_parses_prints_as_something_that_parses_the_same(source in prop_oneof![soup(), formed()], grammar in grammar()) {
+        match Expr::parse(&source, grammar) {
+            Ok(expr) => {
+                let printed = shape(&expr);
+                prop_assert_eq!(Expr::parse(&printed, grammar).map(|again| shape(&again)), Ok(printed));
+            }
+            Err(error) => prop_assert!(source.get(error.at.range()).is_some(), "{:?} in {:?}", error, source),
+        }
+    }
+
+    #[test]
+    fn every_evaluation_ends_and_templates_agree_with_conditions(
+        source in prop_oneof![soup(), formed()],
+        (a, b, result) in (any_json(), any_json(), any_json()),
+        grammar in grammar(),
+    ) {
+        if let Ok(expr) = Expr::parse(&source, grammar) {
+            let data = Data(json!({"a": a, "b": b, "result": result}));
+            let read = expr.read(&data).unwrap();
+            if let Ok(value) = expr.value(&data) {
+                prop_assert_eq!(value, read.clone(), "{}", source);
+            }
+            prop_assert_eq!(expr.holds(&data), Ok(read.is_true()));
+        }
+    }
+
+    #[test]
+    fn order_and_equality_never_contradict_each_other(a in any_json(), b in any_json()) {
+        let data = Data(json!({"a": a, "b": b}));
+        let holds = |source| Expr::parse(source, Grammar::Standard).unwrap().holds(&data).unwrap();
+        prop_assert!(holds("a == a && b == b"));
+        prop_assert_eq!(holds("a == b"), !holds("a != b"));
+        prop_assert_eq!(holds("a == b"), holds("b == a"));
+        prop_assert_eq!(holds("a < b"), holds("b > a"));
+        prop_assert_eq!(holds("a <= b"), holds("a < b") || (holds("a <= a") && holds("a == b")));
+        prop_assert!(!(holds("a < b") && holds("a >= b")));
+    }
+}

@@ -1,0 +1,259 @@
+//! What was decided, as the log keeps it. A run's state is the fold of its facts: nothing else changes it.
+//!
+//! In memory a fact names steps by number and handles by [`Exit`]; in the log it names both in words, which survive a
+//! change of the program. [`Fact::map`] goes from one to the other.
+
+use crate::event::Failure;
+use crate::run::{At, Exit, RunStatus, Status};
+use crate::time::Time;
+use crate::value::ValueId;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Fact<S = At, E = Exit> {
+    Created {
+        input: ValueId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        headers: Option<ValueId>,
+        by: Arc<str>,
+    },
+    /// The run left the queue.
+    Started {
+        expires: Time,
+    },
+    /// The step's turn came and it now waits for something.
+    Entered {
+        step: S,
+        attempt: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<ValueId>,
+        #[serde(flatten)]
+        wait: Wait,
+    },
+    /// An attempt ended without success and another will follow at `due`.
+    Retrying {
+        step: S,
+        attempt: u32,
+        due: Time,
+        failure: Failure,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Output>,
+    },
+    /// Another attempt begins.
+    Again {
+        step: S,
+        attempt: u32,
+        reason: Reason,
+    },
+    /// It is not known whether the call happened; a person is asked.
+    Unsure {
+        step: S,
+        attempt: u32,
+    },
+    /// A loop began a pass, or an each an item.
+    Opened {
+        step: S,
+        index: u32,
+    },
+    Closed {
+        step: S,
+        index: u32,
+        end: End,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<ValueId>,
+    },
+    Finished {
+        step: S,
+        attempt: u32,
+        status: Status,
+        exit: E,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Output>,
+        /// What goes to the step's `ctx` variable.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        variable: Option<ValueId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
+    Skipped {
+        step: S,
+        exit: E,
+        reason: SkipReason,
+    },
+    /// A message came before its step and is kept.
+    Kept {
+        step: S,
+        message: ValueId,
+    },
+    /// One of several people approved.
+    Approved {
+        step: S,
+        by: Arc<str>,
+    },
+    Escalated {
+        step: S,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Time>,
+    },
+    /// The run is over. Whatever had not ended is cancelled.
+    Ended {
+        status: RunStatus,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<ValueId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Arc<str>>,
+    },
+    /// A finished run goes on: these steps are idle again, those scopes are open again.
+    Retried {
+        by: Arc<str>,
+        expires: Time,
+        reset: Vec<S>,
+        reopened: Vec<S>,
+    },
+    /// A finished run goes on under a newer definition. Only these steps stand.
+    Adopted {
+        by: Arc<str>,
+        expires: Time,
+        version: u32,
+        stands: Vec<S>,
+    },
+}
+
+/// A call's result, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Output {
+    pub body: ValueId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<u16>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// What an entered step waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "wait", rename_all = "snake_case")]
+pub enum Wait {
+    Executor,
+    Sleep {
+        until: Time,
+    },
+    Webhook {
+        until: Option<Time>,
+    },
+    Gate {
+        until: Option<Time>,
+        escalate: Option<Time>,
+    },
+    Child {
+        until: Option<Time>,
+    },
+    /// A loop or each; `count` is the number of items.
+    Scope {
+        count: Option<u32>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    Retry,
+    WorkerLost,
+    /// A person decided that it did not happen.
+    Asked,
+}
+
+/// How an instance of a scope ended (rule R4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Success,
+    Denied,
+    Failed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// Its `if` was false.
+    Condition,
+    /// No edge to it was taken.
+    NotTaken,
+    /// A step before it failed and nothing handled that.
+    UpstreamFailed,
+}
+
+impl<S, E> Fact<S, E> {
+    /// The same fact with steps and exits named another way.
+    pub fn map<S2, E2>(self, names: &mut impl Names<S, E, S2, E2>) -> Result<Fact<S2, E2>, S> {
+        Ok(match self {
+            Fact::Created { input, headers, by } => Fact::Created { input, headers, by },
+            Fact::Started { expires } => Fact::Started { expires },
+            Fact::Entered { step, attempt, input, wait } => {
+                Fact::Entered { step: names.step(step)?, attempt, input, wait }
+            }
+            Fact::Retrying { step, attempt, due, failure, output } => {
+                Fact::Retrying { step: names.step(step)?, attempt, due, failure, output }
+            }
+            Fact::Again { step, attempt, reason } => Fact::Again { step: names.step(step)?, attempt, reason },
+            Fact::Unsure { step, attempt } => Fact::Unsure { step: names.step(step)?, attempt },
+            Fact::Opened { step, index } => Fact::Opened { step: names.step(step)?, index },
+            Fact::Closed { step, index, end, result } => Fact::Closed { step: names.step(step)?, index, end, result },
+            Fact::Finished { step, attempt, status, exit, output, variable, failure } => {
+                let (step, exit) = names.exit(step, exit)?;
+                Fact::Finished { step, attempt, status, exit, output, variable, failure }
+            }
+            Fact::Skipped { step, exit, reason } => {
+                let (step, exit) = names.exit(step, exit)?;
+                Fact::Skipped { step, exit, reason }
+            }
+            Fact::Kept { step, message } => Fact::Kept { step: names.step(step)?, message },
+            Fact::Approved { step, by } => Fact::Approved { step: names.step(step)?, by },
+            Fact::Escalated { step, until } => Fact::Escalated { step: names.step(step)?, until },
+            Fact::Ended { status, output, failure, by } => Fact::Ended { status, output, failure, by },
+            Fact::Retried { by, expires, reset, reopened } => {
+                Fact::Retried { by, expires, reset: all(reset, names)?, reopened: all(reopened, names)? }
+            }
+            Fact::Adopted { by, expires, version, stands } => {
+                Fact::Adopted { by, expires, version, stands: all(stands, names)? }
+            }
+        })
+    }
+
+    /// The step a fact is about, if it is about one.
+    pub fn step(&self) -> Option<&S> {
+        match self {
+            Fact::Entered { step, .. }
+            | Fact::Retrying { step, .. }
+            | Fact::Again { step, .. }
+            | Fact::Unsure { step, .. }
+            | Fact::Opened { step, .. }
+            | Fact::Closed { step, .. }
+            | Fact::Finished { step, .. }
+            | Fact::Skipped { step, .. }
+            | Fact::Kept { step, .. }
+            | Fact::Approved { step, .. }
+            | Fact::Escalated { step, .. } => Some(step),
+            Fact::Created { .. }
+            | Fact::Started { .. }
+            | Fact::Ended { .. }
+            | Fact::Retried { .. }
+            | Fact::Adopted { .. } => None,
+        }
+    }
+}
+
+/// How [`Fact::map`] translates. A step without a counterpart is given back as the error.
+pub trait Names<S, E, S2, E2> {
+    fn step(&mut self, step: S) -> Result<S2, S>;
+    fn exit(&mut self, step: S, exit: E) -> Result<(S2, E2), S>;
+}
+
+fn all<S, E, S2, E2>(steps: Vec<S>, names: &mut impl Names<S, E, S2, E2>) -> Result<Vec<S2>, S> {
+    steps.into_iter().map(|step| names.step(step)).collect()
+}

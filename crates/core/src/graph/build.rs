@@ -1,0 +1,305 @@
+//! From a [`Spec`] to a [`Graph`]: finds what cannot run, lays out scopes, binds names. Reports every fault it can.
+
+use super::loops::{self, Link, Region};
+use super::names::Binder;
+use super::spec::{Origin, Spec};
+use super::{Dialect, Graph, Join, Kind, OnFail, Out, Retry, Scope, ScopeIx, Step, StepDef, Target};
+use crate::expr::{Span, StepIx};
+use crate::limits;
+use std::collections::HashMap;
+
+/// Something wrong with a definition, at the place the reader knows as `origin`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    pub origin: Origin,
+    /// For an expression in a template: the JSON pointer of its string below `origin`, and where in that string.
+    pub pointer: String,
+    pub span: Option<Span>,
+    pub code: &'static str,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Graph {
+    pub fn build(spec: Spec) -> Result<Graph, Vec<Fault>> {
+        let mut builder = Builder::new(spec);
+        builder.check_counts();
+        if builder.faults.is_empty() {
+            builder.check_names();
+            builder.check_joins();
+            builder.check_reachable();
+        }
+        if builder.faults.is_empty() {
+            builder.lay_out();
+        }
+        let Builder { spec, mut graph, mut faults, .. } = builder;
+        // Names can be checked even where the shape is wrong: the author sees both at once.
+        if spec.steps.len() <= limits::MAX_STEPS && spec.edges.len() <= limits::MAX_EDGES {
+            faults.extend(Binder::new(&spec, &mut graph).bind());
+        }
+        if faults.is_empty() { Ok(graph) } else { Err(faults) }
+    }
+}
+
+struct Builder {
+    spec: Spec,
+    graph: Graph,
+    faults: Vec<Fault>,
+}
+
+impl Builder {
+    fn new(mut spec: Spec) -> Builder {
+        let output = spec.output.as_ref().map(|(template, _)| template.clone());
+        let steps = spec.steps.iter_mut().map(|step| Step {
+            def: step.def.clone(),
+            scope: ScopeIx::ROOT,
+            local: 0,
+            in_edges: 0,
+            outs: Vec::new(),
+            variable: None,
+        });
+        let graph =
+            Graph { dialect: spec.dialect, scopes: Vec::new(), steps: steps.collect(), variables: Vec::new(), output };
+        Builder { spec, graph, faults: Vec::new() }
+    }
+
+    fn fault(&mut self, origin: Origin, code: &'static str, message: String, hint: Option<String>) {
+        self.faults.push(Fault { origin, pointer: String::new(), span: None, code, message, hint });
+    }
+
+    fn check_counts(&mut self) {
+        let origin = self.spec.origin;
+        if self.spec.steps.is_empty() {
+            self.fault(origin, "no-steps", "the workflow has no steps".into(), Some("add at least one step".into()));
+        }
+        let apart = |edge: &&super::SpecEdge| self.spec.steps[edge.from].parent != self.spec.steps[edge.to].parent;
+        let crossing: Vec<Origin> = self.spec.edges.iter().filter(apart).map(|edge| edge.origin).collect();
+        for origin in crossing {
+            let hint = "a loop body is entered and left only through its loop".to_string();
+            self.fault(origin, "crosses-body", "this edge goes into or out of a loop body".into(), Some(hint));
+        }
+        for (what, count, most) in
+            [("steps", self.spec.steps.len(), limits::MAX_STEPS), ("edges", self.spec.edges.len(), limits::MAX_EDGES)]
+        {
+            if count > most {
+                let hint = "split it into workflows that call each other".to_string();
+                self.fault(origin, "too-many-steps", format!("{count} {what}; at most {most} are allowed"), Some(hint));
+            }
+        }
+    }
+
+    /// Names and aliases are unique in the group of steps that see each other: the definition, or one each body.
+    fn check_names(&mut self) {
+        let mut seen: HashMap<(Option<usize>, &str), usize> = HashMap::new();
+        let mut twice = Vec::new();
+        for (i, step) in self.spec.steps.iter().enumerate() {
+            let names = step.aliases.iter().map(String::as_str).chain([&*step.def.name]);
+            for name in names {
+                if let Some(other) = seen.insert((step.parent, name), i)
+                    && other != i
+                {
+                    twice.push((step.origin, name.to_string()));
+                }
+            }
+        }
+        for (origin, name) in twice {
+            let hint = Some("give each step a name of its own".to_string());
+            self.fault(origin, "duplicate-step", format!("another step is already named {name:?}"), hint);
+        }
+    }
+
+    fn check_joins(&mut self) {
+        let wrong = |step: &&super::SpecStep| step.def.join == Join::Any && step.def.condition.is_some();
+        let origins: Vec<Origin> = self.spec.steps.iter().filter(wrong).map(|step| step.origin).collect();
+        for origin in origins {
+            let hint = "put the condition on the step after it".to_string();
+            self.fault(origin, "if-with-any", "a step that joins on any edge cannot have an `if`".into(), Some(hint));
+        }
+    }
+
+    fn check_reachable(&mut self) {
+        let count = self.spec.steps.len();
+        let mut seen: Vec<bool> = self.spec.steps.iter().map(|step| step.entry).collect();
+        let mut targets = vec![Vec::new(); count];
+        for edge in &self.spec.edges {
+            targets[edge.from].push(edge.to);
+        }
+        let mut todo: Vec<usize> = (0..count).filter(|&i| seen[i]).collect();
+        if !todo.iter().any(|&i| self.spec.steps[i].parent.is_none()) {
+            let hint = match self.spec.dialect {
+                Dialect::Flow => "name the first step `start`",
+                Dialect::Graph => "add a node of type `start`, or one that no edge leads to",
+                Dialect::Tasks => "leave `needs` off the first step",
+            };
+            self.fault(self.spec.origin, "no-start", "no step can start first".into(), Some(hint.into()));
+            return;
+        }
+        while let Some(at) = todo.pop() {
+            for &to in &targets[at] {
+                if !std::mem::replace(&mut seen[to], true) {
+                    todo.push(to);
+                }
+            }
+        }
+        for i in (0..count).filter(|&i| !seen[i]) {
+            let step = &self.spec.steps[i];
+            let message = format!("no path leads to step {:?}", &*step.def.name);
+            let hint = Some("connect it to a step that runs, or remove it".to_string());
+            self.fault(step.origin, "unreachable-step", message, hint);
+        }
+    }
+
+    /// Scopes for the root, every each body, and every cycle in them.
+    fn lay_out(&mut self) {
+        let mut regions = self.first_regions();
+        while let Some(mut region) = regions.pop() {
+            if region.depth > limits::MAX_SCOPE_DEPTH {
+                let origin = self.origin(region.members[0]);
+                let message = format!("loops are nested more than {} deep", limits::MAX_SCOPE_DEPTH);
+                self.fault(origin, "too-deep", message, Some("move the inner part into a workflow of its own".into()));
+                continue;
+            }
+            let entries = &self.spec.steps;
+            let is_entry = |step: StepIx| entries.get(step.0 as usize).is_some_and(|s| s.entry);
+            for cycle in loops::cycles(&region, self.graph.steps.len(), is_entry) {
+                let &[header] = cycle.entries.as_slice() else {
+                    self.irreducible(&cycle);
+                    continue;
+                };
+                let (loop_step, body_scope) = self.add_loop(header, &cycle, region.scope);
+                let (body, outs) = loops::contract(&mut region, &cycle, header, loop_step);
+                self.graph.steps[loop_step.0 as usize].outs = outs;
+                let depth = region.depth + 1;
+                regions.push(Region { scope: body_scope, members: cycle.members, links: body, depth });
+            }
+            self.settle(region);
+        }
+        self.set_frames();
+    }
+
+    /// The root and the each bodies, with all edges between their steps.
+    fn first_regions(&mut self) -> Vec<Region> {
+        let mut scope_of: HashMap<Option<usize>, usize> = HashMap::from([(None, 0)]);
+        let mut regions = vec![Region { scope: ScopeIx::ROOT, members: Vec::new(), links: Vec::new(), depth: 0 }];
+        self.graph.scopes.push(Scope { owner: None, steps: Vec::new(), starts: Vec::new(), frame: ScopeIx::ROOT });
+        for i in 0..self.graph.steps.len() {
+            let body = ScopeIx(self.graph.scopes.len() as u32);
+            let Kind::Each(each) = &mut self.graph.steps[i].def.kind else { continue };
+            each.body = body;
+            scope_of.insert(Some(i), regions.len());
+            self.graph.scopes.push(Scope {
+                owner: Some(StepIx(i as u32)),
+                steps: Vec::new(),
+                starts: Vec::new(),
+                frame: body,
+            });
+            let depth = self.each_depth(i);
+            regions.push(Region { scope: body, members: Vec::new(), links: Vec::new(), depth });
+        }
+        for (i, step) in self.spec.steps.iter().enumerate() {
+            regions[scope_of[&step.parent]].members.push(StepIx(i as u32));
+        }
+        let mut next_pos = vec![0u32; self.spec.steps.len()];
+        for edge in &self.spec.edges {
+            let pos = next_pos[edge.from];
+            next_pos[edge.from] += 1;
+            regions[scope_of[&self.spec.steps[edge.from].parent]].links.push(Link {
+                from: StepIx(edge.from as u32),
+                pos,
+                handle: edge.handle,
+                to: Target::Step(StepIx(edge.to as u32)),
+            });
+        }
+        regions
+    }
+
+    fn each_depth(&self, each: usize) -> usize {
+        let parents = std::iter::successors(Some(each), |&i| self.spec.steps[i].parent);
+        parents.take(limits::MAX_SCOPE_DEPTH + 1).count()
+    }
+
+    fn add_loop(&mut self, header: StepIx, cycle: &loops::Cycle, outer: ScopeIx) -> (StepIx, ScopeIx) {
+        let body = ScopeIx(self.graph.scopes.len() as u32);
+        let step = StepIx(self.graph.steps.len() as u32);
+        let head = &self.graph.step(header).def;
+        let written = cycle.members.iter().map(|&m| (*self.graph.step(m).def.written).clone()).collect();
+        let def = StepDef {
+            name: format!("loop:{}", head.name).into(),
+            kind: Kind::Loop { body, limit: self.spec.max_iterations },
+            join: head.join,
+            condition: None,
+            on_fail: if self.spec.dialect == Dialect::Flow { OnFail::Abort } else { OnFail::Route },
+            retry: Retry::NEVER,
+            timeout: None,
+            at_most_once: None,
+            output_variable: None,
+            branches: Vec::new(),
+            handles: Vec::new(),
+            done: false,
+            written: std::sync::Arc::new(serde_json::Value::Array(written)),
+        };
+        self.graph.steps.push(Step { def, scope: outer, local: 0, in_edges: 0, outs: Vec::new(), variable: None });
+        self.graph.scopes.push(Scope { owner: Some(step), steps: Vec::new(), starts: Vec::new(), frame: body });
+        (step, body)
+    }
+
+    fn irreducible(&mut self, cycle: &loops::Cycle) {
+        let names = |steps: &[StepIx]| {
+            let quoted: Vec<String> = steps.iter().map(|&s| format!("{:?}", &*self.graph.step(s).def.name)).collect();
+            quoted.join(", ")
+        };
+        let message = format!(
+            "the cycle through {} is entered at more than one step: {}",
+            names(&cycle.members),
+            names(&cycle.entries)
+        );
+        let origin = self.origin(cycle.entries[0]);
+        let hint = "let every way into the cycle lead to the same step".to_string();
+        self.fault(origin, "irreducible-loop", message, Some(hint));
+    }
+
+    /// Writes a region that has no cycles left into the graph.
+    fn settle(&mut self, region: Region) {
+        for (local, &member) in region.members.iter().enumerate() {
+            let step = &mut self.graph.steps[member.0 as usize];
+            step.scope = region.scope;
+            step.local = local as u32;
+        }
+        let mut links = region.links;
+        links.sort_unstable_by_key(|link| (link.from, link.pos));
+        for link in links {
+            if let Target::Step(to) = link.to {
+                self.graph.steps[to.0 as usize].in_edges += 1;
+            }
+            let step = &mut self.graph.steps[link.from.0 as usize];
+            if matches!(step.def.kind, Kind::Loop { .. }) {
+                step.outs[link.pos as usize].to = link.to;
+            } else {
+                step.outs.push(Out { handle: link.handle, to: link.to, inner: None });
+            }
+        }
+        let starts = region.members.iter().copied().filter(|&m| self.graph.step(m).in_edges == 0).collect();
+        let scope = &mut self.graph.scopes[region.scope.0 as usize];
+        scope.starts = starts;
+        scope.steps = region.members;
+    }
+
+    fn set_frames(&mut self) {
+        // Owners come before their bodies in no fixed order, so walk up from each scope.
+        for i in 0..self.graph.scopes.len() {
+            let mut scope = ScopeIx(i as u32);
+            while let Some(owner) = self.graph.scope(scope).owner {
+                match &self.graph.step(owner).def.kind {
+                    Kind::Each(each) if each.max_parallel > 1 => break,
+                    _ => scope = self.graph.step(owner).scope,
+                }
+            }
+            self.graph.scopes[i].frame = scope;
+        }
+    }
+
+    /// A loop step has no place of its own in the document: its header stands for it.
+    fn origin(&self, step: StepIx) -> Origin {
+        self.spec.steps.get(step.0 as usize).map_or(self.spec.origin, |s| s.origin)
+    }
+}

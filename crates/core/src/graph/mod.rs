@@ -1,0 +1,110 @@
+//! What a workflow means once its dialect is gone: scopes of steps joined by edges. Built once, then only read.
+//!
+//! A [`Graph`] comes from [`Graph::build`], which finds loops, binds names in expressions and refuses what cannot run.
+//! Steps are addressed by number here; names and paths appear only where people or the log see them.
+//!
+//! Not here: syntax of the dialects (`formats`), the state of a run (`run`).
+
+mod build;
+mod loops;
+mod names;
+mod reach;
+mod spec;
+mod step;
+
+pub use build::Fault;
+pub use spec::{Origin, Spec, SpecEdge, SpecStep};
+pub use step::*;
+
+use crate::expr::StepIx;
+use crate::template::Template;
+
+/// A scope's number; 0 is the root.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ScopeIx(pub u32);
+
+impl ScopeIx {
+    pub const ROOT: ScopeIx = ScopeIx(0);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    Tasks,
+    Flow,
+    Graph,
+}
+
+#[derive(Clone, Debug)]
+pub struct Graph {
+    pub dialect: Dialect,
+    pub scopes: Vec<Scope>,
+    pub steps: Vec<Step>,
+    /// Names that `ctx.<name>` can have; expressions and steps refer to them by position.
+    pub variables: Vec<Box<str>>,
+    /// The run's output, if the definition gives one.
+    pub output: Option<Template>,
+}
+
+/// A directed acyclic part of the graph: the root, the body of a loop or the body of an `each`.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The loop or each step whose body this is.
+    pub owner: Option<StepIx>,
+    pub steps: Vec<StepIx>,
+    /// Steps without in-edges in this scope.
+    pub starts: Vec<StepIx>,
+    /// The nearest scope around (or this one) whose instances do not follow one another in time: the root, or the body
+    /// of an each that runs items side by side. Names and `ctx` are looked up per instance of it.
+    pub frame: ScopeIx,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub def: StepDef,
+    pub scope: ScopeIx,
+    /// Position in its scope's `steps`.
+    pub local: u32,
+    pub in_edges: u32,
+    pub outs: Vec<Out>,
+    /// The number of its `ctx` variable.
+    pub variable: Option<u32>,
+}
+
+/// An edge, as its source sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Out {
+    pub handle: Handle,
+    pub to: Target,
+    /// For an edge that leaves a loop step: the edge inside the body (step, position in its `outs`) it stands for.
+    pub inner: Option<(StepIx, u32)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    Step(StepIx),
+    /// Back to the header: asks for another pass of the loop.
+    Back,
+    /// Out of the loop: the position of the edge in the loop step's own `outs`.
+    Leave(u32),
+}
+
+impl Graph {
+    pub fn step(&self, step: StepIx) -> &Step {
+        &self.steps[step.0 as usize]
+    }
+
+    pub fn scope(&self, scope: ScopeIx) -> &Scope {
+        &self.scopes[scope.0 as usize]
+    }
+
+    /// The step with this name in this scope.
+    pub fn find(&self, scope: ScopeIx, name: &str) -> Option<StepIx> {
+        self.scope(scope).steps.iter().copied().find(|&s| &*self.step(s).def.name == name)
+    }
+}
+
+impl Step {
+    pub fn has_out(&self, handle: Handle) -> bool {
+        self.outs.iter().any(|out| out.handle == handle && out.inner.is_none())
+    }
+}

@@ -1,0 +1,377 @@
+//! Binds the names in expressions to what they stand for, and refuses those that cannot have a value by then.
+
+use super::build::Fault;
+use super::reach::Reach;
+use super::spec::{Origin, Spec};
+use super::{Arm, Call, Graph, Kind, Sleep, StepDef, Test};
+use crate::expr::{Expr, Path, Segment, StepIx, Var};
+use crate::nearest::nearest;
+use crate::template::Template;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const ROOTS: [&str; 11] =
+    ["trigger", "input", "tasks", "steps", "ctx", "result", "wait", "item", "index", "run", "secrets"];
+/// What can be read of a step; `result` and `output` are other words for `body`.
+const FIELDS: [&str; 7] = ["status", "status_code", "body", "headers", "error", "result", "output"];
+
+/// Where an expression stands, which decides what it may name.
+#[derive(Clone, Copy)]
+struct Site {
+    /// The step it belongs to; `None` for the run's output.
+    step: Option<usize>,
+    /// Steps of this group (an each step, or the definition) are seen first.
+    group: Option<usize>,
+    /// Evaluated after everything in the group ended (an each's `output`, the run's `output`).
+    at_end: bool,
+    result: bool,
+    secrets: bool,
+    origin: Origin,
+}
+
+pub struct Binder<'a> {
+    spec: &'a Spec,
+    graph: &'a mut Graph,
+    /// (group, name or alias) → position.
+    names: HashMap<(Option<usize>, &'a str), usize>,
+    variables: Vec<Arc<str>>,
+    reach: Reach,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Binder<'a> {
+    pub fn new(spec: &'a Spec, graph: &'a mut Graph) -> Binder<'a> {
+        let mut names = HashMap::new();
+        let mut variables: Vec<Arc<str>> = Vec::new();
+        for (i, step) in spec.steps.iter().enumerate() {
+            for name in step.aliases.iter().map(String::as_str).chain([&*step.def.name]) {
+                names.entry((step.parent, name)).or_insert(i);
+            }
+            variables.extend(step.def.output_variable.clone());
+        }
+        variables.sort();
+        variables.dedup();
+        let mut targets = vec![Vec::new(); spec.steps.len()];
+        for edge in &spec.edges {
+            targets[edge.from].push(edge.to);
+        }
+        graph.variables = variables.iter().map(|name| (**name).into()).collect();
+        Binder { spec, graph, names, variables, reach: Reach::new(&targets), faults: Vec::new() }
+    }
+
+    pub fn bind(mut self) -> Vec<Fault> {
+        for i in 0..self.spec.steps.len() {
+            let mut def = self.graph.steps[i].def.clone();
+            self.step(i, &mut def);
+            let number = def.output_variable.as_ref().and_then(|name| self.variables.binary_search(name).ok());
+            self.graph.steps[i].variable = number.map(|n| n as u32);
+            self.graph.steps[i].def = def;
+        }
+        if let (Some(mut output), Some((_, origin))) = (self.graph.output.take(), &self.spec.output) {
+            let site = Site { step: None, group: None, at_end: true, result: false, secrets: false, origin: *origin };
+            self.template(&mut output, site);
+            self.graph.output = Some(output);
+        }
+        self.faults
+    }
+
+    fn step(&mut self, i: usize, def: &mut StepDef) {
+        let step = &self.spec.steps[i];
+        let plain = Site {
+            step: Some(i),
+            group: step.parent,
+            at_end: false,
+            result: false,
+            secrets: false,
+            origin: step.origin,
+        };
+        if let Some(condition) = &mut def.condition {
+            self.expr(condition, plain);
+        }
+        self.arms(&mut def.branches, Site { result: true, ..plain });
+        match &mut def.kind {
+            Kind::Call { call, input } => {
+                let secrets = matches!(call, Call::Http | Call::Tool | Call::Query);
+                self.template(input, Site { secrets, ..plain });
+            }
+            Kind::Pass { output: Some(template) } => self.template(template, plain),
+            Kind::Pass { output: None } | Kind::Webhook { .. } | Kind::Loop { .. } | Kind::Sleep(Sleep::For(_)) => {}
+            Kind::Condition { arms } => self.arms(arms, plain),
+            Kind::End { outputs } => outputs.iter_mut().for_each(|(_, template)| self.template(template, plain)),
+            Kind::Sleep(Sleep::ForValue(template) | Sleep::Until(template)) => self.template(template, plain),
+            Kind::Gate(gate) => self.template(&mut gate.ask, plain),
+            Kind::Child { input, .. } => self.template(input, plain),
+            Kind::Each(each) => {
+                self.template(&mut each.items, plain);
+                if let Some(output) = &mut each.output {
+                    self.template(output, Site { group: Some(i), at_end: true, ..plain });
+                }
+            }
+        }
+    }
+
+    fn arms(&mut self, arms: &mut [Arm], site: Site) {
+        for arm in arms {
+            match &mut arm.test {
+                Test::Always => {}
+                Test::Expr(expr) => self.expr(expr, site),
+                Test::Rules { rules, .. } => {
+                    for rule in rules {
+                        self.template(&mut rule.left, site);
+                        self.template(&mut rule.right, site);
+                    }
+                }
+            }
+        }
+    }
+
+    fn template(&mut self, template: &mut Template, site: Site) {
+        for hole in template.holes_mut() {
+            self.paths(&mut hole.expr, site, &hole.pointer, hole.offset);
+        }
+    }
+
+    fn expr(&mut self, expr: &mut Expr, site: Site) {
+        self.paths(expr, site, "", 0);
+    }
+
+    fn paths(&mut self, expr: &mut Expr, site: Site, pointer: &str, offset: u32) {
+        for path in expr.paths_mut() {
+            match self.resolve(path, site) {
+                Ok((var, rest)) => path.bind(var, rest),
+                Err(Unbound { code, message, hint }) => {
+                    let message = format!("{path}: {message}");
+                    let (pointer, span) = (pointer.to_string(), Some(path.span.shifted(offset)));
+                    self.faults.push(Fault { origin: site.origin, pointer, span, code, message, hint });
+                }
+            }
+        }
+    }
+
+    fn resolve(&self, path: &Path, site: Site) -> Result<(Var, usize), Unbound> {
+        let key = |n: usize| match path.segments.get(n) {
+            Some(Segment::Key(key)) => Some(&**key),
+            _ => None,
+        };
+        let root = key(0).unwrap_or_default();
+        match root {
+            "input" => Ok((Var::Input, 1)),
+            "trigger" => match key(1) {
+                None | Some("body" | "headers") => Ok((Var::Trigger, 1)),
+                Some(other) => Err(unknown("a trigger has only `body` and `headers`", other, ["body", "headers"])),
+            },
+            "tasks" | "steps" => self.step_name(root, key(1), key(2), site),
+            "ctx" => self.variable(key(1), site),
+            "result" if site.result => Ok((Var::Result, 1)),
+            "result" => Err(misplaced("`result` is known only in a `branch`", "name the step: steps.<name>.body")),
+            "wait" => self.wait(key(1), key(2), site),
+            "item" | "index" => self.item(root, site),
+            "run" if key(1) == Some("id") => Ok((Var::RunId, 2)),
+            "run" => Err(unknown("only `run.id` can be read of a run", key(1).unwrap_or_default(), ["id"])),
+            "secrets" if !site.secrets => Err(misplaced(
+                "secrets can be used only in the input of http, tool and query steps",
+                "pass the secret to such a step directly",
+            )),
+            "secrets" if path.segments.len() == 2 && key(1).is_some() => Ok((Var::Secret, 1)),
+            "secrets" => Err(misplaced("a secret is read as a whole", "write secrets.NAME")),
+            _ if self.find(root, site.group).is_some() => Err(Unbound {
+                code: "unknown-name",
+                message: format!("no value is named {root:?}"),
+                hint: Some(format!("to read the step of that name, write tasks.{root}")),
+            }),
+            _ => Err(unknown(&format!("no value is named {root:?}"), root, ROOTS)),
+        }
+    }
+
+    /// Looks a step up in the group and then in the groups around it.
+    fn find(&self, name: &str, group: Option<usize>) -> Option<usize> {
+        let mut group = group;
+        loop {
+            if let Some(&found) = self.names.get(&(group, name)) {
+                return Some(found);
+            }
+            group = self.spec.steps[group?].parent;
+        }
+    }
+
+    fn step_name(
+        &self,
+        root: &str,
+        name: Option<&str>,
+        field: Option<&str>,
+        site: Site,
+    ) -> Result<(Var, usize), Unbound> {
+        let name = name.ok_or_else(|| misplaced("a step's name is missing", &format!("write {root}.<name>.body")))?;
+        let Some(found) = self.find(name, site.group) else {
+            let all = self.spec.steps.iter().map(|step| &*step.def.name);
+            if self.spec.steps.iter().any(|step| &*step.def.name == name) {
+                return Err(misplaced(
+                    &format!("step {name:?} is inside a for_each body and cannot be read from outside"),
+                    "read the result of the for_each step instead",
+                ));
+            }
+            return Err(Unbound {
+                code: "unknown-step",
+                message: format!("no step named {name:?}"),
+                hint: nearest(name, all).map(|near| format!("did you mean {near:?}?")),
+            });
+        };
+        if let Some(field) = field
+            && !FIELDS.contains(&field)
+        {
+            return Err(unknown(&format!("a step has no field {field:?}"), field, FIELDS));
+        }
+        if !self.before(found, site) {
+            return Err(Unbound {
+                code: "not-before",
+                message: format!("step {name:?} cannot have finished by then"),
+                hint: Some("an expression can read only steps that come before its own".into()),
+            });
+        }
+        Ok((Var::Step(StepIx(found as u32)), 2))
+    }
+
+    /// Can `first` have finished when the expression is evaluated?
+    fn before(&self, first: usize, site: Site) -> bool {
+        let group = self.spec.steps[first].parent;
+        if site.at_end && group == site.group {
+            return true;
+        }
+        // The step, or the each around it, that stands in the same group as `first`.
+        let mut second = match site.step {
+            Some(step) => step,
+            None => return true,
+        };
+        while self.spec.steps[second].parent != group {
+            match self.spec.steps[second].parent {
+                Some(parent) => second = parent,
+                None => return false,
+            }
+        }
+        self.reach.before(first, second)
+    }
+
+    fn variable(&self, name: Option<&str>, site: Site) -> Result<(Var, usize), Unbound> {
+        let Some(name) = name else { return Ok((Var::CtxAll, 1)) };
+        if name == "input" {
+            return Ok((Var::Input, 2));
+        }
+        for each in self.eaches(site) {
+            let Kind::Each(config) = &self.graph.steps[each].def.kind else { continue };
+            if config.item_variable.as_deref() == Some(name) {
+                return Ok((Var::Item(config.body.0), 2));
+            }
+            if config.index_variable.as_deref() == Some(name) {
+                return Ok((Var::Index(config.body.0), 2));
+            }
+        }
+        let Some(number) = self.variables.iter().position(|v| &**v == name) else {
+            return Err(Unbound {
+                code: "unknown-name",
+                message: format!("no step writes ctx.{name}"),
+                hint: nearest(name, self.variables.iter().map(|v| &**v)).map(|near| format!("did you mean {near:?}?")),
+            });
+        };
+        let written = self.spec.steps.iter().enumerate().any(|(i, step)| {
+            step.def.output_variable.as_deref() == Some(name)
+                && self.lift(i, site.group).is_some_and(|writer| self.before(writer, site))
+        });
+        if !written {
+            return Err(Unbound {
+                code: "not-before",
+                message: "it is written only by steps that cannot have finished by then".to_string(),
+                hint: Some("read it after the step that writes it".into()),
+            });
+        }
+        Ok((Var::Ctx(number as u32), 2))
+    }
+
+    /// The writer as seen from `group`: itself, or the sequential each it is inside, once that stands in sight.
+    fn lift(&self, writer: usize, group: Option<usize>) -> Option<usize> {
+        let sight: Vec<Option<usize>> =
+            std::iter::successors(Some(group), |g| g.map(|each| self.spec.steps[each].parent)).collect();
+        let mut writer = writer;
+        while !sight.contains(&self.spec.steps[writer].parent) {
+            writer = self.spec.steps[writer].parent?;
+            match &self.graph.steps[writer].def.kind {
+                Kind::Each(each) if each.max_parallel == 1 => {}
+                _ => return None,
+            }
+        }
+        Some(writer)
+    }
+
+    /// The each steps around the expression, innermost first.
+    fn eaches(&self, site: Site) -> impl Iterator<Item = usize> {
+        std::iter::successors(site.group, |&each| self.spec.steps[each].parent)
+    }
+
+    fn item(&self, root: &str, site: Site) -> Result<(Var, usize), Unbound> {
+        let each = self.eaches(site).next().ok_or_else(|| {
+            misplaced(&format!("`{root}` is known only inside a for_each body"), "read the list itself instead")
+        })?;
+        let body = self.graph.steps[each].def.kind.body().unwrap_or(super::ScopeIx::ROOT);
+        Ok((if root == "item" { Var::Item(body.0) } else { Var::Index(body.0) }, 1))
+    }
+
+    fn wait(&self, name: Option<&str>, field: Option<&str>, site: Site) -> Result<(Var, usize), Unbound> {
+        let name = name.ok_or_else(|| misplaced("a step's name is missing", "write wait.<name>.url"))?;
+        let waits = || {
+            let webhooks = self.spec.steps.iter().filter(|step| matches!(step.def.kind, Kind::Webhook { .. }));
+            webhooks.map(|step| &*step.def.name)
+        };
+        let found = self.find(name, site.group);
+        let Some(found) = found.filter(|&i| matches!(self.spec.steps[i].def.kind, Kind::Webhook { .. })) else {
+            return Err(Unbound {
+                code: "unknown-step",
+                message: format!("no wait_for_webhook step named {name:?}"),
+                hint: nearest(name, waits()).map(|near| format!("did you mean {near:?}?")),
+            });
+        };
+        if field != Some("url") {
+            return Err(unknown("a wait has only a `url`", field.unwrap_or_default(), ["url"]));
+        }
+        if !self.encloses(found, site) {
+            let hint = "read it inside the loop";
+            return Err(misplaced("the URL is another in every pass of the loop around that step", hint));
+        }
+        Ok((Var::WaitUrl(StepIx(found as u32)), 3))
+    }
+
+    /// Is the scope of `step` the site's own or one around it?
+    fn encloses(&self, step: usize, site: Site) -> bool {
+        let Some(own) = site.step else { return true };
+        if self.graph.scopes.is_empty() {
+            return true; // The shape is at fault and was reported: there are no scopes to compare.
+        }
+        let wanted = self.graph.steps[step].scope;
+        let mut scope = self.graph.steps[own].scope;
+        loop {
+            if scope == wanted {
+                return true;
+            }
+            match self.graph.scope(scope).owner {
+                Some(owner) => scope = self.graph.step(owner).scope,
+                None => return false,
+            }
+        }
+    }
+}
+
+struct Unbound {
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+}
+
+fn unknown<const N: usize>(message: &str, name: &str, known: [&str; N]) -> Unbound {
+    let hint = match nearest(name, known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    Unbound { code: "unknown-name", message: message.to_string(), hint: Some(hint) }
+}
+
+fn misplaced(message: &str, hint: &str) -> Unbound {
+    Unbound { code: "misplaced-name", message: message.to_string(), hint: Some(hint.to_string()) }
+}

@@ -1,0 +1,38 @@
+//! Bounds on everything that comes in. One place, so that a reader sees what the engine will ever be asked to hold.
+
+use crate::time::Millis;
+
+/// Bytes of one definition document.
+pub const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
+/// Nesting of objects and lists in a document.
+pub const MAX_DEPTH: usize = 64;
+/// Values in a document, after aliases are expanded.
+pub const MAX_NODES: usize = 500_000;
+/// Steps in one definition, bodies included.
+pub const MAX_STEPS: usize = 10_000;
+/// Edges in one definition.
+pub const MAX_EDGES: usize = 100_000;
+/// Bytes of a step or workflow name.
+pub const MAX_NAME_BYTES: usize = 128;
+/// Loops and `for_each` bodies inside each other.
+pub const MAX_SCOPE_DEPTH: usize = 8;
+/// Faults reported for one document; the rest are counted.
+pub const MAX_FAULTS: usize = 100;
+/// Items of one `for_each`, and the highest `max_iterations` that can be asked for.
+pub const MAX_ITERATIONS: u32 = 100_000;
+/// Passes of a loop when the definition does not say.
+pub const DEFAULT_ITERATIONS: u32 = 1_000;
+/// Highest number of attempts a step can ask for.
+pub const MAX_ATTEMPTS: u32 = 100;
+/// How often in a row a step is dispatched again because its node was lost.
+pub const MAX_LOSSES: u8 = 25;
+/// `for_each` items open at a time when the definition does not say.
+pub const DEFAULT_PARALLEL: u32 = 10;
+/// How long a run may take when the definition does not say.
+pub const DEFAULT_MAX_DURATION: Millis = Millis(30 * Millis::DAY.0);
+/// How long a finished run is kept when the definition does not say.
+pub const DEFAULT_RETENTION: Millis = Millis(30 * Millis::DAY.0);
+/// Longest pause between two attempts unless the definition sets another cap.
+pub const DEFAULT_BACKOFF_CAP: Millis = Millis::from_secs(3_600);
+/// Bytes of a result that expressions can read; a longer body is kept truncated.
+pub const MAX_READABLE_BODY: usize = 256 * 1024;

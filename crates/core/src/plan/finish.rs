@@ -1,0 +1,261 @@
+//! A step ends (rule R3), and what that decides for the steps after it (rule R2) and for the whole run (rules R4, R6).
+
+use super::go::{Readiness, first_match, readiness};
+use super::{Effect, Planner, Task};
+use crate::event::{Failure, Reply, TimerKind};
+use crate::fact::{End, Fact};
+use crate::graph::{Dialect, Handle, Kind, OnFail, Target};
+use crate::run::{At, EdgeState, Exit, Phase, RunStatus, Status};
+use crate::value::{Payload, ValueId};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+impl Planner<'_> {
+    pub(super) fn succeed(&mut self, at: At, reply: Reply) {
+        let def = &self.graph.step(at.step).def;
+        if def.branches.is_empty() {
+            return self.finish_success(at, reply, Exit::Took(Handle::SUCCESS));
+        }
+        match self.branch(at, &reply.body) {
+            Ok(Some(handle)) => self.finish_success(at, reply, Exit::Took(handle)),
+            Ok(None) => {
+                let message = format!("no branch matches the result {}", super::shown(&reply.body));
+                self.fail(at, Status::Failed, Failure::new("no_branch", message), Some(reply));
+            }
+            Err(failure) => self.fail(at, Status::TemplateError, failure, Some(reply)),
+        }
+    }
+
+    pub(super) fn branch(&self, at: At, result: &Value) -> Result<Option<Handle>, Failure> {
+        let mut view = self.view(at.instance);
+        view.result = Some(result);
+        let branches = &self.graph.step(at.step).def.branches;
+        first_match(branches, &view).map_err(|missing| Failure::new("template_error", missing.to_string()))
+    }
+
+    pub(super) fn finish_success(&mut self, at: At, reply: Reply, exit: Exit) {
+        let output = self.add_reply(reply);
+        let variable = self.graph.step(at.step).def.output_variable.as_ref().map(|_| output.body);
+        let attempt = self.last_attempt(at);
+        let (status, output) = (Status::Success, Some(output));
+        self.fact(Fact::Finished { step: at, attempt, status, exit, output, variable, failure: None });
+        self.after_end(at);
+    }
+
+    /// The end of a loop by its edges: it has no result of its own.
+    pub(super) fn finish_loop(&mut self, at: At, exit: Exit) {
+        let attempt = self.last_attempt(at);
+        let (status, output, variable) = (Status::Success, None, None);
+        self.fact(Fact::Finished { step: at, attempt, status, exit, output, variable, failure: None });
+        self.after_end(at);
+    }
+
+    pub(super) fn fail(&mut self, at: At, status: Status, failure: Failure, reply: Option<Reply>) {
+        let step = self.graph.step(at.step);
+        let output = reply.map(|reply| self.add_reply(reply));
+        let variable = step.def.output_variable.as_ref().map(|_| {
+            let error = serde_json::json!({ "error": crate::run::error(&failure) });
+            self.add(error)
+        });
+        let exit = self.failed_exit(at, status);
+        let attempt = self.last_attempt(at);
+        let aborts = (exit == Exit::Open).then(|| failure.clone());
+        self.fact(Fact::Finished { step: at, attempt, status, exit, output, variable, failure: Some(failure) });
+        match aborts {
+            Some(failure) => {
+                let end = if status == Status::Denied { RunStatus::Cancelled } else { RunStatus::Failed };
+                self.end_run(end, Some(self.about(at, &failure)), None);
+            }
+            None => self.after_end(at),
+        }
+    }
+
+    /// Which edges an unsuccessful end takes; `Open` means that it aborts the run.
+    fn failed_exit(&self, at: At, status: Status) -> Exit {
+        let step = self.graph.step(at.step);
+        if status == Status::Denied
+            && !step.def.branches.is_empty()
+            && let Ok(Some(handle)) = self.branch(at, &Value::String("denied".into()))
+        {
+            return Exit::Took(handle);
+        }
+        if step.def.on_fail == OnFail::Abort {
+            return Exit::Open;
+        }
+        let routes = [Handle::DENIED, Handle::ERROR];
+        let skip = usize::from(status != Status::Denied);
+        let taken = routes.into_iter().skip(skip).find(|&handle| step.has_out(handle));
+        taken.map_or(Exit::Failed, Exit::Took)
+    }
+
+    fn last_attempt(&self, at: At) -> u32 {
+        let state = self.state(at);
+        if state.phase == Phase::Idle { state.attempt + 1 } else { state.attempt }
+    }
+
+    pub(super) fn about(&self, at: At, failure: &Failure) -> Failure {
+        let message = format!("{}: {}", self.run.path(self.graph, at), failure.message);
+        Failure { message: message.into(), ..failure.clone() }
+    }
+
+    /// The out-edges are decided: look at the steps they lead to, and whether this was the last one.
+    pub(super) fn after_end(&mut self, at: At) {
+        let graph = self.graph;
+        for out in &graph.step(at.step).outs {
+            let Target::Step(to) = out.to else { continue };
+            let target = At { step: to, ..at };
+            let state = self.state(target);
+            if state.phase != Phase::Idle {
+                continue;
+            }
+            let step = graph.step(to);
+            match readiness(step.def.join, step.in_edges, state) {
+                Readiness::Wait => {}
+                Readiness::Go => self.agenda.push_back(Task::Go(target)),
+                Readiness::Skip => self.agenda.push_back(Task::Skip(target)),
+            }
+        }
+        if self.run.instances[at.instance as usize].remaining == 0 {
+            self.agenda.push_back(Task::Close(at.instance));
+        }
+    }
+
+    /// Rule R4 for an instance whose steps have all ended; with the first unhandled failure.
+    pub(super) fn end_of(&self, instance: u32) -> (End, Option<Failure>) {
+        let mut end = End::Success;
+        let mut first = None;
+        for at in self.unhandled(instance) {
+            let state = self.state(at);
+            if first.is_none() {
+                first = state.failure().map(|failure| self.about(at, failure));
+            }
+            end = match (state.phase, end) {
+                (Phase::Done(Status::Denied), End::Success | End::Denied) => End::Denied,
+                _ => End::Failed,
+            };
+        }
+        (end, first)
+    }
+
+    /// Failures with no live out-edge and no path of failed edges to a step that ran.
+    pub(super) fn unhandled(&self, instance: u32) -> Vec<At> {
+        let failures = &self.run.instances[instance as usize].failures;
+        let at = |&step| At { instance, step };
+        failures.iter().map(at).filter(|&at| !self.is_handled(at)).collect()
+    }
+
+    fn is_handled(&self, failure: At) -> bool {
+        let outs =
+            |at: At| self.graph.step(at.step).outs.iter().map(move |out| (out, self.run.edge(self.graph, at, out)));
+        if outs(failure).any(|(_, state)| state == EdgeState::Live) {
+            return true;
+        }
+        let mut seen = vec![failure.step];
+        let mut todo = vec![failure];
+        while let Some(at) = todo.pop() {
+            for (out, state) in outs(at) {
+                let Target::Step(to) = out.to else { continue };
+                if state != EdgeState::Failed || seen.contains(&to) {
+                    continue;
+                }
+                let target = At { step: to, ..at };
+                if self.state(target).ran() {
+                    return true;
+                }
+                seen.push(to);
+                todo.push(target);
+            }
+        }
+        false
+    }
+
+    /// All steps of the root scope have ended.
+    pub(super) fn close_root(&mut self) {
+        let (end, failure) = self.end_of(0);
+        let status = match end {
+            End::Success => RunStatus::Completed,
+            End::Denied => RunStatus::Cancelled,
+            End::Failed => RunStatus::Failed,
+        };
+        self.end_run(status, failure, None);
+    }
+
+    /// Ends the run. Whatever still waits is cancelled, and its executor, timer or child is told.
+    pub(super) fn end_run(&mut self, status: RunStatus, failure: Option<Failure>, by: Option<Arc<str>>) {
+        let (mut status, mut failure) = (status, failure);
+        let mut output = None;
+        if status == RunStatus::Completed {
+            match self.run_output() {
+                Ok(value) => output = value,
+                Err(missing) => {
+                    status = RunStatus::Failed;
+                    failure = Some(missing);
+                }
+            }
+        }
+        if self.run.status == RunStatus::Running {
+            self.stop_active();
+            let generation = self.run.generation;
+            let timer = crate::event::Timer { kind: TimerKind::Expire, at: None, attempt: generation };
+            self.out.effects.push(Effect::ClearTimer { timer });
+        }
+        self.fact(Fact::Ended { status, output, failure, by });
+    }
+
+    fn stop_active(&mut self) {
+        if self.run.instances[0].remaining == 0 {
+            return;
+        }
+        let active = self.run.steps(self.graph).filter(|(_, state)| state.phase.is_active());
+        let active: Vec<(At, Phase, u32)> = active.map(|(at, state)| (at, state.phase, state.attempt)).collect();
+        for (at, phase, attempt) in active {
+            self.clear_timers(at);
+            match phase {
+                Phase::Running => self.out.effects.push(Effect::Abort { at, attempt }),
+                Phase::Child => self.out.effects.push(Effect::CancelChild { at, attempt }),
+                Phase::Idle
+                | Phase::Backoff
+                | Phase::Sleeping
+                | Phase::Webhook
+                | Phase::Gate
+                | Phase::Unsure
+                | Phase::Open
+                | Phase::Done(_) => {}
+            }
+        }
+    }
+
+    fn run_output(&mut self) -> Result<Option<ValueId>, Failure> {
+        if let Some(template) = &self.graph.output {
+            let resolved = template.resolve(&self.view(0));
+            let resolved = resolved.map_err(|missing| Failure::new("template_error", format!("output: {missing}")))?;
+            return Ok(Some(self.add(Payload::from(resolved))));
+        }
+        match self.graph.dialect {
+            Dialect::Tasks => Ok(None),
+            Dialect::Flow => {
+                let done = |at: At| self.graph.step(at.step).def.done;
+                let last = self.succeeded(done).into_iter().next_back();
+                Ok(last.and_then(|at| self.state(at).output).map(|output| output.body))
+            }
+            Dialect::Graph => {
+                let mut all = Map::new();
+                for at in self.succeeded(|at| matches!(self.graph.step(at.step).def.kind, Kind::End { .. })) {
+                    let body = self.state(at).output.and_then(|output| self.run.values.get(output.body));
+                    if let Some(Value::Object(fields)) = body {
+                        all.extend(fields.clone());
+                    }
+                }
+                Ok(Some(self.add(Value::Object(all))))
+            }
+        }
+    }
+
+    /// Successful steps that match, in the order in which they ended.
+    fn succeeded(&self, matches: impl Fn(At) -> bool) -> Vec<At> {
+        let success = self.run.steps(self.graph).filter(|(_, state)| state.phase == Phase::Done(Status::Success));
+        let mut found: Vec<(u32, At)> = success.filter(|(at, _)| matches(*at)).map(|(at, s)| (s.ended, at)).collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, at)| at).collect()
+    }
+}

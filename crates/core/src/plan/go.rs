@@ -1,0 +1,249 @@
+//! A step's turn: evaluate its condition, resolve its input, and let it wait for what it waits for (rule R2).
+
+use super::{Effect, Planner, Task};
+use crate::event::{Failure, Reply, TimerKind};
+use crate::expr::{self, Missing};
+use crate::fact::{Fact, SkipReason, Wait};
+use crate::graph::{Arm, Call, Each, Handle, Join, Kind, Sleep, Test};
+use crate::run::{At, Exit, Status, StepState, View, handle_name};
+use crate::template::Template;
+use crate::time::{Millis, Time};
+use crate::value::Payload;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// What the in-edges of an idle step say.
+pub(super) enum Readiness {
+    Wait,
+    Go,
+    Skip,
+}
+
+pub(super) fn readiness(join: Join, in_edges: u32, state: &StepState) -> Readiness {
+    match join {
+        Join::Any if state.live > 0 => Readiness::Go,
+        _ if state.open > 0 => Readiness::Wait,
+        // A step without in-edges is started by its scope.
+        _ if in_edges == 0 => Readiness::Go,
+        Join::Every if state.live == in_edges => Readiness::Go,
+        Join::Some if state.failed == 0 && state.live > 0 => Readiness::Go,
+        Join::Settled => Readiness::Go,
+        Join::Any | Join::Every | Join::Some => Readiness::Skip,
+    }
+}
+
+impl Planner<'_> {
+    pub(super) fn start_instance(&mut self, instance: u32) {
+        let graph = self.graph;
+        let scope = self.run.instances[instance as usize].scope;
+        for &step in &graph.scope(scope).starts {
+            self.agenda.push_back(Task::Go(At { instance, step }));
+        }
+    }
+
+    pub(super) fn go(&mut self, at: At) {
+        let def = &self.graph.step(at.step).def;
+        if let Some(condition) = &def.condition {
+            match condition.holds(&self.view(at.instance)) {
+                Ok(true) => {}
+                Ok(false) => return self.skip(at, SkipReason::Condition),
+                Err(missing) => return self.template_error(at, &missing),
+            }
+        }
+        match self.enter_kind(at, &def.kind) {
+            Ok(()) => {}
+            Err(Refused::Template(missing)) => self.template_error(at, &missing),
+            Err(Refused::Value(message)) => {
+                self.fail(at, Status::TemplateError, Failure::new("template_error", message), None);
+            }
+        }
+    }
+
+    fn enter_kind(&mut self, at: At, kind: &Kind) -> Result<(), Refused> {
+        match kind {
+            Kind::Call { call, input } => {
+                let input = self.call_input(at, *call, input)?;
+                let input = self.add(input);
+                let attempt = self.enter(at, Some(input), Wait::Executor);
+                self.out.effects.push(Effect::Dispatch { at, attempt });
+            }
+            Kind::Pass { output } => {
+                let body = match output {
+                    Some(template) => self.resolve(at, template)?.value,
+                    None => Arc::new(Value::Null),
+                };
+                self.succeed(at, Reply { body, ..Reply::default() });
+            }
+            Kind::Condition { arms } => self.choose(at, arms)?,
+            Kind::End { outputs } => {
+                let mut all = Map::new();
+                for (name, template) in outputs {
+                    all.insert(name.to_string(), Arc::unwrap_or_clone(self.resolve(at, template)?.value));
+                }
+                self.succeed(at, Reply::body(Value::Object(all)));
+            }
+            Kind::Sleep(sleep) => {
+                let until = self.wake_time(at, sleep)?;
+                self.enter(at, None, Wait::Sleep { until });
+                self.set_timer(Some(at), TimerKind::Wake, until);
+            }
+            Kind::Webhook { timeout } => match self.state(at).mail() {
+                Some(mail) => {
+                    let body = self.run.values.payload(mail).map(|payload| payload.value.clone()).unwrap_or_default();
+                    self.succeed(at, Reply { body, ..Reply::default() });
+                }
+                None => {
+                    let until = timeout.map(|timeout| self.env.now + timeout);
+                    self.enter(at, None, Wait::Webhook { until });
+                    until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
+                }
+            },
+            Kind::Gate(gate) => {
+                let ask = self.resolve(at, &gate.ask)?;
+                let ask = self.add(ask);
+                let until = gate.timeout.map(|timeout| self.env.now + timeout);
+                let escalate = gate.escalate_after.map(|after| self.env.now + after);
+                self.enter(at, Some(ask), Wait::Gate { until, escalate });
+                until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
+                escalate.iter().for_each(|due| self.set_timer(Some(at), TimerKind::Escalate, *due));
+            }
+            Kind::Child { input, .. } => {
+                let input = self.resolve(at, input)?;
+                let input = self.add(input);
+                let until = self.graph.step(at.step).def.timeout.map(|timeout| self.env.now + timeout);
+                let attempt = self.enter(at, Some(input), Wait::Child { until });
+                self.out.effects.push(Effect::StartChild { at, attempt });
+                until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
+            }
+            Kind::Each(each) => self.enter_each(at, each)?,
+            Kind::Loop { .. } => {
+                self.enter(at, None, Wait::Scope { count: None });
+                self.open(at, 0);
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, at: At, template: &Template) -> Result<Payload, Refused> {
+        template.resolve(&self.view(at.instance)).map(Payload::from).map_err(Refused::Template)
+    }
+
+    /// Code sees the context as it is when its turn comes; it is frozen with the rest of the input.
+    fn call_input(&self, at: At, call: Call, input: &Template) -> Result<Payload, Refused> {
+        let mut payload = self.resolve(at, input)?;
+        if call == Call::Javascript
+            && let Value::Object(fields) = Arc::make_mut(&mut payload.value)
+        {
+            fields.insert("ctx".into(), self.view(at.instance).context());
+        }
+        Ok(payload)
+    }
+
+    fn wake_time(&self, at: At, sleep: &Sleep) -> Result<Time, Refused> {
+        let (template, what) = match sleep {
+            Sleep::For(length) => return Ok(self.env.now + *length),
+            Sleep::ForValue(template) => (template, "a duration such as \"5m\", or seconds"),
+            Sleep::Until(template) => (template, "a time such as 2026-02-22T10:00:00Z"),
+        };
+        let value = self.resolve(at, template)?.value;
+        let until = match (sleep, &*value) {
+            (Sleep::Until(_), Value::String(text)) => Time::parse(text),
+            (Sleep::Until(_), Value::Number(millis)) => millis.as_i64().map(Time),
+            (_, Value::String(text)) => Millis::parse(text).map(|length| self.env.now + length),
+            (_, Value::Number(secs)) => secs.as_f64().and_then(Millis::from_secs_f64).map(|l| self.env.now + l),
+            _ => None,
+        };
+        until.ok_or_else(|| Refused::Value(format!("expected {what}, found {}", super::shown(&value))))
+    }
+
+    fn enter_each(&mut self, at: At, each: &Each) -> Result<(), Refused> {
+        let items = self.resolve(at, &each.items)?;
+        let Value::Array(list) = &*items.value else {
+            return Err(Refused::Value(format!("expected a list of items, found {}", super::shown(&items.value))));
+        };
+        let count = list.len();
+        if count > each.limit as usize {
+            let message = format!("{count} items; at most {} are allowed", each.limit);
+            self.fail(at, Status::Failed, Failure::new("too_many_items", message), None);
+            return Ok(());
+        }
+        let items = self.add(items);
+        self.enter(at, Some(items), Wait::Scope { count: Some(count as u32) });
+        self.continue_each(at, each);
+        Ok(())
+    }
+
+    fn choose(&mut self, at: At, arms: &[Arm]) -> Result<(), Refused> {
+        let chosen = first_match(arms, &self.view(at.instance)).map_err(Refused::Template)?;
+        let name = chosen.map(|handle| handle_name(self.graph, at.step, handle));
+        let reply = Reply::body(name.map_or(Value::Null, Value::from));
+        let exit = chosen.map_or(Exit::Untaken, Exit::Took);
+        self.finish_success(at, reply, exit);
+        Ok(())
+    }
+
+    /// The in-edges say no: either nothing led here, or what did has failed.
+    pub(super) fn skip_by_edges(&mut self, at: At) {
+        let reason = if self.state(at).failed > 0 { SkipReason::UpstreamFailed } else { SkipReason::NotTaken };
+        self.skip(at, reason);
+    }
+
+    fn skip(&mut self, at: At, reason: SkipReason) {
+        let exit = if self.state(at).failed > 0 { Exit::Failed } else { Exit::Untaken };
+        self.fact(Fact::Skipped { step: at, exit, reason });
+        self.after_end(at);
+    }
+
+    fn template_error(&mut self, at: At, missing: &Missing) {
+        let failure = Failure::new("template_error", missing.to_string());
+        self.fail(at, Status::TemplateError, failure, None);
+    }
+}
+
+/// Why a step could not begin.
+enum Refused {
+    Template(Missing),
+    Value(String),
+}
+
+/// The handle of the first entry whose test holds.
+pub(super) fn first_match(arms: &[Arm], view: &View<'_>) -> Result<Option<Handle>, Missing> {
+    for arm in arms {
+        let holds = match &arm.test {
+            Test::Always => true,
+            Test::Expr(expr) => expr.holds(view)?,
+            Test::Rules { all, rules } => {
+                let mut verdict = *all;
+                for rule in rules {
+                    if rule_holds(rule, view)? != *all {
+                        verdict = !*all;
+                        break;
+                    }
+                }
+                verdict
+            }
+        };
+        if holds {
+            return Ok(Some(arm.handle));
+        }
+    }
+    Ok(None)
+}
+
+fn rule_holds(rule: &crate::graph::Rule, view: &View<'_>) -> Result<bool, Missing> {
+    let (left, right) = (lenient(&rule.left, view)?, lenient(&rule.right, view)?);
+    let (left, right) = (expr::Val::Json(&left), expr::Val::Json(&right));
+    Ok(match &rule.pattern {
+        Some(pattern) => pattern.matches(&left),
+        None => expr::test(rule.operator, &left, &right),
+    })
+}
+
+/// In a condition a path that leads nowhere is null; only a truncated body is an error.
+fn lenient(template: &Template, view: &View<'_>) -> Result<Arc<Value>, Missing> {
+    match template.resolve(view) {
+        Ok(resolved) => Ok(resolved.value),
+        Err(missing @ Missing::Truncated { .. }) => Err(missing),
+        Err(_) => Ok(Arc::new(Value::Null)),
+    }
+}

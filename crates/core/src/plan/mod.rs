@@ -1,0 +1,290 @@
+//! Decides what a run does next. Pure: no clock, no I/O, no randomness.
+//!
+//! [`advance`] takes one event and returns the [`Transition`] it causes, already applied to the run. The engine commits it
+//! in one store transaction before acting on it; if the commit is refused it throws the run away and loads it again.
+//! Events arrive at least once and out of order: a stale or repeated one changes nothing and comes back as [`Ignored`].
+//!
+//! All of rules R1–R7 is in this folder: starting steps (`go`), ending them (`finish`), loops and eaches (`scopes`),
+//! events (here and in `attempts`), retrying runs (`retry`).
+//!
+//! Not here: bookkeeping (`run`), claims and clocks (`engine`), SQL (`store`).
+
+mod attempts;
+mod finish;
+mod go;
+mod retry;
+mod scopes;
+
+pub use retry::{Standing, retry_onto, standing};
+
+use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
+use crate::expr::Val;
+use crate::fact::{Fact, Output, Wait};
+use crate::graph::Graph;
+use crate::run::{At, Phase, Run, RunStatus, View};
+use crate::time::Time;
+use crate::value::{Payload, ValueId};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What the outside gives a decision.
+#[derive(Clone, Copy)]
+pub struct Env<'a> {
+    pub now: Time,
+    /// The URL of a wait step, by its path.
+    pub callback: &'a dyn Fn(&str) -> String,
+}
+
+/// The consequences of one event: facts for the log, new payloads, and what to do once they are on disk.
+#[derive(Clone, Default, Debug)]
+pub struct Transition {
+    pub facts: Vec<Fact>,
+    pub values: Vec<(ValueId, Payload)>,
+    pub effects: Vec<Effect>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Give the step's input to an executor.
+    Dispatch {
+        at: At,
+        attempt: u32,
+    },
+    /// Stop an attempt that no longer counts.
+    Abort {
+        at: At,
+        attempt: u32,
+    },
+    SetTimer {
+        timer: Timer,
+        due: Time,
+    },
+    ClearTimer {
+        timer: Timer,
+    },
+    StartChild {
+        at: At,
+        attempt: u32,
+    },
+    CancelChild {
+        at: At,
+        attempt: u32,
+    },
+}
+
+impl Transition {
+    /// Adds what a later event caused, so that several events share one commit. A timer or child that came and went in
+    /// between is left out by whoever carries the effects out in order.
+    pub fn absorb(&mut self, later: Transition) {
+        self.facts.extend(later.facts);
+        self.values.extend(later.values);
+        self.effects.extend(later.effects);
+    }
+}
+
+pub fn advance(graph: &Graph, run: &mut Run, event: Event, env: Env) -> Result<Transition, Ignored> {
+    let mut planner = Planner { graph, run, env, out: Transition::default(), agenda: VecDeque::new() };
+    planner.take(event)?;
+    planner.settle();
+    Ok(planner.out)
+}
+
+pub(crate) struct Planner<'a> {
+    graph: &'a Graph,
+    run: &'a mut Run,
+    env: Env<'a>,
+    out: Transition,
+    /// What follows from what was just decided. A list, so that no chain of skips deepens the call stack.
+    agenda: VecDeque<Task>,
+}
+
+enum Task {
+    /// The step's in-edges say it runs.
+    Go(At),
+    /// The step's in-edges say it does not.
+    Skip(At),
+    /// Every step of the instance has ended.
+    Close(u32),
+}
+
+impl<'a> Planner<'a> {
+    fn take(&mut self, event: Event) -> Result<(), Ignored> {
+        match event {
+            Event::Triggered { body, headers, by, queued } => self.trigger(body, headers, by, queued),
+            Event::Admitted => self.admit(),
+            Event::Reported { at, attempt, outcome } => {
+                self.expect(at, Some(attempt), &[Phase::Running])?;
+                self.attempt_ended(at, outcome);
+                Ok(())
+            }
+            Event::Lost { at, attempt } => {
+                self.expect(at, Some(attempt), &[Phase::Running])?;
+                self.lost(at);
+                Ok(())
+            }
+            Event::Timer(timer) => self.timer(timer),
+            Event::Delivered { at, body } => self.deliver(at, body),
+            Event::Answered { at, attempt, answer } => {
+                self.expect(at, Some(attempt), &[Phase::Gate])?;
+                self.answer(at, answer)
+            }
+            Event::ChildEnded { at, attempt, outcome } => {
+                self.expect(at, Some(attempt), &[Phase::Child])?;
+                self.clear_timers(at);
+                self.attempt_ended(at, outcome);
+                Ok(())
+            }
+            Event::Woken { at, .. } => {
+                self.expect(at, None, &[Phase::Sleeping, Phase::Backoff])?;
+                self.clear_timers(at);
+                self.wake(at);
+                Ok(())
+            }
+            Event::Settled { at, attempt, verdict, by } => {
+                self.expect(at, Some(attempt), &[Phase::Unsure])?;
+                self.verdict(at, verdict, &by);
+                Ok(())
+            }
+            Event::Cancelled { by, reason } => {
+                if self.run.status.is_terminal() {
+                    return Err(Ignored::RunFinished);
+                }
+                let message = reason.unwrap_or_else(|| "cancelled".into());
+                self.end_run(RunStatus::Cancelled, Some(Failure::new("cancelled", message)), Some(by));
+                Ok(())
+            }
+            Event::Retried { by } => self.retry(by),
+        }
+    }
+
+    /// The step is part of the run, waits in one of these phases and, if given, is at this attempt.
+    fn expect(&self, at: At, attempt: Option<u32>, phases: &[Phase]) -> Result<(), Ignored> {
+        match self.run.status {
+            RunStatus::New | RunStatus::Queued => return Err(Ignored::NotStarted),
+            RunStatus::Running => {}
+            _ => return Err(Ignored::RunFinished),
+        }
+        let state = self.run.step(self.graph, at).ok_or(Ignored::UnknownStep)?;
+        if attempt.is_some_and(|attempt| attempt != state.attempt) {
+            return Err(Ignored::StaleAttempt);
+        }
+        if phases.contains(&state.phase) {
+            return Ok(());
+        }
+        Err(if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting })
+    }
+
+    fn settle(&mut self) {
+        while let Some(task) = self.agenda.pop_front() {
+            if self.run.status != RunStatus::Running {
+                self.agenda.clear();
+                return;
+            }
+            match task {
+                // Two edges may have decided the same step: the first counts.
+                Task::Go(at) if self.state(at).phase == Phase::Idle => self.go(at),
+                Task::Skip(at) if self.state(at).phase == Phase::Idle => self.skip_by_edges(at),
+                Task::Go(_) | Task::Skip(_) => {}
+                Task::Close(instance) => self.close(instance),
+            }
+        }
+    }
+
+    fn trigger(
+        &mut self,
+        body: Arc<Value>,
+        headers: Option<Arc<Value>>,
+        by: Arc<str>,
+        queued: bool,
+    ) -> Result<(), Ignored> {
+        if self.run.status != RunStatus::New {
+            return Err(Ignored::AlreadyStarted);
+        }
+        let input = self.add(body);
+        let headers = headers.map(|headers| self.add(headers));
+        self.fact(Fact::Created { input, headers, by });
+        if queued { Ok(()) } else { self.admit() }
+    }
+
+    fn admit(&mut self) -> Result<(), Ignored> {
+        match self.run.status {
+            RunStatus::New => return Err(Ignored::NotStarted),
+            RunStatus::Queued => {}
+            RunStatus::Running => return Err(Ignored::AlreadyStarted),
+            _ => return Err(Ignored::RunFinished),
+        }
+        let expires = self.env.now + self.run.max_duration;
+        self.fact(Fact::Started { expires });
+        self.set_timer(None, TimerKind::Expire, expires);
+        self.start_instance(0);
+        Ok(())
+    }
+
+    /// The only way the state changes while planning.
+    fn fact(&mut self, fact: Fact) {
+        self.run.apply(self.graph, &fact, self.env.now);
+        self.out.facts.push(fact);
+    }
+
+    fn add(&mut self, payload: impl Into<Payload>) -> ValueId {
+        let payload = payload.into();
+        let id = self.run.values.add(payload.clone());
+        self.out.values.push((id, payload));
+        id
+    }
+
+    fn add_reply(&mut self, reply: Reply) -> Output {
+        let body = self.add(reply.body);
+        let headers = reply.headers.map(|headers| self.add(headers));
+        Output { body, headers, status_code: reply.status_code, truncated: reply.truncated }
+    }
+
+    fn state(&self, at: At) -> &crate::run::StepState {
+        self.run.state(self.graph, at)
+    }
+
+    fn view(&self, instance: u32) -> View<'_> {
+        View { graph: self.graph, run: self.run, instance, result: None, callback: self.env.callback }
+    }
+
+    fn enter(&mut self, at: At, input: Option<ValueId>, wait: Wait) -> u32 {
+        let attempt = self.state(at).attempt + 1;
+        self.fact(Fact::Entered { step: at, attempt, input, wait });
+        attempt
+    }
+
+    fn set_timer(&mut self, at: Option<At>, kind: TimerKind, due: Time) {
+        let attempt = at.map_or(self.run.generation, |at| self.state(at).attempt);
+        self.out.effects.push(Effect::SetTimer { timer: Timer { kind, at, attempt }, due });
+    }
+
+    /// Clears the timers that the step's phase has set.
+    fn clear_timers(&mut self, at: At) {
+        let state = self.state(at);
+        let attempt = state.attempt;
+        let main = match state.phase {
+            Phase::Sleeping => Some(TimerKind::Wake),
+            Phase::Backoff => Some(TimerKind::Retry),
+            Phase::Webhook | Phase::Gate | Phase::Child => Some(TimerKind::Timeout),
+            Phase::Idle | Phase::Running | Phase::Unsure | Phase::Open | Phase::Done(_) => None,
+        };
+        let escalate = state.more.as_ref().is_some_and(|more| more.escalate.is_some()) && state.phase == Phase::Gate;
+        let kinds = [main.filter(|_| state.due.is_some()), escalate.then_some(TimerKind::Escalate)];
+        for kind in kinds.into_iter().flatten() {
+            self.out.effects.push(Effect::ClearTimer { timer: Timer { kind, at: Some(at), attempt } });
+        }
+    }
+}
+
+/// A value as text, for messages: bounded, on one line.
+fn shown(value: &Value) -> String {
+    const MOST: usize = 80;
+    let mut text = String::new();
+    // Writing into a string does not fail.
+    let _ = Val::Json(value).write_text(&mut text);
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

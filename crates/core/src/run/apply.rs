@@ -1,0 +1,271 @@
+//! Applies facts to the state. Mechanical: whether a fact should hold was decided before it was written.
+
+use super::{At, EdgeState, Exit, Instance, Names, Phase, Run, RunStatus, ScopeState, Status, StepState};
+use crate::fact::{Fact, Output, Reason, Wait};
+use crate::graph::{Graph, ScopeIx, Target};
+use crate::time::Time;
+use crate::value::ValueId;
+use std::sync::Arc;
+
+impl Run {
+    /// Changes the state by one fact, decided at `now`. Facts of a log must be applied in its order, from the first.
+    pub fn apply(&mut self, graph: &Graph, fact: &Fact, now: Time) {
+        match fact {
+            Fact::Created { input, headers, by } => {
+                self.status = RunStatus::Queued;
+                self.by = by.clone();
+                self.input = Some(*input);
+                self.headers = *headers;
+                self.seen(*input);
+                headers.iter().for_each(|id| self.seen(*id));
+            }
+            Fact::Started { expires } => {
+                self.status = RunStatus::Running;
+                self.expires = Some(*expires);
+                self.add_instance(graph, ScopeIx::ROOT, None);
+            }
+            Fact::Entered { step, attempt, input, wait } => {
+                input.iter().for_each(|id| self.seen(*id));
+                self.enter(graph, *step, *wait);
+                let state = self.state_mut(graph, *step);
+                state.attempt = *attempt;
+                state.input = *input;
+                state.since = now;
+            }
+            Fact::Retrying { step, due, failure, output, .. } => {
+                self.set_phase(graph, *step, Phase::Backoff);
+                output.iter().for_each(|output| self.seen_output(output));
+                let state = self.state_mut(graph, *step);
+                state.due = Some(*due);
+                state.losses = 0;
+                state.since = now;
+                state.output = *output;
+                state.more().failure = Some(failure.clone());
+            }
+            Fact::Again { step, attempt, reason } => {
+                let child = matches!(graph.step(step.step).def.kind, crate::graph::Kind::Child { .. });
+                self.set_phase(graph, *step, if child { Phase::Child } else { Phase::Running });
+                let until = graph.step(step.step).def.timeout.filter(|_| child).map(|timeout| now + timeout);
+                let state = self.state_mut(graph, *step);
+                state.attempt = *attempt;
+                state.due = until;
+                state.since = now;
+                if *reason == Reason::WorkerLost {
+                    state.losses += 1;
+                    state.uncounted += 1;
+                }
+            }
+            Fact::Unsure { step, .. } => {
+                self.set_phase(graph, *step, Phase::Unsure);
+                self.state_mut(graph, *step).since = now;
+            }
+            Fact::Opened { step, index } => self.open(graph, *step, *index),
+            Fact::Closed { step, index, end, result } => {
+                result.iter().for_each(|id| self.seen(*id));
+                if let Some(scope) = self.state_mut(graph, *step).more().scope.as_mut() {
+                    scope.running -= 1;
+                    scope.closed[*index as usize] = Some((*end, *result));
+                    scope.count_end(*end);
+                }
+            }
+            Fact::Finished { step, attempt, status, exit, output, variable, failure } => {
+                output.iter().for_each(|output| self.seen_output(output));
+                variable.iter().for_each(|id| self.seen(*id));
+                let state = self.state_mut(graph, *step);
+                state.attempt = *attempt;
+                state.output = *output;
+                if failure.is_some() || variable.is_some() || state.more.is_some() {
+                    let more = state.more();
+                    more.failure = failure.clone();
+                    more.variable = *variable;
+                }
+                self.end_step(graph, *step, *status, *exit, now);
+            }
+            Fact::Skipped { step, exit, reason } => {
+                self.state_mut(graph, *step).more().skipped = Some(*reason);
+                self.end_step(graph, *step, Status::Skipped, *exit, now);
+            }
+            Fact::Kept { step, message } => {
+                self.seen(*message);
+                self.state_mut(graph, *step).more().mail = Some(*message);
+            }
+            Fact::Approved { step, by } => self.state_mut(graph, *step).more().approved_by.push(by.clone()),
+            Fact::Escalated { step, until } => {
+                let state = self.state_mut(graph, *step);
+                state.due = *until;
+                state.more().escalated = true;
+                state.more().escalate = None;
+            }
+            Fact::Ended { status, output, failure, .. } => {
+                output.iter().for_each(|id| self.seen(*id));
+                self.cancel_rest(graph, now);
+                self.status = *status;
+                self.output = *output;
+                self.failure = failure.clone();
+            }
+            Fact::Retried { expires, reset, reopened, .. } => self.retry(graph, reset, reopened, *expires),
+            // What stands was carried over before: see `Run::carry`.
+            Fact::Adopted { expires, .. } => self.go_on(*expires),
+        }
+    }
+
+    fn seen(&mut self, id: ValueId) {
+        self.values.reserve(id);
+    }
+
+    fn seen_output(&mut self, output: &Output) {
+        self.seen(output.body);
+        output.headers.iter().for_each(|id| self.seen(*id));
+    }
+
+    fn enter(&mut self, graph: &Graph, at: At, wait: Wait) {
+        let (phase, due) = match wait {
+            Wait::Executor => (Phase::Running, None),
+            Wait::Sleep { until } => (Phase::Sleeping, Some(until)),
+            Wait::Webhook { until } => (Phase::Webhook, until),
+            Wait::Gate { until, .. } => (Phase::Gate, until),
+            Wait::Child { until } => (Phase::Child, until),
+            Wait::Scope { .. } => (Phase::Open, None),
+        };
+        self.set_phase(graph, at, phase);
+        let state = self.state_mut(graph, at);
+        state.due = due;
+        state.losses = 0;
+        match wait {
+            Wait::Gate { escalate: Some(escalate), .. } => state.more().escalate = Some(escalate),
+            Wait::Scope { count } => {
+                let scope = state.more().scope.get_or_insert_with(ScopeState::default);
+                let instances = std::mem::take(&mut scope.instances);
+                *scope = ScopeState { instances, count, ..ScopeState::default() };
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn set_phase(&mut self, graph: &Graph, at: At, phase: Phase) {
+        let before = std::mem::replace(&mut self.state_mut(graph, at).phase, phase);
+        let (gates, working) =
+            (|p| matches!(p, Phase::Gate | Phase::Unsure), |p| matches!(p, Phase::Running | Phase::Child));
+        self.gates = self.gates + u32::from(gates(phase)) - u32::from(gates(before));
+        self.working = self.working + u32::from(working(phase)) - u32::from(working(before));
+    }
+
+    fn open(&mut self, graph: &Graph, at: At, index: u32) {
+        let known = self.state(graph, at).scope().and_then(|scope| scope.instances.get(index as usize)).copied();
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let body = graph.step(at.step).def.kind.body().unwrap_or(ScopeIx::ROOT);
+                self.add_instance(graph, body, Some((at, index)))
+            }
+        };
+        if let Some(scope) = self.state_mut(graph, at).more().scope.as_mut() {
+            if known.is_none() {
+                scope.instances.push(id);
+            }
+            scope.opened = index + 1;
+            scope.running += 1;
+            scope.closed.push(None);
+        }
+    }
+
+    pub(super) fn add_instance(&mut self, graph: &Graph, scope: ScopeIx, parent: Option<(At, u32)>) -> u32 {
+        let id = self.instances.len() as u32;
+        let frame = match parent {
+            Some((owner, _)) if graph.scope(scope).frame != scope => self.instances[owner.instance as usize].frame,
+            _ => id,
+        };
+        let prefix: Arc<str> = match parent {
+            None => "".into(),
+            Some((owner, index)) => {
+                let around = &self.instances[owner.instance as usize].prefix;
+                format!("{around}{}[{index}].", graph.step(owner.step).def.name).into()
+            }
+        };
+        let steps: Vec<StepState> =
+            graph.scope(scope).steps.iter().map(|&step| StepState::idle(graph.step(step).in_edges)).collect();
+        let remaining = steps.len() as u32;
+        let (failures, names) = (Vec::new(), Names::default());
+        self.instances.push(Instance { scope, parent, frame, prefix, remaining, steps, failures, names });
+        id
+    }
+
+    fn end_step(&mut self, graph: &Graph, at: At, status: Status, exit: Exit, now: Time) {
+        self.set_phase(graph, at, Phase::Done(status));
+        self.ended += 1;
+        let ended = self.ended;
+        let state = self.state_mut(graph, at);
+        state.exit = exit;
+        state.due = None;
+        state.ended = ended;
+        // A scope step keeps the time it opened; others show when they ended.
+        if state.attempt == 0 {
+            state.since = now;
+        }
+        let instance = &mut self.instances[at.instance as usize];
+        instance.remaining -= 1;
+        if status.is_failure() {
+            instance.failures.push(at.step);
+        }
+        self.note_names(graph, at);
+        if exit != Exit::Open {
+            self.decide_edges(graph, at);
+        }
+    }
+
+    /// Counts the out-edges of a step that ended at their targets.
+    pub(super) fn decide_edges(&mut self, graph: &Graph, at: At) {
+        for out in &graph.step(at.step).outs {
+            let Target::Step(to) = out.to else { continue };
+            let edge = self.edge(graph, at, out);
+            let target = self.state_mut(graph, At { step: to, ..at });
+            match edge {
+                EdgeState::Open => continue,
+                EdgeState::Live => target.live += 1,
+                EdgeState::Failed => target.failed += 1,
+                EdgeState::Untaken => {}
+            }
+            target.open -= 1;
+        }
+    }
+
+    /// Makes an ended step the one its name and `ctx` variable mean.
+    pub(super) fn note_names(&mut self, graph: &Graph, at: At) {
+        let frame = self.instances[at.instance as usize].frame;
+        let state = self.state(graph, at);
+        let (phase, variable) = (state.phase, state.more.as_ref().and_then(|more| more.variable));
+        if frame != at.instance {
+            let known = self.instances[frame as usize].names.latest.get(&at.step).copied();
+            let stays = known.is_some_and(|known| self.state(graph, known).ran());
+            if phase != Phase::Done(Status::Skipped) || !stays {
+                self.instances[frame as usize].names.latest.insert(at.step, at);
+            }
+        }
+        if let (Some(value), Some(number)) = (variable, graph.step(at.step).variable) {
+            let ctx = &mut self.instances[frame as usize].names.ctx;
+            if ctx.len() <= number as usize {
+                ctx.resize(number as usize + 1, None);
+            }
+            ctx[number as usize] = Some(value);
+        }
+    }
+
+    /// Rule R6: whatever has not ended is cancelled, and no edge is decided.
+    fn cancel_rest(&mut self, graph: &Graph, now: Time) {
+        for instance in 0..self.instances.len() as u32 {
+            if self.instances[instance as usize].remaining == 0 || !self.is_open(graph, instance) {
+                continue;
+            }
+            for &step in &graph.scope(self.instances[instance as usize].scope).steps {
+                let at = At { instance, step };
+                if self.state(graph, at).status().is_none() {
+                    self.set_phase(graph, at, Phase::Done(Status::Cancelled));
+                    let state = self.state_mut(graph, at);
+                    state.due = None;
+                    state.since = now;
+                }
+            }
+            self.instances[instance as usize].remaining = 0;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Facts as the log stores them, with steps and exits in words, and the fold of a log into a state.
+
+use super::{At, Exit, Run};
+use crate::expr::StepIx;
+use crate::fact::{Fact, Names};
+use crate::graph::{Graph, Handle};
+use crate::time::Time;
+
+/// A fact as it is stored.
+pub type StoredFact = Fact<String, String>;
+
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LogError {
+    #[error("the log speaks of {0:?}, which this version of the workflow does not have")]
+    UnknownStep(String),
+    #[error("the log goes on with version {0} of the workflow, which is not there")]
+    UnknownVersion(u32),
+}
+
+impl Run {
+    /// In words. The fact must have been applied: the instance it speaks of exists.
+    pub fn store(&self, graph: &Graph, fact: &Fact) -> StoredFact {
+        struct Words<'a>(&'a Run, &'a Graph);
+        impl Names<At, Exit, String, String> for Words<'_> {
+            fn step(&mut self, step: At) -> Result<String, At> {
+                Ok(self.0.path(self.1, step))
+            }
+            fn exit(&mut self, step: At, exit: Exit) -> Result<(String, String), At> {
+                Ok((self.0.path(self.1, step), exit_name(self.1, step, exit)))
+            }
+        }
+        match fact.clone().map(&mut Words(self, graph)) {
+            Ok(stored) => stored,
+            Err(at) => unreachable!("translating to words never fails, yet did for {at:?}"),
+        }
+    }
+
+    /// Back from words. Earlier facts of the log must have been applied.
+    pub fn load(&self, graph: &Graph, stored: StoredFact) -> Result<Fact, LogError> {
+        struct Numbers<'a>(&'a Run, &'a Graph);
+        impl Names<String, String, At, Exit> for Numbers<'_> {
+            fn step(&mut self, path: String) -> Result<At, String> {
+                self.0.find(self.1, &path).ok_or(path)
+            }
+            fn exit(&mut self, path: String, exit: String) -> Result<(At, Exit), String> {
+                let at = self.0.find(self.1, &path).ok_or(path)?;
+                Ok((at, exit_named(self.1, at, &exit).ok_or(exit)?))
+            }
+        }
+        stored.map(&mut Numbers(self, graph)).map_err(LogError::UnknownStep)
+    }
+
+    /// Folds the rest of a log into the state. Returns the graph of the version the run is on at its end.
+    pub fn replay<'g>(
+        &mut self,
+        graph: &'g Graph,
+        log: impl IntoIterator<Item = (Time, StoredFact)>,
+        versions: &dyn Fn(u32) -> Option<&'g Graph>,
+    ) -> Result<&'g Graph, LogError> {
+        let mut graph = graph;
+        for (now, stored) in log {
+            if let Fact::Adopted { version, stands, .. } = &stored {
+                let newer = versions(*version).ok_or(LogError::UnknownVersion(*version))?;
+                self.carry(graph, newer, stands);
+                graph = newer;
+            }
+            let fact = self.load(graph, stored)?;
+            self.apply(graph, &fact, now);
+        }
+        Ok(graph)
+    }
+}
+
+pub(super) fn exit_name(graph: &Graph, at: At, exit: Exit) -> String {
+    match exit {
+        Exit::Open => "open".into(),
+        Exit::Failed => "failed".into(),
+        Exit::Untaken => "untaken".into(),
+        Exit::Left => "left".into(),
+        Exit::Took(handle) => format!("via:{}", handle_name(graph, at.step, handle)),
+    }
+}
+
+pub(super) fn exit_named(graph: &Graph, at: At, name: &str) -> Option<Exit> {
+    match name {
+        "open" => Some(Exit::Open),
+        "failed" => Some(Exit::Failed),
+        "untaken" => Some(Exit::Untaken),
+        "left" => Some(Exit::Left),
+        _ => handle_named(graph, at, name.strip_prefix("via:")?).map(Exit::Took),
+    }
+}
+
+/// A handle in words.
+pub fn handle_name(graph: &Graph, step: StepIx, handle: Handle) -> &str {
+    match handle {
+        Handle::SUCCESS => "success",
+        Handle::ERROR => "error",
+        Handle::DENIED => "denied",
+        Handle(n) => &graph.step(step).def.handles[usize::from(n - Handle::FIRST_NAMED)],
+    }
+}
+
+fn handle_named(graph: &Graph, at: At, name: &str) -> Option<Handle> {
+    // Named handles first: a condition may well have a branch called `success`.
+    let named = graph.step(at.step).def.handles.iter().position(|handle| &**handle == name);
+    match (named, name) {
+        (Some(n), _) => Some(Handle(n as u16 + Handle::FIRST_NAMED)),
+        (None, "success") => Some(Handle::SUCCESS),
+        (None, "error") => Some(Handle::ERROR),
+        (None, "denied") => Some(Handle::DENIED),
+        (None, _) => None,
+    }
+}

@@ -1,0 +1,411 @@
+//! The state of one run: what every step is at, and nothing about how it got there.
+//!
+//! State changes only by [`Run::apply`]ing facts, so folding the log gives the same state as having planned it. Decisions
+//! are made in `plan`; this module only keeps books, and keeps them in constant time per fact.
+
+mod apply;
+mod log;
+mod paths;
+mod reset;
+mod snapshot;
+mod view;
+mod waiting;
+
+pub use log::{LogError, StoredFact, handle_name};
+pub use snapshot::{Snapshot, SnapshotError};
+pub use view::{View, error};
+pub use waiting::{Waiting, WaitingFor};
+
+use crate::event::Failure;
+use crate::expr::StepIx;
+use crate::fact::{End, Output, SkipReason};
+use crate::graph::{Graph, Handle, Out, ScopeIx};
+use crate::time::Time;
+use crate::value::{ValueId, Values};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One step in one instance of its scope.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct At {
+    pub instance: u32,
+    pub step: StepIx,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Made, and not yet triggered.
+    New,
+    Queued,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+    Timeout,
+}
+
+impl RunStatus {
+    pub fn is_terminal(self) -> bool {
+        match self {
+            RunStatus::New | RunStatus::Queued | RunStatus::Running => false,
+            RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Timeout => true,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::New => "new",
+            RunStatus::Queued => "queued",
+            RunStatus::Running => "running",
+            RunStatus::Completed => "completed",
+            RunStatus::Failed => "failed",
+            RunStatus::Cancelled => "cancelled",
+            RunStatus::Timeout => "timeout",
+        }
+    }
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Success,
+    Failed,
+    Timeout,
+    Denied,
+    TemplateError,
+    Skipped,
+    Cancelled,
+}
+
+impl Status {
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Success => "success",
+            Status::Failed => "failed",
+            Status::Timeout => "timeout",
+            Status::Denied => "denied",
+            Status::TemplateError => "template_error",
+            Status::Skipped => "skipped",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn is_failure(self) -> bool {
+        match self {
+            Status::Failed | Status::Timeout | Status::Denied | Status::TemplateError => true,
+            Status::Success | Status::Skipped | Status::Cancelled => false,
+        }
+    }
+}
+
+/// Where a step is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Idle,
+    /// Dispatched; whether a node has it already is the store's business.
+    Running,
+    /// Between two attempts.
+    Backoff,
+    Sleeping,
+    Webhook,
+    Gate,
+    /// A person is asked whether a call happened.
+    Unsure,
+    Child,
+    /// A loop or each with instances under way.
+    Open,
+    #[serde(untagged)]
+    Done(Status),
+}
+
+impl Phase {
+    pub fn is_active(self) -> bool {
+        !matches!(self, Phase::Idle | Phase::Done(_))
+    }
+
+    /// As the API shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle | Phase::Backoff => "pending",
+            Phase::Running | Phase::Open | Phase::Child => "running",
+            Phase::Sleeping => "sleeping",
+            Phase::Webhook | Phase::Gate | Phase::Unsure => "waiting",
+            Phase::Done(status) => status.name(),
+        }
+    }
+}
+
+/// What a step's end made of its out-edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// Not decided: the step has not ended, or was cancelled.
+    Open,
+    /// Edges on this handle are live, the others untaken.
+    Took(Handle),
+    /// All edges failed.
+    Failed,
+    /// All edges are untaken.
+    Untaken,
+    /// A loop that was left: each edge is as its inner edge is in the last pass.
+    Left,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EdgeState {
+    Open,
+    Live,
+    Untaken,
+    Failed,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepState {
+    pub phase: Phase,
+    pub exit: Exit,
+    /// In-edges by state; the rest are untaken.
+    pub open: u32,
+    pub live: u32,
+    pub failed: u32,
+    /// The newest attempt's number; 0 before the first. Never goes back.
+    pub attempt: u32,
+    /// Attempts that do not count against the retry budget: those before a retry of the run, and lost ones.
+    pub uncounted: u32,
+    /// Lost in a row.
+    pub losses: u8,
+    pub since: Time,
+    /// When the timer of a wait is due.
+    pub due: Option<Time>,
+    pub input: Option<ValueId>,
+    pub output: Option<Output>,
+    /// Position in the order in which steps ended; decides which write to `ctx` is the last.
+    pub ended: u32,
+    pub more: Option<Box<More>>,
+}
+
+/// What few steps have.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct More {
+    pub failure: Option<Failure>,
+    pub skipped: Option<SkipReason>,
+    pub variable: Option<ValueId>,
+    /// A message that came early.
+    pub mail: Option<ValueId>,
+    pub approved_by: Vec<Arc<str>>,
+    pub escalate: Option<Time>,
+    pub escalated: bool,
+    pub scope: Option<ScopeState>,
+}
+
+/// The progress of a loop or each.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct ScopeState {
+    /// Instances by pass or item; those from `opened` on are left from before a reset.
+    pub instances: Vec<u32>,
+    pub opened: u32,
+    pub running: u32,
+    /// Items of an each.
+    pub count: Option<u32>,
+    /// Per opened instance: how it ended and an item's result.
+    pub closed: Vec<Option<(End, Option<ValueId>)>>,
+    /// How many of them ended without success, and how many of those by a denial.
+    pub unsuccessful: u32,
+    pub denied: u32,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Instance {
+    pub scope: ScopeIx,
+    /// The loop or each step, and which pass or item this is.
+    pub parent: Option<(At, u32)>,
+    /// The instance whose names and `ctx` are used here; see [`crate::graph::Scope::frame`].
+    pub frame: u32,
+    /// Before a step's name in its path: `each[3].`
+    pub prefix: Arc<str>,
+    /// Steps that are idle or active.
+    pub remaining: u32,
+    pub steps: Vec<StepState>,
+    /// Steps that ended without success, in order.
+    pub failures: Vec<StepIx>,
+    pub names: Names,
+}
+
+/// Per frame: what names inside loops and `ctx` mean now.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Names {
+    /// The latest finished (or, failing that, skipped) instance of steps inside loops.
+    pub latest: HashMap<StepIx, At>,
+    pub ctx: Vec<Option<ValueId>>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub id: Arc<str>,
+    /// Decides jitter; comes in with the run so that planning stays pure.
+    pub seed: u64,
+    /// How long the run may take once it leaves the queue.
+    pub max_duration: crate::time::Millis,
+    pub status: RunStatus,
+    /// Grows with each retry.
+    pub generation: u32,
+    pub by: Arc<str>,
+    pub input: Option<ValueId>,
+    pub headers: Option<ValueId>,
+    pub output: Option<ValueId>,
+    pub failure: Option<Failure>,
+    pub expires: Option<Time>,
+    pub values: Values,
+    pub(crate) instances: Vec<Instance>,
+    /// Steps that ended so far.
+    pub(crate) ended: u32,
+    pub(crate) gates: u32,
+    pub(crate) working: u32,
+}
+
+impl Run {
+    pub fn new(id: impl Into<Arc<str>>, seed: u64, max_duration: crate::time::Millis) -> Run {
+        Run {
+            id: id.into(),
+            seed,
+            max_duration,
+            status: RunStatus::New,
+            generation: 0,
+            by: "".into(),
+            input: None,
+            headers: None,
+            output: None,
+            failure: None,
+            expires: None,
+            values: Values::default(),
+            instances: Vec::new(),
+            ended: 0,
+            gates: 0,
+            working: 0,
+        }
+    }
+
+    /// A gate is open and nothing is ready or running.
+    pub fn is_paused(&self) -> bool {
+        self.status == RunStatus::Running && self.gates > 0 && self.working == 0
+    }
+
+    pub fn step<'a>(&'a self, graph: &Graph, at: At) -> Option<&'a StepState> {
+        let instance = self.instances.get(at.instance as usize)?;
+        let step = graph.steps.get(at.step.0 as usize).filter(|step| step.scope == instance.scope)?;
+        instance.steps.get(step.local as usize)
+    }
+
+    pub(crate) fn state(&self, graph: &Graph, at: At) -> &StepState {
+        &self.instances[at.instance as usize].steps[graph.step(at.step).local as usize]
+    }
+
+    pub(crate) fn state_mut(&mut self, graph: &Graph, at: At) -> &mut StepState {
+        &mut self.instances[at.instance as usize].steps[graph.step(at.step).local as usize]
+    }
+
+    /// Every step of every instance that is part of the run now.
+    pub fn steps<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = (At, &'a StepState)> {
+        self.instances.iter().enumerate().flat_map(move |(i, instance)| {
+            let steps = &graph.scope(instance.scope).steps;
+            let at = move |&step| At { instance: i as u32, step };
+            steps.iter().map(at).zip(&instance.steps).filter(move |_| self.is_open(graph, i as u32))
+        })
+    }
+
+    /// False for instances left from before their scope step was reset.
+    pub(crate) fn is_open(&self, graph: &Graph, instance: u32) -> bool {
+        let mut instance = instance;
+        while let Some((owner, index)) = self.instances[instance as usize].parent {
+            let opened = self.state(graph, owner).scope().map_or(0, |scope| scope.opened);
+            if index >= opened {
+                return false;
+            }
+            instance = owner.instance;
+        }
+        true
+    }
+
+    pub(crate) fn edge(&self, graph: &Graph, from: At, out: &Out) -> EdgeState {
+        let mut state = self.state(graph, from);
+        let mut out = out;
+        while state.exit == Exit::Left {
+            // A loop inside a loop may have been left by an edge of the inner one.
+            let (Some((step, pos)), Some(last)) = (out.inner, state.scope().and_then(ScopeState::last)) else {
+                return EdgeState::Untaken;
+            };
+            state = self.state(graph, At { instance: last, step });
+            out = &graph.step(step).outs[pos as usize];
+        }
+        match state.exit {
+            Exit::Open => EdgeState::Open,
+            Exit::Failed => EdgeState::Failed,
+            Exit::Untaken | Exit::Left => EdgeState::Untaken,
+            Exit::Took(handle) if out.handle == handle => EdgeState::Live,
+            Exit::Took(_) => EdgeState::Untaken,
+        }
+    }
+}
+
+impl StepState {
+    pub(crate) fn idle(in_edges: u32) -> StepState {
+        StepState {
+            phase: Phase::Idle,
+            exit: Exit::Open,
+            open: in_edges,
+            live: 0,
+            failed: 0,
+            attempt: 0,
+            uncounted: 0,
+            losses: 0,
+            since: Time::default(),
+            due: None,
+            input: None,
+            output: None,
+            ended: 0,
+            more: None,
+        }
+    }
+
+    pub fn status(&self) -> Option<Status> {
+        match self.phase {
+            Phase::Done(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Neither skipped nor left idle.
+    pub fn ran(&self) -> bool {
+        !matches!(self.phase, Phase::Idle | Phase::Done(Status::Skipped | Status::Cancelled))
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.more.as_ref()?.failure.as_ref()
+    }
+
+    pub fn scope(&self) -> Option<&ScopeState> {
+        self.more.as_ref()?.scope.as_ref()
+    }
+
+    pub fn mail(&self) -> Option<ValueId> {
+        self.more.as_ref()?.mail
+    }
+
+    pub(crate) fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_with(Box::default)
+    }
+}
+
+impl ScopeState {
+    fn count_end(&mut self, end: End) {
+        self.unsuccessful += u32::from(end != End::Success);
+        self.denied += u32::from(end == End::Denied);
+    }
+
+    /// The instance opened last.
+    pub fn last(&self) -> Option<u32> {
+        self.opened.checked_sub(1).and_then(|k| self.instances.get(k as usize)).copied()
+    }
+}

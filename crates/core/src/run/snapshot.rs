@@ -1,0 +1,281 @@
+//! The state in words: what a store keeps of a run. Steps that had no turn are left out, and so is whatever follows from
+//! the rest (edges, counts, names), so a snapshot is small and cannot contradict itself.
+
+use super::log::{exit_name, exit_named};
+use super::{At, Exit, More, Phase, Run, RunStatus, ScopeState, StepState};
+use crate::event::Failure;
+use crate::fact::{End, Output, SkipReason};
+use crate::graph::{Graph, ScopeIx};
+use crate::limits;
+use crate::time::{Millis, Time};
+use crate::value::{ValueId, Values};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub id: Arc<str>,
+    pub seed: u64,
+    pub max_duration: Millis,
+    pub status: RunStatus,
+    pub generation: u32,
+    pub by: Arc<str>,
+    pub input: Option<ValueId>,
+    pub headers: Option<ValueId>,
+    pub output: Option<ValueId>,
+    pub failure: Option<Failure>,
+    pub expires: Option<Time>,
+    /// Order of their instances: a scope step comes before what is inside it.
+    pub steps: Vec<Row>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub path: String,
+    pub phase: Phase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<String>,
+    #[serde(default, skip_serializing_if = "zero")]
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "zero")]
+    pub uncounted: u32,
+    #[serde(default, skip_serializing_if = "zero")]
+    pub losses: u8,
+    pub since: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Output>,
+    #[serde(default, skip_serializing_if = "zero")]
+    pub ended: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<SkipReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved_by: Vec<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<Time>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ScopeRow>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScopeRow {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// One entry per opened instance; `null` while it runs.
+    pub closed: Vec<Option<(End, Option<ValueId>)>>,
+}
+
+fn zero<T: Default + PartialEq>(n: &T) -> bool {
+    *n == T::default()
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SnapshotError {
+    #[error("the stored run has a step {0:?}, which this version of the workflow does not have")]
+    UnknownStep(String),
+}
+
+impl Run {
+    pub fn snapshot(&self, graph: &Graph) -> Snapshot {
+        let mut steps = Vec::new();
+        for (id, instance) in self.instances.iter().enumerate() {
+            for (&step, state) in graph.scope(instance.scope).steps.iter().zip(&instance.steps) {
+                let at = At { instance: id as u32, step };
+                if state.phase != Phase::Idle || state.attempt > 0 || state.more.is_some() {
+                    steps.push(self.row(graph, at, state));
+                }
+            }
+        }
+        Snapshot {
+            id: self.id.clone(),
+            seed: self.seed,
+            max_duration: self.max_duration,
+            status: self.status,
+            generation: self.generation,
+            by: self.by.clone(),
+            input: self.input,
+            headers: self.headers,
+            output: self.output,
+            failure: self.failure.clone(),
+            expires: self.expires,
+            steps,
+        }
+    }
+
+    /// One step as a row.
+    pub fn row(&self, graph: &Graph, at: At, state: &StepState) -> Row {
+        let more = state.more.as_deref().cloned().unwrap_or_default();
+        Row {
+            path: self.path(graph, at),
+            phase: state.phase,
+            exit: (state.exit != Exit::Open).then(|| exit_name(graph, at, state.exit)),
+            attempt: state.attempt,
+            uncounted: state.uncounted,
+            losses: state.losses,
+            since: state.since,
+            due: state.due,
+            input: state.input,
+            output: state.output,
+            ended: state.ended,
+            failure: more.failure,
+            skipped: more.skipped,
+            variable: more.variable,
+            mail: more.mail,
+            approved_by: more.approved_by,
+            escalate: more.escalate,
+            escalated: more.escalated,
+            scope: more.scope.map(|scope| ScopeRow { count: scope.count, closed: scope.closed }),
+        }
+    }
+
+    pub fn restore(graph: &Graph, snapshot: Snapshot, values: Values) -> Result<Run, SnapshotError> {
+        let mut run = Run::new(snapshot.id, snapshot.seed, snapshot.max_duration);
+        run.status = snapshot.status;
+        run.generation = snapshot.generation;
+        run.by = snapshot.by;
+        run.input = snapshot.input;
+        run.headers = snapshot.headers;
+        run.output = snapshot.output;
+        run.failure = snapshot.failure;
+        run.expires = snapshot.expires;
+        run.values = values;
+        if !matches!(run.status, RunStatus::New | RunStatus::Queued) {
+            run.add_instance(graph, ScopeIx::ROOT, None);
+        }
+        for row in snapshot.steps {
+            run.put(graph, row)?;
+        }
+        run.recount(graph);
+        Ok(run)
+    }
+
+    fn put(&mut self, graph: &Graph, row: Row) -> Result<(), SnapshotError> {
+        let at = self.locate(graph, &row.path).ok_or_else(|| SnapshotError::UnknownStep(row.path.clone()))?;
+        let exit = row.exit.as_deref().map_or(Some(Exit::Open), |exit| exit_named(graph, at, exit));
+        let exit = exit.ok_or_else(|| SnapshotError::UnknownStep(row.path.clone()))?;
+        self.ended = self.ended.max(row.ended);
+        let scope = row.scope.map(|scope| {
+            let opened = scope.closed.len() as u32;
+            ScopeState { opened, count: scope.count, closed: scope.closed, ..ScopeState::default() }
+        });
+        for k in 0..scope.as_ref().map_or(0, |scope| scope.opened) {
+            self.inner_instance(graph, at, k);
+        }
+        let state = self.state_mut(graph, at);
+        let instances = state.scope().map(|scope| scope.instances.clone()).unwrap_or_default();
+        let more = More {
+            failure: row.failure,
+            skipped: row.skipped,
+            variable: row.variable,
+            mail: row.mail,
+            approved_by: row.approved_by,
+            escalate: row.escalate,
+            escalated: row.escalated,
+            scope: scope.map(|scope| ScopeState { instances, ..scope }),
+        };
+        *state = StepState {
+            phase: row.phase,
+            exit,
+            attempt: row.attempt,
+            uncounted: row.uncounted,
+            losses: row.losses,
+            since: row.since,
+            due: row.due,
+            input: row.input,
+            output: row.output,
+            ended: row.ended,
+            more: (more != More::default()).then(|| Box::new(more)),
+            ..StepState::idle(0)
+        };
+        Ok(())
+    }
+
+    /// Like [`Run::find`], but makes instances that are missing on the way.
+    fn locate(&mut self, graph: &Graph, path: &str) -> Option<At> {
+        let mut instance = 0u32;
+        let mut rest = path;
+        self.instances.first()?;
+        while let Some((head, after)) = rest.split_once("].") {
+            let (name, index) = head.split_once('[')?;
+            let step = graph.find(self.instances[instance as usize].scope, name)?;
+            graph.step(step).def.kind.body()?;
+            let index: u32 = index.parse().ok().filter(|&k| k <= limits::MAX_ITERATIONS)?;
+            instance = self.inner_instance(graph, At { instance, step }, index);
+            rest = after;
+        }
+        graph.find(self.instances[instance as usize].scope, rest).map(|step| At { instance, step })
+    }
+
+    fn inner_instance(&mut self, graph: &Graph, at: At, index: u32) -> u32 {
+        loop {
+            let known = self.state(graph, at).scope().map_or(0, |scope| scope.instances.len() as u32);
+            if let Some(&id) = self.state(graph, at).scope().and_then(|scope| scope.instances.get(index as usize)) {
+                return id;
+            }
+            let body = graph.step(at.step).def.kind.body().unwrap_or(ScopeIx::ROOT);
+            let id = self.add_instance(graph, body, Some((at, known)));
+            let scope = self.state_mut(graph, at).more().scope.get_or_insert_with(ScopeState::default);
+            scope.instances.push(id);
+        }
+    }
+
+    /// Moves the state to another version of the workflow. Steps named in `stands` (outside any scope) keep what they
+    /// have, with everything inside them; of the others only the attempts they used are remembered.
+    pub(crate) fn carry(&mut self, old: &Graph, new: &Graph, stands: &[String]) {
+        let snapshot = self.snapshot(old);
+        let ended = self.ended;
+        self.instances.clear();
+        self.add_instance(new, ScopeIx::ROOT, None);
+        for row in snapshot.steps {
+            let top = row.path.split(['[', '.']).next().unwrap_or_default();
+            let row = if stands.iter().any(|name| name == top) {
+                row
+            } else if row.attempt > 0 {
+                Row { uncounted: row.attempt, ..Row::idle(row.path, row.attempt) }
+            } else {
+                continue;
+            };
+            // A step that the new version does not have is gone; the log still tells of it.
+            let _ = self.put(new, row);
+        }
+        self.ended = ended;
+        self.recount(new);
+    }
+}
+
+impl Row {
+    fn idle(path: String, attempt: u32) -> Row {
+        Row {
+            path,
+            phase: Phase::Idle,
+            exit: None,
+            attempt,
+            uncounted: 0,
+            losses: 0,
+            since: Time::default(),
+            due: None,
+            input: None,
+            output: None,
+            ended: 0,
+            failure: None,
+            skipped: None,
+            variable: None,
+            mail: None,
+            approved_by: Vec::new(),
+            escalate: None,
+            escalated: false,
+            scope: None,
+        }
+    }
+}

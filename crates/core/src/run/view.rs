@@ -1,0 +1,242 @@
+//! What expressions see from one place in a run.
+
+use super::{At, Phase, Run, Status, StepState};
+use crate::event::Failure;
+use crate::expr::{Dotted, Found, Names, Path, Segment, StepIx, Val, Var, walk};
+use crate::graph::{Graph, Kind, ScopeIx};
+use crate::value::ValueId;
+use serde_json::{Map, Value, json};
+
+/// The names in scope of a step (or of the end of an instance).
+pub struct View<'a> {
+    pub graph: &'a Graph,
+    pub run: &'a Run,
+    pub instance: u32,
+    /// The step's own result, in a branch.
+    pub result: Option<&'a Value>,
+    /// The URL of a wait, by its path.
+    pub callback: &'a dyn Fn(&str) -> String,
+}
+
+impl Names for View<'_> {
+    fn find<'a>(&'a self, path: &Path) -> Found<'a> {
+        let rest = path.rest();
+        match path.var {
+            Var::Unbound => Found::Nothing,
+            Var::Input => self.value(self.run.input, rest),
+            Var::Trigger => self.trigger(rest),
+            Var::Step(step) => self.step(step, rest),
+            Var::Ctx(number) => self.value(self.ctx(number), rest),
+            Var::CtxAll => Found::Value(Val::Owned(self.context())),
+            Var::Result => self.result.and_then(|value| walk(value, rest)).map_or(Found::Nothing, found),
+            Var::WaitUrl(step) => match self.around(self.graph.step(step).scope) {
+                Some(instance) => {
+                    let url = (self.callback)(&self.run.path(self.graph, At { instance, step }));
+                    Found::Value(Val::Owned(Value::String(url)))
+                }
+                None => Found::Nothing,
+            },
+            Var::Item(scope) => {
+                self.item(ScopeIx(scope)).and_then(|value| walk(value, rest)).map_or(Found::Nothing, found)
+            }
+            Var::Index(scope) => match self.index(ScopeIx(scope)) {
+                Some(index) if rest.is_empty() => Found::Value(Val::Int(i64::from(index))),
+                _ => Found::Nothing,
+            },
+            Var::RunId if rest.is_empty() => Found::Value(Val::Str(&self.run.id)),
+            Var::RunId => Found::Nothing,
+            Var::Secret => Found::Secret,
+        }
+    }
+}
+
+fn found(value: &Value) -> Found<'_> {
+    Found::Value(Val::Json(value))
+}
+
+impl<'a> View<'a> {
+    fn value<'s>(&'s self, id: Option<ValueId>, rest: &[Segment]) -> Found<'s> {
+        let value = id.and_then(|id| self.run.values.get(id));
+        value.and_then(|value| walk(value, rest)).map_or(Found::Nothing, found)
+    }
+
+    fn trigger<'s>(&'s self, rest: &[Segment]) -> Found<'s> {
+        match rest.first() {
+            Some(Segment::Key(key)) if &**key == "body" => self.value(self.run.input, &rest[1..]),
+            Some(Segment::Key(key)) if &**key == "headers" => self.value(self.run.headers, &rest[1..]),
+            Some(_) => Found::Nothing,
+            None => {
+                let part = |id: Option<ValueId>| id.and_then(|id| self.run.values.get(id)).cloned();
+                let (body, headers) = (part(self.run.input), part(self.run.headers));
+                Found::Value(Val::Owned(json!({"body": body, "headers": headers.unwrap_or_else(|| json!({}))})))
+            }
+        }
+    }
+
+    /// The instance of this scope around the view's own.
+    fn around(&self, scope: ScopeIx) -> Option<u32> {
+        let mut instance = self.instance;
+        while self.run.instances[instance as usize].scope != scope {
+            instance = self.run.instances[instance as usize].parent?.0.instance;
+        }
+        Some(instance)
+    }
+
+    /// The frame in which names of this scope are kept.
+    fn frame(&self, scope: ScopeIx) -> Option<u32> {
+        let wanted = self.graph.scope(scope).frame;
+        let mut frame = self.run.instances[self.instance as usize].frame;
+        while self.run.instances[frame as usize].scope != wanted {
+            let (owner, _) = self.run.instances[frame as usize].parent?;
+            frame = self.run.instances[owner.instance as usize].frame;
+        }
+        Some(frame)
+    }
+
+    /// What a step's name means here: its only instance, or the latest one in a loop.
+    pub fn named(&self, step: StepIx) -> Option<At> {
+        let scope = self.graph.step(step).scope;
+        let frame = self.frame(scope)?;
+        if self.run.instances[frame as usize].scope == scope {
+            return Some(At { instance: frame, step });
+        }
+        self.run.instances[frame as usize].names.latest.get(&step).copied()
+    }
+
+    fn step<'s>(&'s self, step: StepIx, rest: &[Segment]) -> Found<'s> {
+        let Some(state) = self.named(step).map(|at| self.run.state(self.graph, at)).filter(|s| s.status().is_some())
+        else {
+            return Found::Nothing;
+        };
+        let Some((field, inner)) = rest.split_first() else {
+            return Found::Value(Val::Owned(self.summary(step, state)));
+        };
+        let Segment::Key(field) = field else { return Found::Nothing };
+        match &**field {
+            "status" if inner.is_empty() => Found::Value(Val::Str(self.status(step, state))),
+            "status_code" if inner.is_empty() => {
+                let code = state.output.and_then(|output| output.status_code);
+                Found::Value(code.map_or(Val::Null, |code| Val::Int(i64::from(code))))
+            }
+            // A gate's result is the bare word; who and why is in its body.
+            "result" if inner.is_empty() && self.is_gate(step) => {
+                let approved = state.phase == Phase::Done(Status::Success);
+                Found::Value(Val::Str(if approved { "approved" } else { self.status(step, state) }))
+            }
+            "body" | "result" | "output" => match state.output {
+                Some(output) if output.truncated && !inner.is_empty() => {
+                    let field = Dotted(rest).to_string();
+                    Found::Truncated { step: &self.graph.step(step).def.name, field }
+                }
+                Some(output) => self.value(Some(output.body), inner),
+                None if inner.is_empty() => Found::Value(Val::Null),
+                None => Found::Nothing,
+            },
+            "headers" => match state.output.and_then(|output| output.headers) {
+                Some(headers) => self.value(Some(headers), inner),
+                None if inner.is_empty() => Found::Value(Val::Null),
+                None => Found::Nothing,
+            },
+            "error" => match (state.failure(), inner) {
+                (Some(failure), []) => Found::Value(Val::Owned(error(failure))),
+                (Some(failure), [Segment::Key(key)]) if &**key == "message" => Found::Value(Val::Str(&failure.message)),
+                (Some(failure), [Segment::Key(key)]) if &**key == "code" => Found::Value(Val::Str(&failure.code)),
+                (None, []) => Found::Value(Val::Null),
+                _ => Found::Nothing,
+            },
+            _ => Found::Nothing,
+        }
+    }
+
+    fn is_gate(&self, step: StepIx) -> bool {
+        matches!(self.graph.step(step).def.kind, Kind::Gate(_))
+    }
+
+    /// As expressions read it: a wait that got its call is `received`.
+    fn status(&self, step: StepIx, state: &StepState) -> &'static str {
+        match (&self.graph.step(step).def.kind, state.phase) {
+            (Kind::Webhook { .. }, Phase::Done(Status::Success)) => "received",
+            (_, phase) => phase.name(),
+        }
+    }
+
+    fn summary(&self, step: StepIx, state: &StepState) -> Value {
+        let part = |id: Option<ValueId>| id.and_then(|id| self.run.values.get(id)).cloned();
+        json!({
+            "status": self.status(step, state),
+            "status_code": state.output.and_then(|output| output.status_code),
+            "body": part(state.output.map(|output| output.body)),
+            "headers": part(state.output.and_then(|output| output.headers)),
+            "error": state.failure().map(error),
+        })
+    }
+
+    fn ctx(&self, number: u32) -> Option<ValueId> {
+        let mut frame = self.run.instances[self.instance as usize].frame;
+        loop {
+            let instance = &self.run.instances[frame as usize];
+            if let Some(Some(value)) = instance.names.ctx.get(number as usize) {
+                return Some(*value);
+            }
+            let (owner, _) = instance.parent?;
+            frame = self.run.instances[owner.instance as usize].frame;
+        }
+    }
+
+    fn index(&self, scope: ScopeIx) -> Option<u32> {
+        self.run.instances[self.around(scope)? as usize].parent.map(|(_, index)| index)
+    }
+
+    fn item(&self, scope: ScopeIx) -> Option<&Value> {
+        let (owner, index) = self.run.instances[self.around(scope)? as usize].parent?;
+        let items = self.run.values.get(self.run.state(self.graph, owner).input?)?;
+        items.as_array()?.get(index as usize)
+    }
+
+    /// Everything a step's code may see: the input, `ctx` variables, loop items and, outside graphs, finished steps.
+    pub fn context(&self) -> Value {
+        let mut all = Map::new();
+        let input = self.run.input.and_then(|id| self.run.values.get(id)).cloned();
+        for (number, name) in self.graph.variables.iter().enumerate() {
+            if let Some(value) = self.ctx(number as u32).and_then(|id| self.run.values.get(id)) {
+                all.insert(name.to_string(), value.clone());
+            }
+        }
+        let mut instance = Some(self.instance);
+        while let Some(at) = instance {
+            let parent = self.run.instances[at as usize].parent;
+            if let Some((owner, index)) = parent
+                && let Kind::Each(each) = &self.graph.step(owner.step).def.kind
+            {
+                let item = self.item(each.body).cloned().unwrap_or_default();
+                all.entry(each.item_variable.as_deref().unwrap_or("item")).or_insert(item);
+                all.entry(each.index_variable.as_deref().unwrap_or("index")).or_insert(index.into());
+            }
+            instance = parent.map(|(owner, _)| owner.instance);
+        }
+        if self.graph.dialect != crate::graph::Dialect::Graph {
+            all.insert("tasks".into(), self.finished_steps());
+        }
+        all.insert("input".into(), input.unwrap_or_default());
+        Value::Object(all)
+    }
+
+    fn finished_steps(&self) -> Value {
+        let mut tasks = Map::new();
+        for (i, step) in self.graph.steps.iter().enumerate() {
+            let ix = StepIx(i as u32);
+            if let Some(at) = self.named(ix) {
+                let state = self.run.state(self.graph, at);
+                if state.status().is_some() {
+                    tasks.insert(step.def.name.to_string(), self.summary(ix, state));
+                }
+            }
+        }
+        Value::Object(tasks)
+    }
+}
+
+/// A failure as expressions and results show it.
+pub fn error(failure: &Failure) -> Value {
+    json!({"code": &*failure.code, "message": &*failure.message})
+}

@@ -1,0 +1,67 @@
+//! Why a run that is not finished is not: what it waits for, since when, and what can move it on.
+
+use super::{Phase, Run, RunStatus};
+use crate::graph::Graph;
+use crate::time::Time;
+use serde::Serialize;
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct WaitingFor {
+    /// Path of the step; empty for the run itself.
+    pub step: String,
+    #[serde(rename = "for")]
+    pub what: Waiting,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// When it will move on by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    pub moved_on_by: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    Queue,
+    Executor,
+    Retry,
+    Sleep,
+    Webhook,
+    Approval,
+    /// A person must say whether a call happened.
+    Verdict,
+    Child,
+}
+
+impl Run {
+    /// Empty for a finished run, never for another.
+    pub fn waiting_for(&self, graph: &Graph) -> Vec<WaitingFor> {
+        if matches!(self.status, RunStatus::New | RunStatus::Queued) {
+            let moved_on_by = "a free place among the workflow's concurrent runs";
+            return vec![WaitingFor {
+                step: String::new(),
+                what: Waiting::Queue,
+                since: None,
+                until: None,
+                moved_on_by,
+            }];
+        }
+        let mut list = Vec::new();
+        for (at, state) in self.steps(graph) {
+            let (what, moved_on_by) = match state.phase {
+                // An open scope waits for the steps inside it, which are listed themselves.
+                Phase::Idle | Phase::Done(_) | Phase::Open => continue,
+                Phase::Running => (Waiting::Executor, "the result of the call"),
+                Phase::Backoff => (Waiting::Retry, "the next attempt, or a signal that it is ready now"),
+                Phase::Sleeping => (Waiting::Sleep, "time, or a signal that it is ready now"),
+                Phase::Webhook => (Waiting::Webhook, "a call to its callback URL"),
+                Phase::Gate => (Waiting::Approval, "an approval or denial by someone who may answer"),
+                Phase::Unsure => (Waiting::Verdict, "a person who knows whether the call happened"),
+                Phase::Child => (Waiting::Child, "the end of the child run"),
+            };
+            let step = self.path(graph, at);
+            list.push(WaitingFor { step, what, since: Some(state.since), until: state.due, moved_on_by });
+        }
+        list
+    }
+}

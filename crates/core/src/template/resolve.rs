@@ -1,0 +1,223 @@
+//! Fills the holes of a template with a run's data, and secrets into the result.
+
+use super::{HoleIx, Node, Part, Template, push_pointer};
+use crate::expr::{Bounded, Dotted, Found, Missing, Names, Path, Segment, Val};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// What all values put into one template may weigh together: bytes of text, and [`NODE_WEIGHT`] for each value.
+const MAX_WEIGHT: usize = 16 * 1024 * 1024;
+/// About what a `Value` takes in memory.
+const NODE_WEIGHT: usize = 32;
+/// Nesting of a resolved value. What reads it back from the store accepts 128, with an envelope around it.
+const MAX_RESULT_DEPTH: usize = 120;
+
+/// A template with its data in place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Resolved {
+    /// Shows secrets by name only, so it can be stored and shown.
+    pub value: Arc<Value>,
+    /// In the order of their places.
+    pub secrets: Vec<SecretSlot>,
+}
+
+/// A place in the value where a secret goes at the moment of the call; the value itself shows `{{secrets.NAME}}` there. Only
+/// these spans are ever replaced, so data that merely looks like a slot is never filled.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SecretSlot {
+    /// RFC 6901, to a string.
+    pub pointer: String,
+    /// Bytes in that string.
+    pub start: usize,
+    pub end: usize,
+    pub name: Box<str>,
+}
+
+impl Resolved {
+    /// A copy with the secrets in place. The error names a secret that is unknown, or whose slot is not in the value.
+    pub fn reveal(&self, secret: impl Fn(&str) -> Option<String>) -> Result<Value, String> {
+        let mut value = Value::clone(&self.value);
+        // From the end, so that a secret does not move the slots before it.
+        for slot in self.secrets.iter().rev() {
+            let unknown = || slot.name.to_string();
+            let revealed = secret(&slot.name).ok_or_else(unknown)?;
+            let Some(Value::String(text)) = value.pointer_mut(&slot.pointer) else { return Err(unknown()) };
+            if text.get(slot.start..slot.end) != Some(placeholder(&slot.name).as_str()) {
+                return Err(unknown());
+            }
+            text.replace_range(slot.start..slot.end, &revealed);
+        }
+        Ok(value)
+    }
+}
+
+fn placeholder(name: &str) -> String {
+    format!("{{{{{}}}}}", Dotted(&["secrets", name].map(|key| Segment::Key(key.into()))))
+}
+
+impl Template {
+    /// The value for a step's input. A constant is shared, not copied.
+    pub fn resolve(&self, names: &dyn Names) -> Result<Resolved, Missing> {
+        if let Node::Constant(value) = &self.root {
+            return Ok(Resolved { value: value.clone(), secrets: Vec::new() });
+        }
+        let mut resolver = Resolver::new(self, names, Reading::Template);
+        let value = Arc::new(resolver.node(&self.root)?);
+        Ok(Resolved { value, secrets: resolver.secrets })
+    }
+
+    /// The value for an operand of a condition: a path that leads nowhere is null, and a secret is an error.
+    pub fn read<'a>(&'a self, names: &'a dyn Names) -> Result<Val<'a>, Missing> {
+        match &self.root {
+            Node::Constant(value) => Ok(Val::Json(value)),
+            Node::Hole(ix) => self.holes[ix.0].expr.read(names),
+            other => Resolver::new(self, names, Reading::Condition).node(other).map(Val::Owned),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Template,
+    Condition,
+}
+
+struct Resolver<'a> {
+    template: &'a Template,
+    names: &'a dyn Names,
+    reading: Reading,
+    secrets: Vec<SecretSlot>,
+    /// Of the node being resolved.
+    pointer: String,
+    depth: usize,
+    weight_left: usize,
+}
+
+enum Filling<'a> {
+    Value(Val<'a>),
+    Secret(&'a Path),
+}
+
+impl<'a> Resolver<'a> {
+    fn new(template: &'a Template, names: &'a dyn Names, reading: Reading) -> Resolver<'a> {
+        let (secrets, pointer) = (Vec::new(), String::new());
+        Resolver { template, names, reading, secrets, pointer, depth: 0, weight_left: MAX_WEIGHT }
+    }
+
+    fn node(&mut self, node: &Node) -> Result<Value, Missing> {
+        match node {
+            Node::Constant(value) => Ok(Value::clone(value)),
+            Node::Hole(ix) => match self.fill(*ix)? {
+                Filling::Value(value) => self.weighed(value),
+                Filling::Secret(path) => {
+                    let mut text = Bounded::new();
+                    self.slot(path, &mut text)?;
+                    Ok(String::from(text).into())
+                }
+            },
+            Node::Text(parts) => self.text(parts),
+            Node::List(nodes) => {
+                let nodes = nodes.iter().enumerate();
+                nodes.map(|(n, node)| self.inside(&n.to_string(), node)).collect()
+            }
+            Node::Object(entries) => {
+                let mut map = Map::with_capacity(entries.len());
+                for (key, node) in entries {
+                    map.insert(key.clone(), self.inside(key, node)?);
+                }
+                Ok(Value::Object(map))
+            }
+        }
+    }
+
+    fn inside(&mut self, key: &str, node: &Node) -> Result<Value, Missing> {
+        if let Node::Constant(value) = node {
+            return Ok(Value::clone(value));
+        }
+        let length = self.pointer.len();
+        push_pointer(&mut self.pointer, key);
+        self.depth += 1;
+        let value = self.node(node);
+        self.depth -= 1;
+        self.pointer.truncate(length);
+        value
+    }
+
+    fn fill(&self, ix: HoleIx) -> Result<Filling<'a>, Missing> {
+        let expr = &self.template.holes[ix.0].expr;
+        match self.reading {
+            Reading::Condition => expr.read(self.names).map(Filling::Value),
+            Reading::Template => match expr.as_path() {
+                Some(path) if path.begins_with("secrets") && matches!(self.names.find(path), Found::Secret) => {
+                    Ok(Filling::Secret(path))
+                }
+                _ => expr.value(self.names).map(Filling::Value),
+            },
+        }
+    }
+
+    fn text(&mut self, parts: &[Part]) -> Result<Value, Missing> {
+        let too_large = |_| Missing::TooLarge { limit: "4 MB of text" };
+        let mut text = Bounded::new();
+        for part in parts {
+            match part {
+                Part::Literal(literal) => text.write_str(literal).map_err(too_large)?,
+                Part::Hole(ix) => match self.fill(*ix)? {
+                    Filling::Value(value) => value.write_text(&mut text).map_err(too_large)?,
+                    Filling::Secret(path) => self.slot(path, &mut text)?,
+                },
+            }
+        }
+        self.spend(text.len())?;
+        Ok(String::from(text).into())
+    }
+
+    fn slot(&mut self, path: &Path, text: &mut Bounded) -> Result<(), Missing> {
+        let name = path.key(1).unwrap_or_default();
+        let start = text.len();
+        text.write_str(&placeholder(name)).map_err(|_| Missing::TooLarge { limit: "4 MB of text" })?;
+        let pointer = self.pointer.clone();
+        self.secrets.push(SecretSlot { pointer, start, end: text.len(), name: name.into() });
+        Ok(())
+    }
+
+    fn weighed(&mut self, value: Val<'_>) -> Result<Value, Missing> {
+        match &value {
+            Val::Json(value) => self.weigh(value, self.depth)?,
+            Val::Owned(value) => self.weigh(value, self.depth)?,
+            Val::Str(text) => self.spend(text.len())?,
+            Val::Null | Val::Bool(_) | Val::Int(_) => {}
+        }
+        Ok(value.into_json())
+    }
+
+    /// Before the copy is made: a small template can name a large body many times.
+    fn weigh(&mut self, value: &Value, depth: usize) -> Result<(), Missing> {
+        if depth > MAX_RESULT_DEPTH {
+            return Err(Missing::TooLarge { limit: "120 levels of nesting" });
+        }
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.spend(0),
+            Value::String(text) => self.spend(text.len()),
+            Value::Array(items) => {
+                self.spend(0)?;
+                items.iter().try_for_each(|item| self.weigh(item, depth + 1))
+            }
+            Value::Object(map) => {
+                self.spend(0)?;
+                map.iter().try_for_each(|(key, item)| {
+                    self.spend(key.len())?;
+                    self.weigh(item, depth + 1)
+                })
+            }
+        }
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), Missing> {
+        let left = self.weight_left.checked_sub(bytes + NODE_WEIGHT);
+        self.weight_left = left.ok_or(Missing::TooLarge { limit: "16 MB" })?;
+        Ok(())
+    }
+}

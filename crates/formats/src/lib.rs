@@ -1,0 +1,58 @@
+//! Text to checked definition: JSON or YAML, in any of the three dialects, becomes a
+//! [`stepwell_core::definition::Definition`] or a list of everything that is wrong with it.
+//!
+//! | layer | files |
+//! | --- | --- |
+//! | text → nodes with positions | `source/` |
+//! | nodes → fields, with faults | `draft.rs`, `fields.rs`, `values.rs` |
+//! | what every definition has | `common.rs`, `trigger.rs` |
+//! | what every step can be | `kinds/` |
+//! | the dialects | `tasks.rs`, `flow/`, `graph/` |
+//!
+//! Not here: what a definition means (`core`), files (callers read them), clocks.
+
+pub mod code;
+mod common;
+mod draft;
+mod fault;
+mod fields;
+mod flow;
+mod graph;
+mod kinds;
+mod render;
+mod source;
+mod tasks;
+mod trigger;
+mod values;
+
+pub use fault::{Fault, Faults};
+
+use fields::Fields;
+use source::{Flaw, Node};
+use stepwell_core::definition::Definition;
+
+/// Reads a document. The extension of `file` says whether it is JSON or YAML; without one its first character does.
+pub fn read(text: &[u8], file: Option<&str>) -> Result<Definition, Faults> {
+    let node = source::read(text, file).map_err(flawed)?;
+    define(&node)
+}
+
+/// Reads a document that arrived as a value, as in the body of a request. Faults have paths but no lines.
+pub fn read_value(value: &serde_json::Value) -> Result<Definition, Faults> {
+    let node = source::from_value(value).map_err(flawed)?;
+    define(&node)
+}
+
+fn define(root: &Node) -> Result<Definition, Faults> {
+    let mut draft = draft::Draft::default();
+    let definition = Fields::of_root(root, &mut draft).and_then(|fields| common::read(&mut draft, fields, root));
+    match definition {
+        Some(definition) if draft.is_clean() => Ok(definition),
+        _ => Err(draft.into_faults()),
+    }
+}
+
+fn flawed(flaws: Vec<Flaw>) -> Faults {
+    let fault = |flaw: Flaw| Fault::new(flaw.code, flaw.message).maybe_hint(flaw.hint).place(flaw.path, flaw.span);
+    Faults::of(flaws.into_iter().map(fault).collect(), 0)
+}
