@@ -12,6 +12,7 @@ pub mod limits;
 pub mod nearest;
 pub mod plan;
 pub mod run;
+pub mod simulate;
 pub mod template;
 pub mod time;
 pub mod value;

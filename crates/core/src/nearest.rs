@@ -3,8 +3,8 @@
 /// Longer names get no suggestion: the comparison costs the product of both lengths.
 const MAX_LENGTH: usize = 64;
 
-/// The candidate that `name` most likely meant, if one is near enough: one slip for a short name, three for a long one. Case
-/// does not count; two swapped letters are one slip. The first of equals wins.
+/// The candidate that `name` most likely meant, if one is near enough: one slip for a short name, three for a long
+/// one. Case does not count; two swapped letters are one slip. The first of equals wins.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = letters(name)?;
     let slips = (name.len() / 3).clamp(1, 3);
@@ -23,8 +23,8 @@ fn letters(name: &str) -> Option<Vec<char>> {
     (!letters.is_empty() && letters.len() <= MAX_LENGTH).then_some(letters)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between `a` and `b`; `None` if more than `limit`, or if nothing
-/// of the shorter one would be left.
+/// Insertions, deletions, replacements and swaps of neighbours between `a` and `b`; `None` if more than `limit`, or
+/// if nothing of the shorter one would be left.
 fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;

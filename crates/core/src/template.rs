@@ -1,13 +1,13 @@
 //! JSON with `{{expression}}` holes, parsed once when the workflow is defined.
 //!
-//! A string that is exactly one hole keeps the type of its value. Inside text a value becomes text: a text as it is, null as
-//! nothing, anything else as compact JSON. `\{{` stands for a literal `{{`, and `\\{{` for a backslash before a hole;
-//! elsewhere a backslash is just that. Keys are literal.
+//! A string that is exactly one hole keeps the type of its value. Inside text a value becomes text: a text as it is,
+//! null as nothing, anything else as compact JSON. `\{{` stands for a literal `{{`, and `\\{{` for a backslash before
+//! a hole; elsewhere a backslash is just that. Keys are literal.
 //!
 //! Templates are strict: a path that leads nowhere fails, and `??` is the way to opt out; see [`crate::expr`].
 //!
-//! A secret is never computed with: `{{secrets.NAME}}` stands alone in its hole and stays in the resolved value as written,
-//! with a [`SecretSlot`] that says where. The value goes in at the moment of the call.
+//! A secret is never computed with: `{{secrets.NAME}}` stands alone in its hole and stays in the resolved value as
+//! written, with a [`SecretSlot`] that says where. The value goes in at the moment of the call.
 //!
 //! Not here: what names mean. The graph builder binds the paths of [`Template::holes_mut`].
 

@@ -1,7 +1,7 @@
 //! The operators of a graph editor's condition rows: `(leftValue, operator, rightValue)`.
 //!
-//! Looser than the language's own comparisons, because what stands in such an editor's fields is text: where one side is a
-//! number and the other a text that is one, they compare as numbers, and unlike types compare by their text.
+//! Looser than the language's own comparisons, because what stands in such an editor's fields is text: where one side
+//! is a number and the other a text that is one, they compare as numbers, and unlike types compare by their text.
 
 use super::number::{self, Num};
 use super::value::View;
@@ -9,8 +9,8 @@ use super::{MAX_SOURCE, Val};
 use regex_lite::{Regex, RegexBuilder};
 use std::cmp::Ordering;
 
-/// Bytes of a compiled pattern. Matching costs the product of this and the text's length, and the planner waits for it: at
-/// both limits some 400 ms.
+/// Bytes of a compiled pattern. Matching costs the product of this and the text's length, and the planner waits for
+/// it: at both limits some 400 ms.
 const MAX_PATTERN_SIZE: usize = 32 * 1024;
 /// Bytes of a text that a pattern is tried on.
 const MAX_SUBJECT: usize = 64 * 1024;
@@ -62,8 +62,8 @@ impl Operator {
     }
 }
 
-/// Whether `left op right` holds. `expression` asks whether `left` is true; a right side that is no valid pattern matches
-/// nothing (one that is known when the workflow is defined should be a [`Pattern`], which is then refused).
+/// Whether `left op right` holds. `expression` asks whether `left` is true; a right side that is no valid pattern
+/// matches nothing (one that is known when the workflow is defined should be a [`Pattern`], which is then refused).
 pub fn test(operator: Operator, left: &Val<'_>, right: &Val<'_>) -> bool {
     let ordered = |accepts: fn(Ordering) -> bool| order(left, right).is_some_and(accepts);
     match operator {

@@ -119,8 +119,8 @@ impl Comparison {
     }
 }
 
-/// Flow's comparison of a result with a literal. Numbers may also be equal by value, so that `result == 1.0` is not narrower
-/// than it is elsewhere.
+/// Flow's comparison of a result with a literal. Numbers may also be equal by value, so that `result == 1.0` is not
+/// narrower than it is elsewhere.
 fn same_text(result: &Val<'_>, literal: Option<&str>) -> bool {
     let is_nil = matches!(result.view(), View::Null | View::Text("" | "nil"));
     let Some(literal) = literal else { return is_nil };

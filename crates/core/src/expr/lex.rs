@@ -1,5 +1,5 @@
-//! Splits an expression into tokens. A whole path is one token, because what may stand in it differs: after a dot a name may
-//! begin with a digit.
+//! Splits an expression into tokens. A whole path is one token, because what may stand in it differs: after a dot a
+//! name may begin with a digit.
 
 use super::{Segment, Span, SyntaxError, number};
 use serde_json::Number;

@@ -5,23 +5,23 @@
 //! ```
 //!
 //! * **Literals**: numbers, `'text'` or `"text"` with JSON's escapes, `true`, `false`, `null` (or `nil`).
-//! * **Paths**: `tasks.payment-result.body.items[0].id`, `trigger.headers["x-id"]`. Names may hold hyphens, so there is no
-//!   subtraction, nor any other arithmetic. On a list, `.0` reads as `[0]`.
+//! * **Paths**: `tasks.payment-result.body.items[0].id`, `trigger.headers["x-id"]`. Names may hold hyphens, so there
+//!   is no subtraction, nor any other arithmetic. On a list, `.0` reads as `[0]`.
 //! * **Operators**, tightest first: `!`, then `??`, then `== != < <= > >=` (which do not chain), then `&&`, then `||`.
 //!   `??` binds tighter than a comparison so that `x ?? 0 > 3` means what its author wants: `(x ?? 0) > 3`.
 //!   `&&` and `||` look no further than they must and give `true` or `false`, never an operand.
 //! * **Functions**: see [`functions`].
 //!
-//! Equality is by value and deep: `1 == 1.0`, and no two values of unlike types are equal. Numbers compare exactly, also
-//! integers too large for a float. Only numbers with numbers and texts with texts (by code point) have an order; any other
-//! `<` is false. As a truth value only `null`, `false`, `""` and `0` are false: an empty list is something.
+//! Equality is by value and deep: `1 == 1.0`, and no two values of unlike types are equal. Numbers compare exactly,
+//! also integers too large for a float. Only numbers with numbers and texts with texts (by code point) have an order;
+//! any other `<` is false. As a truth value only `null`, `false`, `""` and `0` are false: an empty list is something.
 //!
-//! One expression is read in two ways. In a template ([`Expr::value`]) a path that leads nowhere and a function given the
-//! wrong type are errors that name them; in a condition ([`Expr::holds`]) both are null. The left side of `??` and the
-//! argument of `exists` are always read as in a condition, and both take null for nothing.
+//! One expression is read in two ways. In a template ([`Expr::value`]) a path that leads nowhere and a function given
+//! the wrong type are errors that name them; in a condition ([`Expr::holds`]) both are null. The left side of `??`
+//! and the argument of `exists` are always read as in a condition, and both take null for nothing.
 //!
-//! Not here: which names exist and what they mean. The graph builder binds each [`Path`] to a [`Var`] when a workflow is
-//! defined, and refuses those it does not know; the run's state answers for bound paths through [`Names`].
+//! Not here: which names exist and what they mean. The graph builder binds each [`Path`] to a [`Var`] when a workflow
+//! is defined, and refuses those it does not know; the run's state answers for bound paths through [`Names`].
 
 mod compare;
 mod error;
@@ -67,9 +67,9 @@ pub struct Expr {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grammar {
     Standard,
-    /// The flow dialect adds three things. `result == literal` (and `!=`) compares as text, so `true` matches `"true"`, an
-    /// unquoted word on the other side is a text, and null, `""` and `"nil"` are all nil. In a template, a path that
-    /// begins with `input` and leads nowhere is an empty text.
+    /// As flows are written: `result == literal` (and `!=`) compares as text, so `true` matches
+    /// `"true"`, an unquoted word on the other side is a text, and null, `""` and `"nil"` are all nil. In a template,
+    /// a path that begins with `input` and leads nowhere is an empty text.
     Flow,
 }
 

@@ -1,5 +1,5 @@
-//! Numbers that compare exactly. JSON mixes `i64`, `u64` and `f64`; going through `f64` would make ids above 2^53 equal to
-//! their neighbours.
+//! Numbers that compare exactly. JSON mixes `i64`, `u64` and `f64`; going through `f64` would make ids above 2^53
+//! equal to their neighbours.
 
 use serde_json::Number;
 use std::cmp::Ordering;
@@ -85,8 +85,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Exact decimal digits, so that comparing texts compares values: `format!` prints a float without rounding when given
-    /// enough places, and no float needs more than 1,074.
+    /// Exact decimal digits, so that comparing texts compares values: `format!` prints a float without rounding when
+    /// given enough places, and no float needs more than 1,074.
     fn oracle(a: &Number, b: &Number) -> Ordering {
         let digits = |number: &Number| {
             let exact = match (number.is_f64(), number.as_f64()) {

@@ -107,8 +107,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Flow's `result == literal`, either way round. The literal's node becomes the comparison: so a bare word is no longer
-    /// among the paths, and nobody will try to bind it.
+    /// Flow's `result == literal`, either way round. The literal's node becomes the comparison: so a bare word is no
+    /// longer among the paths, and nobody will try to bind it.
     fn same_text(&mut self, comparison: Comparison, left: NodeIx, right: NodeIx) -> Option<NodeIx> {
         let negated = match comparison {
             Comparison::Equal => false,

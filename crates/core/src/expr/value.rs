@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
 
-/// Bytes of a text that an expression or template may produce. Without it `json(json(…))`, which doubles backslashes, could
-/// fill the memory.
+/// Bytes of a text that an expression or template may produce. Without it `json(json(…))`, which doubles backslashes,
+/// could fill the memory.
 pub(crate) const MAX_TEXT: usize = 4 * 1024 * 1024;
 
 /// A value, borrowed where it can be. `==` is the language's own: deep, and `1 == 1.0`.

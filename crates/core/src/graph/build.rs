@@ -72,7 +72,10 @@ impl Builder {
         if self.spec.steps.is_empty() {
             self.fault(origin, "no-steps", "the workflow has no steps".into(), Some("add at least one step".into()));
         }
-        let apart = |edge: &&super::SpecEdge| self.spec.steps[edge.from].parent != self.spec.steps[edge.to].parent;
+        let apart = |edge: &&super::SpecEdge| {
+            let (from, to) = (&self.spec.steps[edge.from], &self.spec.steps[edge.to]);
+            from.parent != to.parent && from.parent != Some(edge.to)
+        };
         let crossing: Vec<Origin> = self.spec.edges.iter().filter(apart).map(|edge| edge.origin).collect();
         for origin in crossing {
             let hint = "a loop body is entered and left only through its loop".to_string();
@@ -168,6 +171,7 @@ impl Builder {
                 };
                 let (loop_step, body_scope) = self.add_loop(header, &cycle, region.scope);
                 let (body, outs) = loops::contract(&mut region, &cycle, header, loop_step);
+                self.leave_through(region.scope, loop_step, &outs);
                 self.graph.steps[loop_step.0 as usize].outs = outs;
                 let depth = region.depth + 1;
                 regions.push(Region { scope: body_scope, members: cycle.members, links: body, depth });
@@ -203,12 +207,10 @@ impl Builder {
         for edge in &self.spec.edges {
             let pos = next_pos[edge.from];
             next_pos[edge.from] += 1;
-            regions[scope_of[&self.spec.steps[edge.from].parent]].links.push(Link {
-                from: StepIx(edge.from as u32),
-                pos,
-                handle: edge.handle,
-                to: Target::Step(StepIx(edge.to as u32)),
-            });
+            let group = self.spec.steps[edge.from].parent;
+            let to = if group == Some(edge.to) { Target::Back } else { Target::Step(StepIx(edge.to as u32)) };
+            let from = StepIx(edge.from as u32);
+            regions[scope_of[&group]].links.push(Link { from, pos, handle: edge.handle, to });
         }
         regions
     }
@@ -241,6 +243,16 @@ impl Builder {
         self.graph.steps.push(Step { def, scope: outer, local: 0, in_edges: 0, outs: Vec::new(), variable: None });
         self.graph.scopes.push(Scope { owner: Some(step), steps: Vec::new(), starts: Vec::new(), frame: body });
         (step, body)
+    }
+
+    /// An edge that leaves the loop around `scope` too now does so through the inner loop.
+    fn leave_through(&mut self, scope: ScopeIx, inner: StepIx, outs: &[Out]) {
+        let Some(owner) = self.graph.scope(scope).owner else { return };
+        for (pos, out) in outs.iter().enumerate() {
+            if let Target::Leave(outer) = out.to {
+                self.graph.steps[owner.0 as usize].outs[outer as usize].inner = Some((inner, pos as u32));
+            }
+        }
     }
 
     fn irreducible(&mut self, cycle: &loops::Cycle) {

@@ -82,7 +82,7 @@ pub struct Out {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     Step(StepIx),
-    /// Back to the header: asks for another pass of the loop.
+    /// Back to the header: asks for another pass of the loop. In an each body it only ends the item.
     Back,
     /// Out of the loop: the position of the edge in the loop step's own `outs`.
     Leave(u32),

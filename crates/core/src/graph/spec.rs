@@ -30,6 +30,7 @@ pub struct SpecStep {
     pub aliases: Vec<String>,
 }
 
+/// Between steps of the same group, or from a body back to its each.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecEdge {
     pub from: usize,

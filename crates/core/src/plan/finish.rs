@@ -2,7 +2,7 @@
 
 use super::go::{Readiness, first_match, readiness};
 use super::{Effect, Planner, Task};
-use crate::event::{Failure, Reply, TimerKind};
+use crate::event::{Failure, Reply, Timer, TimerKind};
 use crate::fact::{End, Fact};
 use crate::graph::{Dialect, Handle, Kind, OnFail, Target};
 use crate::run::{At, EdgeState, Exit, Phase, RunStatus, Status};
@@ -112,7 +112,7 @@ impl Planner<'_> {
             match readiness(step.def.join, step.in_edges, state) {
                 Readiness::Wait => {}
                 Readiness::Go => self.agenda.push_back(Task::Go(target)),
-                Readiness::Skip => self.agenda.push_back(Task::Skip(target)),
+                Readiness::Skip => self.agenda.push_front(Task::Skip(target)),
             }
         }
         if self.run.instances[at.instance as usize].remaining == 0 {
@@ -195,9 +195,11 @@ impl Planner<'_> {
         }
         if self.run.status == RunStatus::Running {
             self.stop_active();
-            let generation = self.run.generation;
-            let timer = crate::event::Timer { kind: TimerKind::Expire, at: None, attempt: generation };
-            self.out.effects.push(Effect::ClearTimer { timer });
+            // On `timeout` that timer is the one that fired.
+            if status != RunStatus::Timeout {
+                let timer = Timer { kind: TimerKind::Expire, at: None, attempt: self.run.generation };
+                self.out.effects.push(Effect::ClearTimer { timer });
+            }
         }
         self.fact(Fact::Ended { status, output, failure, by });
     }

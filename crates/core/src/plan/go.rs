@@ -4,7 +4,7 @@ use super::{Effect, Planner, Task};
 use crate::event::{Failure, Reply, TimerKind};
 use crate::expr::{self, Missing};
 use crate::fact::{Fact, SkipReason, Wait};
-use crate::graph::{Arm, Call, Each, Handle, Join, Kind, Sleep, Test};
+use crate::graph::{Arm, Call, Each, Handle, Join, Kind, Rule, Sleep, Test};
 use crate::run::{At, Exit, Status, StepState, View, handle_name};
 use crate::template::Template;
 use crate::time::{Millis, Time};
@@ -230,20 +230,11 @@ pub(super) fn first_match(arms: &[Arm], view: &View<'_>) -> Result<Option<Handle
     Ok(None)
 }
 
-fn rule_holds(rule: &crate::graph::Rule, view: &View<'_>) -> Result<bool, Missing> {
-    let (left, right) = (lenient(&rule.left, view)?, lenient(&rule.right, view)?);
-    let (left, right) = (expr::Val::Json(&left), expr::Val::Json(&right));
+/// In a condition a path that leads nowhere is null; only a truncated body is an error.
+fn rule_holds(rule: &Rule, view: &View<'_>) -> Result<bool, Missing> {
+    let (left, right) = (rule.left.read(view)?, rule.right.read(view)?);
     Ok(match &rule.pattern {
         Some(pattern) => pattern.matches(&left),
         None => expr::test(rule.operator, &left, &right),
     })
-}
-
-/// In a condition a path that leads nowhere is null; only a truncated body is an error.
-fn lenient(template: &Template, view: &View<'_>) -> Result<Arc<Value>, Missing> {
-    match template.resolve(view) {
-        Ok(resolved) => Ok(resolved.value),
-        Err(missing @ Missing::Truncated { .. }) => Err(missing),
-        Err(_) => Ok(Arc::new(Value::Null)),
-    }
 }

@@ -95,7 +95,8 @@ pub(crate) struct Planner<'a> {
     run: &'a mut Run,
     env: Env<'a>,
     out: Transition,
-    /// What follows from what was just decided. A list, so that no chain of skips deepens the call stack.
+    /// What follows from what was just decided. A list, so that no chain of skips deepens the call stack. Skips go to its
+    /// front: a step that ends the run at once then finds decided whatever was decided without it.
     agenda: VecDeque<Task>,
 }
 

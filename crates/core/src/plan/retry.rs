@@ -55,7 +55,7 @@ impl Planner<'_> {
         match readiness(step.def.join, step.in_edges, self.state(at)) {
             Readiness::Wait => {}
             Readiness::Go => self.agenda.push_back(Task::Go(at)),
-            Readiness::Skip => self.agenda.push_back(Task::Skip(at)),
+            Readiness::Skip => self.agenda.push_front(Task::Skip(at)),
         }
     }
 
@@ -67,19 +67,22 @@ impl Planner<'_> {
         candidates.extend(self.unhandled(instance));
 
         let mut inside: HashMap<At, Plan> = HashMap::new();
-        let mut reset = BTreeSet::new();
+        let mut roots = BTreeSet::new();
         let mut todo = Vec::new();
         for at in candidates {
             let plan = self.plan_inside(at);
             if plan.reset.is_empty() {
+                roots.insert(at);
                 todo.push(at);
             } else {
                 todo.extend(self.after(at));
                 inside.insert(at, plan);
             }
         }
+        let mut reset = BTreeSet::new();
         while let Some(at) = todo.pop() {
-            let stands = self.graph.step(at.step).def.join == Join::Any && self.state(at).ran() && !self.is_root(at);
+            let any = self.graph.step(at.step).def.join == Join::Any;
+            let stands = any && self.state(at).ran() && !roots.contains(&at);
             if !stands && reset.insert(at) {
                 todo.extend(self.after(at));
             }
@@ -94,11 +97,6 @@ impl Planner<'_> {
             }
         }
         plan
-    }
-
-    /// An `any` step that itself failed unhandled is a root like any other.
-    fn is_root(&self, at: At) -> bool {
-        self.unhandled(at.instance).contains(&at)
     }
 
     fn plan_inside(&self, at: At) -> Plan {

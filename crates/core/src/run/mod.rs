@@ -376,9 +376,13 @@ impl StepState {
         }
     }
 
-    /// Neither skipped nor left idle.
+    /// Neither skipped nor left idle. One that was cancelled ran if it had begun.
     pub fn ran(&self) -> bool {
-        !matches!(self.phase, Phase::Idle | Phase::Done(Status::Skipped | Status::Cancelled))
+        match self.phase {
+            Phase::Idle | Phase::Done(Status::Skipped) => false,
+            Phase::Done(Status::Cancelled) => self.attempt > self.uncounted,
+            _ => true,
+        }
     }
 
     pub fn failure(&self) -> Option<&Failure> {

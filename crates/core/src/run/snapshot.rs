@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
     pub expires: Option<Time>,
+    /// Steps that ended so far, those reset since included.
+    pub ended: u32,
     /// Order of their instances: a scope step comes before what is inside it.
     pub steps: Vec<Row>,
 }
@@ -109,6 +111,7 @@ impl Run {
             output: self.output,
             failure: self.failure.clone(),
             expires: self.expires,
+            ended: self.ended,
             steps,
         }
     }
@@ -149,6 +152,7 @@ impl Run {
         run.output = snapshot.output;
         run.failure = snapshot.failure;
         run.expires = snapshot.expires;
+        run.ended = snapshot.ended;
         run.values = values;
         if !matches!(run.status, RunStatus::New | RunStatus::Queued) {
             run.add_instance(graph, ScopeIx::ROOT, None);
@@ -164,7 +168,6 @@ impl Run {
         let at = self.locate(graph, &row.path).ok_or_else(|| SnapshotError::UnknownStep(row.path.clone()))?;
         let exit = row.exit.as_deref().map_or(Some(Exit::Open), |exit| exit_named(graph, at, exit));
         let exit = exit.ok_or_else(|| SnapshotError::UnknownStep(row.path.clone()))?;
-        self.ended = self.ended.max(row.ended);
         let scope = row.scope.map(|scope| {
             let opened = scope.closed.len() as u32;
             ScopeState { opened, count: scope.count, closed: scope.closed, ..ScopeState::default() }
@@ -234,7 +237,6 @@ impl Run {
     /// have, with everything inside them; of the others only the attempts they used are remembered.
     pub(crate) fn carry(&mut self, old: &Graph, new: &Graph, stands: &[String]) {
         let snapshot = self.snapshot(old);
-        let ended = self.ended;
         self.instances.clear();
         self.add_instance(new, ScopeIx::ROOT, None);
         for row in snapshot.steps {
@@ -249,7 +251,6 @@ impl Run {
             // A step that the new version does not have is gone; the log still tells of it.
             let _ = self.put(new, row);
         }
-        self.ended = ended;
         self.recount(new);
     }
 }

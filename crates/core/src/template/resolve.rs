@@ -23,8 +23,8 @@ pub struct Resolved {
     pub secrets: Vec<SecretSlot>,
 }
 
-/// A place in the value where a secret goes at the moment of the call; the value itself shows `{{secrets.NAME}}` there. Only
-/// these spans are ever replaced, so data that merely looks like a slot is never filled.
+/// A place in the value where a secret goes at the moment of the call; the value itself shows `{{secrets.NAME}}`
+/// there. Only these spans are ever replaced, so data that merely looks like a slot is never filled.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SecretSlot {
     /// RFC 6901, to a string.

@@ -1,0 +1,66 @@
+//! `stepwell check`: says everything that is wrong with definition files.
+
+use super::Exit;
+use crate::source::Source;
+use serde_json::{Value, json};
+use std::io::Write;
+use stepwell_core::graph::Dialect;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files to check; `-` reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// One JSON document with a list of results
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let mut results = Vec::new();
+    let mut exit = Exit::Success;
+    let mut out = std::io::stdout().lock();
+    for file in &args.files {
+        let (result, text) = check(file);
+        if result["ok"] != true {
+            exit = Exit::BadInput;
+        }
+        if !args.json {
+            write!(out, "{text}")?;
+        }
+        results.push(result);
+    }
+    if args.json {
+        writeln!(out, "{:#}", Value::Array(results))?;
+    }
+    Ok(exit)
+}
+
+/// The result for programs and for people. A file that cannot be read is a fault like any other, so that one bad path
+/// does not hide the state of the rest.
+fn check(file: &str) -> (Value, String) {
+    let source = match Source::read(file) {
+        Ok(source) => source,
+        Err(error) => {
+            let message = format!("{error:#}");
+            let faults = json!([{"path": "", "code": "unreadable", "message": message}]);
+            return (json!({"file": file, "ok": false, "faults": faults, "more": 0}), format!("error: {message}\n"));
+        }
+    };
+    match source.compile() {
+        Ok(definition) => {
+            let dialect = match definition.graph.dialect {
+                Dialect::Tasks => "tasks",
+                Dialect::Flow => "flow",
+                Dialect::Graph => "graph",
+            };
+            let steps = definition.graph.steps.len();
+            let text = format!("{file}: ok: {} ({dialect}, {steps} steps)\n", definition.name);
+            (json!({"file": file, "ok": true, "name": definition.name, "dialect": dialect, "steps": steps}), text)
+        }
+        Err(faults) => {
+            let text = source.explain(&faults);
+            (json!({"file": file, "ok": false, "faults": faults.list, "more": faults.more}), text)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `stepwell simulate`: a definition on virtual time, with results that are scripted or drawn from a seed, and with
+//! crashes, repeated and late events unless asked to be calm. What must always hold is checked after every event.
+
+mod chance;
+mod driver;
+mod script;
+mod timeline;
+
+use super::Exit;
+use crate::source;
+use anyhow::Context;
+use chance::Chance;
+use driver::{Driver, Ended};
+use script::Script;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The definition; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// Decides every random choice; the same seed gives the same run
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many runs, each with the next seed
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    runs: u32,
+    /// JSON, @FILE, or key=value (may be repeated)
+    #[arg(long, value_name = "INPUT")]
+    input: Vec<String>,
+    /// What becomes of a step: STEP=ok | ok:JSON | fail | fail:STATUS | timeout | approve | deny | call:JSON | never
+    #[arg(long = "on", value_name = "STEP=OUTCOME")]
+    on: Vec<String>,
+    /// No crashes, no repeated or late events, no random failures
+    #[arg(long)]
+    calm: bool,
+    /// One JSON document per run
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let Some(definition) = source::load(&args.file)? else { return Ok(Exit::BadInput) };
+    let input = input(&args.input)?;
+    let script = Script::parse(&args.on, &definition.graph)?;
+    let mut out = std::io::stdout().lock();
+    let mut ends: BTreeMap<&'static str, u32> = BTreeMap::new();
+    let mut events = 0u64;
+    for n in 0..args.runs {
+        let seed = args.seed.wrapping_add(u64::from(n));
+        let driver = Driver::new(&definition, &script, Chance::new(seed), args.calm);
+        let (ended, timeline) = driver.run(input.clone());
+        match ended {
+            Ok(Ended { status, output, steps, events: count }) => {
+                *ends.entry(status).or_default() += 1;
+                events += count;
+                if args.json {
+                    writeln!(out, "{}", json!({"seed": seed, "status": status, "output": output, "steps": steps, "events": count}))?;
+                } else if args.runs == 1 {
+                    write!(out, "{timeline}")?;
+                    writeln!(out, "{status} after {count} events (seed {seed})")?;
+                    if output != Value::Null {
+                        writeln!(out, "output {output:#}")?;
+                    }
+                }
+            }
+            Err(broken) => {
+                write!(out, "{timeline}")?;
+                out.flush()?;
+                eprintln!("error: seed {seed}: {broken}");
+                eprintln!("to see it again: stepwell simulate {} --seed {seed}", args.file);
+                return Ok(Exit::Failed);
+            }
+        }
+    }
+    if args.runs > 1 && !args.json {
+        let ends: Vec<String> = ends.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        writeln!(out, "{} runs, {events} events: {}; nothing broke", args.runs, ends.join(", "))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// `JSON`, `@FILE`, or any number of `key=value`, whose values are JSON where they are JSON.
+fn input(given: &[String]) -> anyhow::Result<Value> {
+    let mut all = json!({});
+    for text in given {
+        if let Some(path) = text.strip_prefix('@') {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+            all = serde_json::from_str(&text).with_context(|| format!("{path} is not JSON"))?;
+        } else if text.trim_start().starts_with(['{', '[', '"']) {
+            all = serde_json::from_str(text).with_context(|| format!("--input {text} is not JSON"))?;
+        } else {
+            let (key, value) = text.split_once('=').with_context(|| {
+                format!("--input {text}: expected JSON, @FILE or key=value")
+            })?;
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_string()));
+            let fields = all.as_object_mut().context("--input key=value cannot be added to something that is no object")?;
+            fields.insert(key.to_string(), value);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_is_json_or_pairs_whose_values_are_json_where_they_can_be() {
+        let check = |given: &[&str], expected: Value| {
+            let given: Vec<String> = given.iter().map(|s| s.to_string()).collect();
+            assert_eq!(input(&given).unwrap(), expected);
+        };
+        check(&[], json!({}));
+        check(&["n=5", "name=ann", "list=[1]"], json!({"n": 5, "name": "ann", "list": [1]}));
+        check(&["{\"a\": 1}", "b=2"], json!({"a": 1, "b": 2}));
+        assert!(input(&["nonsense".into()]).is_err());
+        assert!(input(&["{broken".into()]).is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! What becomes of steps: as asked for with `--on`, else drawn at random from what the definition looks for.
+
+use super::chance::Chance;
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_core::expr::{Expr, Segment, StepIx, Var};
+use stepwell_core::graph::{Arm, Each, Gate, Graph, Kind, Sleep, Test};
+use stepwell_core::nearest::nearest;
+use stepwell_core::template::Template;
+use stepwell_core::time::Millis;
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fate {
+    Ok(Option<Value>),
+    Fail(Option<u16>),
+    Timeout,
+    Approve,
+    Deny,
+    Call(Value),
+    /// Nothing happens: only a timer or a cancellation moves it on.
+    Never,
+}
+
+pub struct Script {
+    fates: BTreeMap<String, Fate>,
+    /// Parts of a step's body that expressions read.
+    read: BTreeMap<StepIx, Vec<Vec<Segment>>>,
+    /// Literals that expressions compare with.
+    literals: Vec<Value>,
+}
+
+impl Script {
+    pub fn parse(given: &[String], graph: &Graph) -> anyhow::Result<Script> {
+        let mut fates = BTreeMap::new();
+        for text in given {
+            let (step, fate) = text.split_once('=').with_context(|| format!("--on {text}: expected STEP=OUTCOME"))?;
+            let names = || graph.steps.iter().map(|step| &*step.def.name);
+            if !names().any(|name| name == step) {
+                let hint = nearest(step, names()).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+                bail!("--on {text}: no step named {step:?}{hint}");
+            }
+            fates.insert(step.to_string(), fate_named(fate).with_context(|| format!("--on {text}"))?);
+        }
+        let mut script = Script { fates, read: BTreeMap::new(), literals: vec![Value::Bool(true), Value::Bool(false)] };
+        script.learn(graph);
+        Ok(script)
+    }
+
+    pub fn fate(&self, step: &str) -> Option<&Fate> {
+        self.fates.get(step)
+    }
+
+    fn learn(&mut self, graph: &Graph) {
+        for (i, step) in graph.steps.iter().enumerate() {
+            let own = StepIx(i as u32);
+            step.def.condition.iter().for_each(|expr| self.learn_expr(graph, own, expr));
+            self.learn_arms(graph, own, &step.def.branches);
+            match &step.def.kind {
+                Kind::Call { input, .. } | Kind::Child { input, .. } => self.learn_template(graph, own, input),
+                Kind::Condition { arms } => self.learn_arms(graph, own, arms),
+                Kind::End { outputs } => outputs.iter().for_each(|(_, t)| self.learn_template(graph, own, t)),
+                Kind::Sleep(Sleep::ForValue(t) | Sleep::Until(t)) => self.learn_template(graph, own, t),
+                Kind::Gate(Gate { ask, .. }) => self.learn_template(graph, own, ask),
+                Kind::Each(Each { items, output, .. }) => {
+                    self.learn_template(graph, own, items);
+                    output.iter().for_each(|t| self.learn_template(graph, own, t));
+                }
+                Kind::Pass { .. } | Kind::Sleep(Sleep::For(_)) | Kind::Webhook { .. } | Kind::Loop { .. } => {}
+            }
+        }
+        graph.output.iter().for_each(|t| self.learn_template(graph, StepIx(0), t));
+    }
+
+    fn learn_arms(&mut self, graph: &Graph, own: StepIx, arms: &[Arm]) {
+        for arm in arms {
+            match &arm.test {
+                Test::Always => {}
+                Test::Expr(expr) => self.learn_expr(graph, own, expr),
+                Test::Rules { rules, .. } => {
+                    for rule in rules {
+                        self.literals.extend(rule.right.as_constant().cloned());
+                        self.learn_template(graph, own, &rule.left);
+                        self.learn_template(graph, own, &rule.right);
+                    }
+                }
+            }
+        }
+    }
+
+    fn learn_template(&mut self, graph: &Graph, own: StepIx, template: &Template) {
+        template.exprs().for_each(|expr| self.learn_expr(graph, own, expr));
+    }
+
+    fn learn_expr(&mut self, graph: &Graph, own: StepIx, expr: &Expr) {
+        self.literals.extend(literals(expr.source()));
+        for path in expr.paths() {
+            let rest = path.rest();
+            let (steps, rest): (Vec<StepIx>, &[Segment]) = match path.var {
+                Var::Step(step) => match rest.split_first() {
+                    Some((Segment::Key(field), rest)) if matches!(&**field, "body" | "result" | "output") => (vec![step], rest),
+                    _ => continue,
+                },
+                Var::Result => (vec![own], rest),
+                Var::Ctx(number) => {
+                    let writes = |step: &StepIx| graph.step(*step).variable == Some(number);
+                    ((0..graph.steps.len() as u32).map(StepIx).filter(writes).collect(), rest)
+                }
+                _ => continue,
+            };
+            for step in steps {
+                self.read.entry(step).or_default().push(rest.to_vec());
+            }
+        }
+    }
+
+    /// A body with everything that is read of it, so that runs go far; sometimes with less.
+    pub fn body(&self, step: StepIx, chance: &mut Chance) -> Value {
+        let mut body = Value::Null;
+        for path in self.read.get(&step).into_iter().flatten() {
+            if chance.percent(95) {
+                let leaf = chance.pick(&self.literals).cloned().unwrap_or_default();
+                put(&mut body, path, leaf);
+            }
+        }
+        body
+    }
+}
+
+/// Puts a leaf at a path, making objects and lists on the way.
+fn put(at: &mut Value, path: &[Segment], leaf: Value) {
+    const MOST_ITEMS: u32 = 100;
+    let mut at = at;
+    for segment in path {
+        at = match segment {
+            Segment::Key(key) => {
+                if !at.is_object() {
+                    *at = Value::Object(Map::new());
+                }
+                &mut at[&**key]
+            }
+            Segment::Index(index) => {
+                let index = (*index).min(MOST_ITEMS) as usize;
+                if !at.is_array() {
+                    *at = Value::Array(Vec::new());
+                }
+                if let Value::Array(list) = at
+                    && list.len() <= index
+                {
+                    list.resize(index + 1, Value::Null);
+                }
+                &mut at[index]
+            }
+        };
+    }
+    if at.is_null() {
+        *at = leaf;
+    }
+}
+
+/// Numbers, quoted text and bare words of an expression: what results are likely to be compared with.
+fn literals(source: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    for (n, part) in source.split(['\'', '"']).enumerate() {
+        if n % 2 == 1 {
+            found.push(Value::String(part.to_string()));
+            continue;
+        }
+        for word in part.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_')) {
+            if let Ok(number) = word.parse::<i64>() {
+                found.push(number.into());
+                found.push((number + 1).into());
+            }
+        }
+    }
+    found
+}
+
+fn fate_named(text: &str) -> anyhow::Result<Fate> {
+    let (word, rest) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
+    let json = |rest: &str| serde_json::from_str::<Value>(rest).with_context(|| format!("{rest} is not JSON"));
+    Ok(match (word, rest) {
+        ("ok", None) => Fate::Ok(None),
+        ("ok", Some(body)) => Fate::Ok(Some(json(body)?)),
+        ("fail", None) => Fate::Fail(None),
+        ("fail", Some(code)) => Fate::Fail(Some(code.parse().context("expected a status code after fail:")?)),
+        ("timeout", None) => Fate::Timeout,
+        ("approve", None) => Fate::Approve,
+        ("deny", None) => Fate::Deny,
+        ("call", body) => Fate::Call(body.map_or(Ok(Value::Null), json)?),
+        ("never", None) => Fate::Never,
+        _ => bail!("no outcome is called {text:?}; one of ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, call:JSON, never"),
+    })
+}
+
+/// A scripted or random outcome of an attempt. `None`: nothing happens.
+pub fn outcome(script: &Script, (step, name): (StepIx, &str), chance: &mut Chance, calm: bool) -> Option<Outcome> {
+    let fate = script.fate(name).cloned().unwrap_or_else(|| match chance.below(100) {
+        0..12 if !calm => Fate::Fail(None),
+        12..16 if !calm => Fate::Fail(Some(402)),
+        16..20 if !calm => Fate::Timeout,
+        _ => Fate::Ok(None),
+    });
+    let reply = |status: u16, body: Value| Reply { status_code: Some(status), ..Reply::body(body) };
+    Some(match fate {
+        Fate::Ok(body) => Outcome::Success(reply(200, body.unwrap_or_else(|| script.body(step, chance)))),
+        Fate::Fail(None) => Outcome::Failure { failure: Failure::retryable("simulated", "it failed"), reply: None },
+        Fate::Fail(Some(status)) => {
+            let retryable = status >= 500 || matches!(status, 408 | 425 | 429);
+            let failure = Failure { retryable, ..Failure::new("http_status", format!("answered {status}")) };
+            Outcome::Failure { failure, reply: Some(reply(status, script.body(step, chance))) }
+        }
+        Fate::Timeout => Outcome::Failure { failure: Failure::timeout(Millis::from_secs(30)), reply: None },
+        Fate::Approve | Fate::Deny | Fate::Call(_) | Fate::Never => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn outcomes_are_read_and_nonsense_is_refused() {
+        assert_eq!(fate_named("ok").unwrap(), Fate::Ok(None));
+        assert_eq!(fate_named("ok:{\"a\":1}").unwrap(), Fate::Ok(Some(json!({"a": 1}))));
+        assert_eq!(fate_named("fail:402").unwrap(), Fate::Fail(Some(402)));
+        assert_eq!(fate_named("call").unwrap(), Fate::Call(Value::Null));
+        for bad in ["", "okay", "fail:x", "ok:{", "timeout:3"] {
+            assert!(fate_named(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bodies_have_what_expressions_read() {
+        let mut body = Value::Null;
+        put(&mut body, &[Segment::Key("items".into()), Segment::Index(1), Segment::Key("id".into())], json!(7));
+        assert_eq!(body, json!({"items": [null, {"id": 7}]}));
+        assert_eq!(literals("tasks.a.status_code == 200 && x != 'paid'"), vec![json!(200), json!(201), json!("paid")]);
+    }
+}

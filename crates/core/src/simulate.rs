@@ -1,0 +1,229 @@
+//! A world for one run: carries out what the planner asks for on virtual time, and checks what must always hold.
+//!
+//! Tests and `stepwell simulate` drive it; it decides nothing itself. It keeps the log and the payloads as a store would,
+//! so that a crash can be played at any instant: memory is thrown away and rebuilt from what was written.
+
+use crate::event::{Event, Ignored, Timer};
+use crate::fact::Fact;
+use crate::graph::Graph;
+use crate::plan::{Effect, Env, Transition, advance, retry_onto};
+use crate::run::{At, Run, StoredFact};
+use crate::time::{Millis, Time};
+use crate::value::{Payload, ValueId, Values};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Virtual time begins here, so that times in output are recognisable and never the real ones.
+pub const EPOCH: Time = Time(1_767_225_600_000);
+
+pub struct World<'g> {
+    pub graph: &'g Graph,
+    pub run: Run,
+    pub now: Time,
+    /// Attempts an executor has.
+    pub running: BTreeSet<(At, u32)>,
+    pub children: BTreeSet<(At, u32)>,
+    pub timers: BTreeMap<Timer, Time>,
+    pub log: Vec<(Time, StoredFact)>,
+    payloads: Vec<(ValueId, Payload)>,
+    /// The graph the log begins with, and those it goes on with.
+    first: &'g Graph,
+    newer: BTreeMap<u32, &'g Graph>,
+    dispatched: BTreeSet<(String, u32)>,
+}
+
+/// Something that must always hold did not. Says what.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Broken(pub String);
+
+impl<'g> World<'g> {
+    pub fn new(graph: &'g Graph, seed: u64, max_duration: Millis) -> World<'g> {
+        World {
+            graph,
+            run: Run::new("run_simulated", seed, max_duration),
+            now: EPOCH,
+            running: BTreeSet::new(),
+            children: BTreeSet::new(),
+            timers: BTreeMap::new(),
+            log: Vec::new(),
+            payloads: Vec::new(),
+            first: graph,
+            newer: BTreeMap::new(),
+            dispatched: BTreeSet::new(),
+        }
+    }
+
+    /// Gives the planner one event and carries out what it decides.
+    pub fn feed(&mut self, event: Event) -> Result<Result<Transition, Ignored>, Broken> {
+        let before = self.run.status.is_terminal();
+        let retry = matches!(event, Event::Retried { .. });
+        let env = Env { now: self.now, callback: &callback };
+        let transition = match advance(self.graph, &mut self.run, event, env) {
+            Ok(transition) => transition,
+            Err(ignored) => return Ok(Err(ignored)),
+        };
+        if before && !retry {
+            return Err(Broken("a finished run was moved by something other than a retry".into()));
+        }
+        self.carry_out(&transition)?;
+        Ok(Ok(transition))
+    }
+
+    /// Goes on with a finished run under a newer version.
+    pub fn retry_onto(&mut self, graph: &'g Graph, version: u32) -> Result<Result<Transition, Ignored>, Broken> {
+        let env = Env { now: self.now, callback: &callback };
+        let transition = match retry_onto((self.graph, graph), &mut self.run, "someone".into(), version, env) {
+            Ok(transition) => transition,
+            Err(ignored) => return Ok(Err(ignored)),
+        };
+        self.graph = graph;
+        self.newer.insert(version, graph);
+        self.carry_out(&transition)?;
+        Ok(Ok(transition))
+    }
+
+    fn carry_out(&mut self, transition: &Transition) -> Result<(), Broken> {
+        let stored = transition.facts.iter().map(|fact| (self.now, self.run.store(self.graph, fact)));
+        self.log.extend(stored);
+        self.payloads.extend(transition.values.iter().cloned());
+        self.check_facts(transition)?;
+        for effect in &transition.effects {
+            self.act(effect)?;
+        }
+        if self.run.status.is_terminal() {
+            let left = self.running.len() + self.children.len() + self.timers.len();
+            if left > 0 {
+                let what = format!("{:?} {:?} {:?}", self.running, self.children, self.timers);
+                return Err(Broken(format!("the run is finished and yet these are not stopped: {what}")));
+            }
+        } else if self.run.waiting_for(self.graph).is_empty() {
+            return Err(Broken("the run is not finished and waits for nothing".into()));
+        }
+        Ok(())
+    }
+
+    fn check_facts(&self, transition: &Transition) -> Result<(), Broken> {
+        let mut ended = false;
+        for fact in &transition.facts {
+            if ended {
+                return Err(Broken(format!("something happened after the end of the run: {fact:?}")));
+            }
+            ended = matches!(fact, Fact::Ended { .. });
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, effect: &Effect) -> Result<(), Broken> {
+        let path = |at: At| self.run.path(self.graph, at);
+        let fresh = match *effect {
+            Effect::Dispatch { at, attempt } | Effect::StartChild { at, attempt } => {
+                if !self.dispatched.insert((path(at), attempt)) {
+                    return Err(Broken(format!("attempt {attempt} of {} was dispatched twice", path(at))));
+                }
+                let state = self.run.step(self.graph, at);
+                if !state.is_some_and(|state| state.phase.is_active() || self.run.status.is_terminal()) {
+                    return Err(Broken(format!("{} was dispatched but is not active", path(at))));
+                }
+                match effect {
+                    Effect::StartChild { .. } => self.children.insert((at, attempt)),
+                    _ => self.running.insert((at, attempt)),
+                }
+            }
+            Effect::Abort { at, attempt } => self.running.remove(&(at, attempt)),
+            Effect::CancelChild { at, attempt } => self.children.remove(&(at, attempt)),
+            Effect::SetTimer { timer, due } => self.timers.insert(timer, due).is_none(),
+            Effect::ClearTimer { timer } => self.timers.remove(&timer).is_some(),
+        };
+        if fresh { Ok(()) } else { Err(Broken(format!("{effect:?} repeats itself or undoes what was not done"))) }
+    }
+
+    /// Moves virtual time to the next timer and returns it; the caller feeds it.
+    pub fn next_timer(&mut self) -> Option<Timer> {
+        let (&timer, &due) = self.timers.iter().min_by_key(|&(timer, due)| (*due, *timer))?;
+        self.now = self.now.max(due);
+        Some(timer)
+    }
+
+    /// Feeds a due timer. It is gone whether or not it still counted, as a timer row is once it has fired.
+    pub fn fire(&mut self, timer: Timer) -> Result<Result<Transition, Ignored>, Broken> {
+        self.timers.remove(&timer);
+        self.feed(Event::Timer(timer))
+    }
+
+    /// Feeds an executor's report.
+    pub fn report(&mut self, at: At, attempt: u32, outcome: crate::event::Outcome) -> Result<Result<Transition, Ignored>, Broken> {
+        self.running.remove(&(at, attempt));
+        self.feed(Event::Reported { at, attempt, outcome })
+    }
+
+    /// Feeds the end of a child run.
+    pub fn child_ended(&mut self, at: At, attempt: u32, outcome: crate::event::Outcome) -> Result<Result<Transition, Ignored>, Broken> {
+        self.children.remove(&(at, attempt));
+        self.feed(Event::ChildEnded { at, attempt, outcome })
+    }
+
+    /// Feeds the loss of an executor's node.
+    pub fn lose(&mut self, at: At, attempt: u32) -> Result<Result<Transition, Ignored>, Broken> {
+        self.running.remove(&(at, attempt));
+        self.feed(Event::Lost { at, attempt })
+    }
+
+    /// Forgets the state and rebuilds it from the log alone; it must be the same.
+    pub fn crash_and_replay(&mut self) -> Result<(), Broken> {
+        let mut run = Run::new(self.run.id.clone(), self.run.seed, self.run.max_duration);
+        let newer = &self.newer;
+        let versions = |version: u32| newer.get(&version).copied();
+        run.replay(self.first, self.log.iter().cloned(), &versions).map_err(|error| Broken(error.to_string()))?;
+        run.values = self.values();
+        self.adopt(run, "folding the log")
+    }
+
+    /// Forgets the state and rebuilds it from a snapshot; it must be the same.
+    pub fn crash_and_restore(&mut self) -> Result<(), Broken> {
+        let text = serde_json::to_string(&self.run.snapshot(self.graph)).map_err(|error| Broken(error.to_string()))?;
+        let snapshot = serde_json::from_str(&text).map_err(|error| Broken(error.to_string()))?;
+        let run = Run::restore(self.graph, snapshot, self.values()).map_err(|error| Broken(error.to_string()))?;
+        self.adopt(run, "restoring a snapshot")
+    }
+
+    fn values(&self) -> Values {
+        let mut values = Values::default();
+        self.payloads.iter().for_each(|(id, payload)| values.put(*id, payload.clone()));
+        values
+    }
+
+    /// Goes on with a rebuilt run. Instances may be numbered otherwise in it, so whoever holds a number looks it up again.
+    fn adopt(&mut self, run: Run, how: &str) -> Result<(), Broken> {
+        let key = |snapshot: crate::run::Snapshot| {
+            let rows: BTreeMap<String, _> = snapshot.steps.iter().map(|row| (row.path.clone(), row.clone())).collect();
+            (rows, crate::run::Snapshot { steps: Vec::new(), ..snapshot })
+        };
+        let (expected, found) = (key(self.run.snapshot(self.graph)), key(run.snapshot(self.graph)));
+        if expected != found {
+            let (mut had, mut has) = (expected.0, found.0);
+            had.retain(|path, row| has.get(path) != Some(row) || has.remove(path).is_none());
+            return Err(Broken(format!("{how} gives another state\nhad {:?} {had:?}\nhas {:?} {has:?}", expected.1, found.1)));
+        }
+        let (old, graph) = (std::mem::replace(&mut self.run, run), self.graph);
+        let moved = |at: At| self.run.find(graph, &old.path(graph, at)).ok_or_else(|| Broken(format!("{how} loses a step")));
+        self.running = self.running.iter().map(|&(at, n)| Ok((moved(at)?, n))).collect::<Result<_, Broken>>()?;
+        self.children = self.children.iter().map(|&(at, n)| Ok((moved(at)?, n))).collect::<Result<_, Broken>>()?;
+        let timers = self.timers.iter().map(|(&timer, &due)| {
+            let at = timer.at.map(moved).transpose()?;
+            Ok((Timer { at, ..timer }, due))
+        });
+        self.timers = timers.collect::<Result<_, Broken>>()?;
+        Ok(())
+    }
+}
+
+/// Where the waits of a simulated run would be called.
+pub fn callback(path: &str) -> String {
+    format!("https://stepwell.invalid/wh/{path}")
+}
+
+/// Who did things in a simulation.
+pub fn someone() -> Arc<str> {
+    "someone".into()
+}

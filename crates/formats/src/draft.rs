@@ -1,0 +1,147 @@
+//! A definition while it is being read: its steps and edges so far, and everything found wrong.
+//!
+//! Reading goes on after a fault with a stand-in for what was wrong, so that one pass finds all of them.
+
+use crate::code;
+use crate::fault::{Fault, Faults};
+use crate::source::{Node, Span, Value, join_key};
+use stepwell_core::graph::{self, Handle, Origin, SpecEdge, SpecStep};
+use stepwell_core::limits;
+use stepwell_core::nearest::nearest;
+
+/// Where something stands: the path of its value, and its text if there is any.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    pub path: String,
+    pub span: Option<Span>,
+}
+
+#[derive(Default)]
+pub struct Draft<'d> {
+    pub steps: Vec<SpecStep>,
+    pub edges: Vec<SpecEdge>,
+    faults: Vec<Fault>,
+    more: usize,
+    origins: Vec<(Place, Option<&'d Node>)>,
+    /// Names or edges are missing: what the builder would say about the rest might not be true.
+    broken: bool,
+}
+
+impl<'d> Draft<'d> {
+    pub fn fault(&mut self, place: &Place, fault: Fault) {
+        // Keep some to spare: they are sorted before the list is cut.
+        if self.faults.len() < 2 * limits::MAX_FAULTS {
+            self.faults.push(fault.place(place.path.clone(), place.span));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// A fault after which the shape of the graph is not what its author meant.
+    pub fn fault_in_shape(&mut self, place: &Place, fault: Fault) {
+        self.broken = true;
+        self.fault(place, fault);
+    }
+
+    /// Says that the shape is not what its author meant, where another fault already says why.
+    pub fn break_shape(&mut self) {
+        self.broken = true;
+    }
+
+    /// The hint for a name that does not exist. Not looked for once nobody would read it.
+    pub fn near<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        if self.is_full() {
+            return None;
+        }
+        nearest(name, known).map(|near| format!("did you mean {near:?}?"))
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.more > 0
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    pub fn into_faults(self) -> Faults {
+        Faults::of(self.faults, self.more)
+    }
+
+    /// A number the builder can give back.
+    pub fn origin(&mut self, place: &Place, node: Option<&'d Node>) -> Origin {
+        self.origins.push((place.clone(), node));
+        Origin(self.origins.len() as u32 - 1)
+    }
+
+    /// Adds a step unless there are too many. The caller reads on either way.
+    pub fn add_step(&mut self, step: SpecStep) -> Option<usize> {
+        if self.steps.len() >= limits::MAX_STEPS {
+            let place = self.origins.get(step.origin.0 as usize).map(|(place, _)| place.clone()).unwrap_or_default();
+            if !self.broken {
+                let message = format!("a definition has at most {} steps", limits::MAX_STEPS);
+                let fault = Fault::new(code::LIMIT_STEPS, message);
+                self.fault_in_shape(&place, fault.hint("split it into workflows that call each other"));
+            }
+            return None;
+        }
+        self.steps.push(step);
+        Some(self.steps.len() - 1)
+    }
+
+    pub fn add_edge(&mut self, from: usize, handle: Handle, to: usize, place: &Place) {
+        if self.edges.len() >= limits::MAX_EDGES {
+            if !self.broken {
+                let message = format!("a definition has at most {} edges", limits::MAX_EDGES);
+                self.fault_in_shape(place, Fault::new(code::LIMIT_STEPS, message));
+            }
+            return;
+        }
+        let origin = self.origin(place, None);
+        self.edges.push(SpecEdge { from, handle, to, origin });
+    }
+
+    pub fn place_of_step(&self, index: usize) -> Place {
+        let origin = self.steps.get(index).map(|step| step.origin.0 as usize);
+        origin.and_then(|origin| self.origins.get(origin)).map(|(place, _)| place.clone()).unwrap_or_default()
+    }
+
+    /// Takes over what the graph builder found, at the place the builder was told.
+    pub fn add_graph_faults(&mut self, faults: Vec<graph::Fault>) {
+        for fault in faults {
+            let found = self.origins.get(fault.origin.0 as usize).cloned();
+            let (mut place, node) = found.unwrap_or_default();
+            // The builder knows the step; the name itself can be found again in what the step says.
+            if !self.is_full()
+                && let Some((name, _)) = fault.message.split_once(": ")
+                && let Some(node) = node
+                && let Some(exact) = locate(node, name, &place.path)
+            {
+                place = exact;
+            }
+            self.fault(&place, Fault::new(fault.code, fault.message).maybe_hint(fault.hint));
+        }
+    }
+}
+
+/// The first text in `node` that holds `name`. Bodies are left out: their steps have places of their own.
+fn locate(node: &Node, name: &str, path: &str) -> Option<Place> {
+    match &node.value {
+        Value::String(text) => {
+            let at = text.find(name)?;
+            Some(Place { path: path.to_owned(), span: node.within(at, at + name.len()) })
+        }
+        Value::List(items) => {
+            items.iter().enumerate().find_map(|(n, item)| locate(item, name, &format!("{path}[{n}]")))
+        }
+        Value::Map(entries) => entries
+            .iter()
+            .filter(|entry| entry.key != "tasks")
+            .find_map(|entry| locate(&entry.value, name, &join_key(path, &entry.key))),
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! What is wrong with a document, for people and for programs.
+
+use crate::source::Span;
+use serde::Serialize;
+use std::fmt;
+use stepwell_core::limits;
+
+/// One thing that is wrong. `path` is where in the document's values; line and column (from 1, in characters) where in
+/// its text, when it came as text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fault {
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
+    /// Just after the last character.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<u32>,
+    pub code: &'static str,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn place(mut self, path: String, span: Option<Span>) -> Fault {
+        self.path = path;
+        self.line = span.map(|s| s.start.line);
+        self.column = span.map(|s| s.start.column);
+        self.end_line = span.map(|s| s.end.line);
+        self.end_column = span.map(|s| s.end.column);
+        self
+    }
+
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Fault {
+        let message = message.into();
+        let (line, column, end_line, end_column) = (None, None, None, None);
+        Fault { path: String::new(), line, column, end_line, end_column, code, message, hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Fault {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Fault {
+        self.hint = hint;
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong, in the order of the document. Never empty.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Faults {
+    pub list: Vec<Fault>,
+    /// How many further ones there are beyond [`limits::MAX_FAULTS`].
+    pub more: usize,
+}
+
+impl Faults {
+    pub(crate) fn of(mut list: Vec<Fault>, more: usize) -> Faults {
+        list.sort_by_key(|fault| (fault.line, fault.column));
+        list.dedup();
+        let more = more + list.len().saturating_sub(limits::MAX_FAULTS);
+        list.truncate(limits::MAX_FAULTS);
+        Faults { list, more }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, fault) in self.list.iter().enumerate() {
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{fault}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for Faults {}

@@ -1,0 +1,184 @@
+//! Reads the fields of an object by name, and reports those that nobody asked for.
+
+use crate::code;
+use crate::draft::{Draft, Place};
+use crate::fault::Fault;
+use crate::source::{Entry, Node, Value, join_key};
+
+/// An object being read. What was not taken when it is finished is a fault.
+pub struct Fields<'d> {
+    pub place: Place,
+    layers: Vec<Layer<'d>>,
+    /// Every name asked for: what an unknown one is compared with.
+    known: Vec<&'static str>,
+}
+
+/// One of the objects whose fields are read as one.
+struct Layer<'d> {
+    entries: &'d [Entry],
+    path: String,
+    used: Vec<bool>,
+}
+
+/// A field that was found.
+#[derive(Clone)]
+pub struct Field<'d> {
+    pub node: &'d Node,
+    pub place: Place,
+}
+
+impl<'d> Fields<'d> {
+    pub fn of_root(root: &'d Node, draft: &mut Draft<'d>) -> Option<Fields<'d>> {
+        Fields::of(&Field { node: root, place: Place { path: String::new(), span: root.span } }, draft)
+    }
+
+    pub fn of(field: &Field<'d>, draft: &mut Draft<'d>) -> Option<Fields<'d>> {
+        let Value::Map(entries) = &field.node.value else {
+            draft.wrong_type(field, "an object");
+            return None;
+        };
+        let layer = Layer { entries, path: field.place.path.clone(), used: vec![false; entries.len()] };
+        Some(Fields { place: field.place.clone(), layers: vec![layer], known: Vec::new() })
+    }
+
+    /// Lets the fields of another object count as this one's; the first to have a field wins.
+    pub fn add_layer(&mut self, field: &Field<'d>, draft: &mut Draft<'d>) {
+        if let Some(mut more) = Fields::of(field, draft) {
+            self.layers.append(&mut more.layers);
+        }
+    }
+
+    /// The field, unless it is absent or null.
+    pub fn take(&mut self, name: &'static str) -> Option<Field<'d>> {
+        self.take_raw(name).filter(|field| !field.node.is_null())
+    }
+
+    /// The field, even if it is null.
+    pub fn take_raw(&mut self, name: &'static str) -> Option<Field<'d>> {
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
+        let mut found = None;
+        for layer in &mut self.layers {
+            for (entry, used) in layer.entries.iter().zip(&mut layer.used) {
+                if entry.key == name {
+                    *used = true;
+                    found = found.or_else(|| Some(field(entry, &layer.path)));
+                }
+            }
+        }
+        found
+    }
+
+    /// The one of several spellings that is there; two are a fault.
+    pub fn take_one(&mut self, names: &[&'static str], draft: &mut Draft<'d>) -> Option<(&'static str, Field<'d>)> {
+        let mut found: Option<(&'static str, Field<'d>)> = None;
+        for name in names {
+            let Some(field) = self.take(name) else { continue };
+            match &found {
+                None => found = Some((name, field)),
+                Some((first, _)) => {
+                    let message = format!("`{name}` says the same as `{first}`");
+                    draft.fault(&field.place, Fault::new(code::NOT_ALLOWED, message).hint("keep one of them"));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether the field is there and not null; does not take it.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|node| !node.is_null())
+    }
+
+    pub fn has_raw(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    pub fn get(&self, name: &str) -> Option<&'d Node> {
+        let mut entries = self.layers.iter().flat_map(|layer| layer.entries);
+        entries.find(|entry| entry.key == name).map(|entry| &entry.value)
+    }
+
+    /// Names of the fields that are there.
+    pub fn names(&self) -> impl Iterator<Item = &'d str> {
+        self.layers.iter().flat_map(|layer| layer.entries).map(|entry| entry.key.as_str())
+    }
+
+    /// All entries, in order, for objects whose keys are the author's own names.
+    pub fn into_entries(self) -> impl Iterator<Item = (&'d Entry, Field<'d>)> {
+        self.layers
+            .into_iter()
+            .flat_map(|layer| layer.entries.iter().map(move |entry| (entry, field(entry, &layer.path))))
+    }
+
+    /// Where the key itself stands.
+    pub fn key_place(&self, name: &str) -> Place {
+        for layer in &self.layers {
+            if let Some(entry) = layer.entries.iter().find(|entry| entry.key == name) {
+                return key_place(entry, &layer.path);
+            }
+        }
+        self.place.clone()
+    }
+
+    /// Takes fields that mean nothing to the engine.
+    pub fn ignore(&mut self, names: &[&'static str]) {
+        for name in names {
+            self.take_raw(name);
+        }
+        self.known.retain(|known| !names.contains(known));
+    }
+
+    /// Stops looking for unknown fields: another fault already says that these cannot be judged.
+    pub fn ignore_rest(&mut self) {
+        for layer in &mut self.layers {
+            layer.used.fill(true);
+        }
+    }
+
+    /// Reports what is left. `elsewhere` are names that exist, but not in `what`.
+    pub fn finish(self, draft: &mut Draft<'d>, what: &str, elsewhere: &[&str]) {
+        for layer in &self.layers {
+            let left = layer.entries.iter().zip(&layer.used).filter(|(_, used)| !**used);
+            for (entry, _) in left {
+                // A known field set to null is how some programs leave it out.
+                if entry.value.is_null() && elsewhere.contains(&entry.key.as_str()) {
+                    continue;
+                }
+                let fault = self.unknown(draft, &entry.key, what, elsewhere);
+                draft.fault(&key_place(entry, &layer.path), fault);
+            }
+        }
+    }
+
+    fn unknown(&self, draft: &Draft<'_>, key: &str, what: &str, elsewhere: &[&str]) -> Fault {
+        if elsewhere.contains(&key) {
+            return Fault::new(code::NOT_ALLOWED, format!("{what} cannot have `{key}`"));
+        }
+        let fault = Fault::new(code::UNKNOWN_FIELD, format!("{what} has no field {}", quoted(key)));
+        match draft.near(key, self.known.iter().copied()) {
+            Some(near) => fault.hint(near),
+            None if self.known.len() <= 12 => fault.hint(format!("known here: {}", self.known.join(", "))),
+            None => fault,
+        }
+    }
+}
+
+fn field<'d>(entry: &'d Entry, parent: &str) -> Field<'d> {
+    let span = entry.value.span.or(entry.key_span);
+    Field { node: &entry.value, place: Place { path: join_key(parent, &entry.key), span } }
+}
+
+fn key_place(entry: &Entry, parent: &str) -> Place {
+    Place { path: join_key(parent, &entry.key), span: entry.key_span }
+}
+
+/// A name as it is shown in messages: quoted, and cut if somebody put a novel there.
+pub fn quoted(name: &str) -> String {
+    const SHOWN: usize = 60;
+    match name.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{:?}", format!("{}…", &name[..at])),
+        None => format!("{name:?}"),
+    }
+}

@@ -1,0 +1,260 @@
+//! The flow dialect: a map of steps, each saying what comes next: `next`, `branch`, `parallel`, `join` or `done`.
+//!
+//! `next` and `join` are the same edge; a step waits for every path that can still reach it. A failure ends the run
+//! unless `on_error` says otherwise. `next` may go back: the builder makes a loop of it.
+//!
+//! This file reads the steps; `routes.rs` turns what they say into edges.
+
+mod routes;
+
+use crate::code;
+use crate::draft::{Draft, Place};
+use crate::fault::Fault;
+use crate::fields::{Field, Fields, quoted};
+use crate::kinds::{self, Made, Rules};
+use crate::source::Value;
+use crate::tasks;
+use std::sync::Arc;
+use stepwell_core::expr::Grammar;
+use stepwell_core::graph::{Arm, Backoff, Call, Handle, Join, Kind, OnFail, Retry, SpecStep, StepDef, Test};
+use stepwell_core::time::Millis;
+
+const TIMEOUT: Millis = Millis::from_secs(120);
+/// Three attempts, with these pauses between them.
+const PAUSES: [Millis; 2] = [Millis::from_secs(30), Millis::from_secs(120)];
+
+fn rules() -> Rules {
+    let backoff = Backoff::List(PAUSES.to_vec());
+    let retry = Retry { attempts: PAUSES.len() as u32 + 1, backoff, jitter: false, on: Vec::new() };
+    Rules { grammar: Grammar::Flow, retry, timeout: |_: Call| TIMEOUT }
+}
+
+/// A step that was read and what it says about its successors.
+struct Read<'d> {
+    index: usize,
+    key: &'d str,
+    transition: Transition<'d>,
+    on_error: Option<Field<'d>>,
+}
+
+enum Transition<'d> {
+    /// No word about it: an open end.
+    Open,
+    Done,
+    Next(Field<'d>),
+    /// Handle and target of every entry.
+    Branch(Vec<(Handle, Field<'d>)>),
+    Parallel { branches: Vec<Field<'d>>, join: Option<Field<'d>> },
+}
+
+pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
+    let Some(fields) = Fields::of(field, draft) else { return draft.break_shape() };
+    if !fields.has("start") {
+        let fault = Fault::new("no-start", "no step can start first").hint("name the first step `start`");
+        draft.fault_in_shape(&field.place, fault);
+    }
+    let rules = rules();
+    let mut read: Vec<Read<'d>> = Vec::new();
+    for (entry, field) in fields.into_entries() {
+        let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
+        draft.step_name(&entry.key, &place);
+        let Some(fields) = Fields::of(&field, draft) else {
+            draft.break_shape();
+            continue;
+        };
+        match step(draft, &entry.key, &field, fields, &rules) {
+            Some(step) => read.push(step),
+            None => return,
+        }
+    }
+    routes::connect(draft, &read);
+}
+
+fn step<'d>(
+    draft: &mut Draft<'d>,
+    key: &'d str,
+    field: &Field<'d>,
+    mut fields: Fields<'d>,
+    rules: &Rules,
+) -> Option<Read<'d>> {
+    let (name, aliases) = names(draft, key, &mut fields);
+    if let Some(description) = fields.take("description") {
+        draft.text(&description);
+    }
+    let mut branches = Vec::new();
+    let mut handles = Vec::new();
+    let transition = transition(draft, &mut fields, (&mut branches, &mut handles), rules);
+    let on_error = fields.take("on_error").filter(|field| draft.text(field).is_some_and(|text| text != "fail"));
+    let Made { kind, body, .. } = kind(draft, &mut fields, rules);
+    let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
+    fields.finish(draft, &kinds::describe(&kind), &kinds::STEP_FIELDS);
+
+    let def = StepDef {
+        name: name.into(),
+        kind,
+        join: Join::Some,
+        condition: None,
+        on_fail: if on_error.is_some() { OnFail::Route } else { OnFail::Abort },
+        retry: attempts.retry,
+        timeout: attempts.timeout,
+        at_most_once: attempts.at_most_once,
+        output_variable: None,
+        branches,
+        handles,
+        done: matches!(transition, Transition::Done),
+        written: Arc::new(field.node.to_json()),
+    };
+    let origin = draft.origin(&field.place, Some(field.node));
+    let index = draft.add_step(SpecStep { def, origin, parent: None, entry: key == "start", aliases })?;
+    if let Some(body) = body {
+        tasks::nested(draft, &body, index, rules);
+    }
+    Some(Read { index, key, transition, on_error })
+}
+
+/// The first step goes by its `name`, and `start` stays an alias. Elsewhere `name` only repeats the key.
+fn names<'d>(draft: &mut Draft<'d>, key: &'d str, fields: &mut Fields<'d>) -> (&'d str, Vec<String>) {
+    let Some(field) = fields.take("name") else { return (key, Vec::new()) };
+    let Some(name) = draft.text(&field) else { return (key, Vec::new()) };
+    if name == key {
+        return (key, Vec::new());
+    }
+    if key == "start" {
+        draft.step_name(name, &field.place);
+        return (name, vec!["start".into()]);
+    }
+    let message = format!("the name {} differs from the key {}", quoted(name), quoted(key));
+    let fault = Fault::new(code::NAME_MISMATCH, message).hint("a step goes by its key; remove `name`");
+    draft.fault(&field.place, fault);
+    (key, Vec::new())
+}
+
+/// Flow has two kinds more: a gate that is a step without a tool, and a fork that does nothing itself.
+fn kind<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+    let typed = kinds::TYPES.iter().any(|name| fields.has(name) && *name != "approval");
+    let null_tool = fields.has_raw("tool") && !fields.has("tool");
+    let asks = ["approval", "notify_user", "timeout_s"].iter().any(|name| fields.has(name));
+    if !typed && (null_tool || asks) {
+        fields.take_raw("tool");
+        if let Some(args) = fields.take("args")
+            && !matches!(&args.node.value, Value::Map(entries) if entries.is_empty())
+        {
+            let fault = Fault::new(code::NOT_ALLOWED, "an approval gate calls no tool, so it has no `args`");
+            draft.fault(&args.place, fault.hint("what the approver should read goes into approval.message"));
+        }
+        return kinds::gate(draft, fields, rules);
+    }
+    if !typed && fields.has("parallel") {
+        return Made::of(Kind::Pass { output: None });
+    }
+    if let Some(field) = fields.take("condition") {
+        let fault = Fault::new(code::NOT_ALLOWED, "a flow chooses with `branch`, not with a condition step");
+        draft.fault(&field.place, fault);
+        fields.ignore_rest();
+        return Made::nothing();
+    }
+    kinds::read(draft, fields, rules)
+}
+
+type Branches<'b> = (&'b mut Vec<Arm>, &'b mut Vec<Arc<str>>);
+
+fn transition<'d>(
+    draft: &mut Draft<'d>,
+    fields: &mut Fields<'d>,
+    branches: Branches<'_>,
+    rules: &Rules,
+) -> Transition<'d> {
+    let done = draft.flag(fields, "done", false);
+    let (next, branch) = (fields.take("next"), fields.take("branch"));
+    let (parallel, join) = (fields.take("parallel"), fields.take("join"));
+    let mut said: Vec<&'static str> = Vec::new();
+    for (name, given) in [
+        ("next", next.is_some()),
+        ("branch", branch.is_some()),
+        ("parallel", parallel.is_some()),
+        // Beside `parallel` a join says where its branches meet.
+        ("join", join.is_some() && parallel.is_none()),
+        ("done", done),
+    ] {
+        if given {
+            said.push(name);
+        }
+    }
+    if let [first, second, ..] = said[..] {
+        let message = format!("a step goes on in one way, but this one has both `{first}` and `{second}`");
+        let fault = Fault::new(code::MANY_TRANSITIONS, message);
+        let fault = match (first, second) {
+            ("next", "branch") => fault.hint("an entry of `branch` without `if` is the default"),
+            _ => fault.hint("keep one of them"),
+        };
+        draft.fault_in_shape(&fields.key_place(second), fault);
+    }
+    if let Some(field) = branch {
+        return Transition::Branch(branch_entries(draft, &field, branches, rules));
+    }
+    if let Some(field) = parallel {
+        let items = draft.items(&field);
+        if items.is_empty() {
+            draft.fault_in_shape(&field.place, Fault::new(code::BAD_VALUE, "a `parallel` needs at least one step"));
+        }
+        return Transition::Parallel { branches: items, join };
+    }
+    match next.or(join) {
+        Some(field) => {
+            if matches!(field.node.value, Value::List(_)) {
+                let fault = Fault::new(code::WRONG_TYPE, "one step is needed here, not a list");
+                draft.fault_in_shape(&field.place, fault.hint("several at once are a `parallel`"));
+                return Transition::Done;
+            }
+            Transition::Next(field)
+        }
+        None if done => Transition::Done,
+        None => Transition::Open,
+    }
+}
+
+/// `[{if, then}, …]`; an entry without `if` (or `else: step`) is the default.
+fn branch_entries<'d>(
+    draft: &mut Draft<'d>,
+    field: &Field<'d>,
+    (arms, handles): Branches<'_>,
+    rules: &Rules,
+) -> Vec<(Handle, Field<'d>)> {
+    let mut targets = Vec::new();
+    let mut default = false;
+    let items = draft.items(field);
+    if items.is_empty() {
+        draft.fault_in_shape(&field.place, Fault::new(code::BAD_VALUE, "a `branch` needs at least one entry"));
+    }
+    for item in kinds::at_most(draft, items, field) {
+        let Some(mut entry) = Fields::of(&item, draft) else { continue };
+        if default {
+            kinds::unreachable(draft, &item);
+        }
+        let condition = entry.take("if").filter(|field| field.node.as_str().map(str::trim) != Some("else"));
+        let target = entry.take_one(&["then", "else", "next"], draft).map(|(_, field)| field);
+        let test = match condition {
+            None => {
+                default = true;
+                Some(Test::Always)
+            }
+            Some(field) => draft.expr(&field, rules.grammar).map(Test::Expr),
+        };
+        if target.is_none() {
+            kinds::missing(draft, &entry, "then");
+        }
+        entry.finish(draft, "an entry of `branch`", &[]);
+        let Some(target) = target else { continue };
+        let Some(name) = draft.text(&target) else { continue };
+        let handle = kinds::name_handle(handles, &unique(name, handles));
+        arms.push(Arm { handle, test: test.unwrap_or(Test::Always) });
+        targets.push((handle, target));
+    }
+    targets
+}
+
+/// A handle is called after the step it leads to; further ones to the same step add the number of their entry.
+fn unique(name: &str, handles: &[Arc<str>]) -> String {
+    let taken = handles.iter().any(|handle| &**handle == name);
+    if taken { format!("{name}#{}", handles.len() + 1) } else { name.to_owned() }
+}

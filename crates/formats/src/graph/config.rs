@@ -1,0 +1,282 @@
+//! What a node does, from its type and its configuration as editors write it.
+
+use super::{condition, variable};
+use crate::code;
+use crate::draft::Draft;
+use crate::fault::Fault;
+use crate::fields::{Field, Fields, quoted};
+use crate::kinds::{self, Made, Rules};
+use crate::source::{Node, Value};
+use serde_json::json;
+use stepwell_core::graph::{Each, Handle, Kind, OnItemError, ScopeIx, Sleep};
+use stepwell_core::limits;
+use stepwell_core::template::Template;
+use stepwell_core::time::Millis;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeType {
+    Start,
+    End,
+    Javascript,
+    Query,
+    Condition,
+    Delay,
+    Loop,
+    Http,
+    Tool,
+    Approval,
+    Webhook,
+    Workflow,
+}
+
+const TYPES: [(&str, NodeType); 12] = [
+    ("start", NodeType::Start),
+    ("end", NodeType::End),
+    ("javascript", NodeType::Javascript),
+    ("dataQuery", NodeType::Query),
+    ("condition", NodeType::Condition),
+    ("delay", NodeType::Delay),
+    ("loop", NodeType::Loop),
+    ("http", NodeType::Http),
+    ("tool", NodeType::Tool),
+    ("approval", NodeType::Approval),
+    ("wait_for_webhook", NodeType::Webhook),
+    ("workflow", NodeType::Workflow),
+];
+
+/// Fields of some node type: one of these on another is misplaced rather than unknown.
+pub const NODE_FIELDS: [&str; 41] = [
+    "code",
+    "timeoutSeconds",
+    "memory",
+    "branches",
+    "defaultBranch",
+    "delayType",
+    "delayMinutes",
+    "delaySeconds",
+    "delayMs",
+    "delayVariable",
+    "untilTime",
+    "sourceVariable",
+    "itemVariable",
+    "indexVariable",
+    "maxIterations",
+    "dataQueryID",
+    "connection",
+    "sql",
+    "inputValues",
+    "params",
+    "status",
+    "outputParameters",
+    "url",
+    "method",
+    "headers",
+    "body",
+    "tool",
+    "args",
+    "approvers",
+    "message",
+    "on_timeout",
+    "escalate_to",
+    "form",
+    "allow_self",
+    "timeout",
+    "workflow",
+    "input",
+    "retries",
+    "maxAttempts",
+    "retry",
+    "at_most_once",
+];
+
+impl NodeType {
+    pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<NodeType> {
+        let name = draft.text(field)?;
+        let found = TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+        if found.is_none() {
+            let fault = Fault::new(code::UNKNOWN_NODE_TYPE, format!("{} is not a type of node", quoted(name)));
+            let names = || TYPES.iter().map(|(name, _)| *name);
+            let near = draft.near(name, names());
+            let hint = near.unwrap_or_else(|| format!("known: {}", names().collect::<Vec<_>>().join(", ")));
+            draft.fault(&field.place, fault.hint(hint));
+        }
+        found
+    }
+
+    pub fn name(self) -> &'static str {
+        TYPES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// A disabled node of these types still decides where its edges lead.
+    pub fn keeps_shape(self) -> bool {
+        matches!(self, NodeType::Condition | NodeType::Loop | NodeType::Start | NodeType::End)
+    }
+}
+
+/// The handle and the name of a condition's default branch.
+type Default<'d> = Option<(Handle, Option<&'d str>)>;
+
+pub fn read<'d>(
+    draft: &mut Draft<'d>,
+    fields: &mut Fields<'d>,
+    kind: NodeType,
+    (otherwise, disabled): (bool, bool),
+    rules: &Rules,
+) -> (Made<'d>, Default<'d>) {
+    let made = match kind {
+        NodeType::Condition => return condition::read(draft, fields, (otherwise, disabled), rules),
+        NodeType::Start => {
+            let output = json!({"started": true, "inputReceived": "{{input}}"});
+            Made::of(Kind::Pass { output: Template::parse(&output, rules.grammar).ok() })
+        }
+        NodeType::End => end(draft, fields, disabled, rules),
+        NodeType::Javascript => kinds::javascript(draft, fields, "code"),
+        NodeType::Query => kinds::query(draft, fields, rules),
+        NodeType::Delay => delay(draft, fields, rules),
+        NodeType::Loop => each(draft, fields, disabled, rules),
+        NodeType::Http => kinds::http(draft, fields, rules),
+        NodeType::Tool => kinds::tool(draft, fields, rules),
+        NodeType::Approval if fields.has("approval") => kinds::gate(draft, fields, rules),
+        NodeType::Approval => kinds::flat_gate(draft, fields, rules),
+        NodeType::Webhook if fields.has("wait_for_webhook") => kinds::webhook(draft, fields),
+        NodeType::Webhook => Made::of(Kind::Webhook { timeout: kinds::webhook_timeout(draft, fields) }),
+        NodeType::Workflow => kinds::child(draft, fields, rules),
+    };
+    (made, None)
+}
+
+/// `status, outputParameters: [{name, sourceVariable}]`.
+fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> Made<'d> {
+    if let Some(field) = fields.take("status") {
+        draft.choice(&field, &[("success", ()), ("failure", ()), ("completed", ()), ("failed", ())]);
+    }
+    let mut outputs = Vec::new();
+    let parameters = fields.take("outputParameters").map(|field| draft.items(&field)).unwrap_or_default();
+    for item in parameters {
+        let Some(mut entry) = Fields::of(&item, draft) else { continue };
+        entry.ignore(&["id", "type", "description"]);
+        let name = entry.take("name");
+        let source = entry.take_one(&["sourceVariable", "value"], draft);
+        for (field, given) in [("name", name.is_some()), ("sourceVariable", source.is_some())] {
+            if !given {
+                kinds::missing(draft, &entry, field);
+            }
+        }
+        entry.finish(draft, "an output parameter", &[]);
+        let (Some(name), Some((spelling, source))) = (name, source) else { continue };
+        let template = match spelling {
+            "value" => draft.template(&source, rules.grammar),
+            _ => source_variable(draft, &source, rules),
+        };
+        let (Some(name), Some(template)) = (draft.constant_text(&name), template) else { continue };
+        outputs.push((name.into(), template));
+    }
+    if disabled {
+        outputs.clear();
+    }
+    Made::of(Kind::End { outputs })
+}
+
+/// `items`, `ctx.items`, `input.items` or `{{…}}`: a variable that is read when the node's turn comes.
+fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules) -> Option<Template> {
+    const ROOTS: [&str; 7] = ["ctx", "input", "trigger", "steps", "tasks", "item", "index"];
+    let text = draft.text(field)?.trim();
+    if text.contains("{{") {
+        return draft.template(field, rules.grammar);
+    }
+    let root = text.split(['.', '[']).next().unwrap_or_default();
+    let path = if ROOTS.contains(&root) { text.to_owned() } else { format!("ctx.{text}") };
+    // Checked as it was written, so that a fault points into it.
+    draft.expr(field, rules.grammar)?;
+    let node = Node { value: Value::String(format!("{{{{{path}}}}}")), span: None };
+    Template::parse(&node.to_json(), rules.grammar).ok()
+}
+
+/// `delayType: fixed|dynamic|until`, or whichever of their fields is there.
+fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Type {
+        Fixed,
+        Dynamic,
+        Until,
+    }
+    let choices = [("fixed", Type::Fixed), ("dynamic", Type::Dynamic), ("until", Type::Until)];
+    let chosen = fields.take("delayType").and_then(|field| draft.choice(&field, &choices));
+    let chosen = chosen.unwrap_or(match (fields.has("untilTime"), fields.has("delayVariable")) {
+        (true, _) => Type::Until,
+        (_, true) => Type::Dynamic,
+        _ => Type::Fixed,
+    });
+    // Editors keep what the other types were set to; only the chosen one counts.
+    let (until, variable) = (fields.take("untilTime"), fields.take("delayVariable"));
+    let amounts: Vec<(Field<'d>, u64)> = [("delayMinutes", 60_000), ("delaySeconds", 1_000), ("delayMs", 1)]
+        .into_iter()
+        .filter_map(|(name, unit)| Some((fields.take(name)?, unit)))
+        .collect();
+    let sleep = match chosen {
+        Type::Until => match until {
+            Some(field) => kinds::until(draft, &field, rules).map(Sleep::Until),
+            None => none(draft, fields, "untilTime"),
+        },
+        Type::Dynamic => match variable {
+            Some(field) => source_variable(draft, &field, rules).map(Sleep::ForValue),
+            None => none(draft, fields, "delayVariable"),
+        },
+        Type::Fixed if amounts.is_empty() => none(draft, fields, "delaySeconds"),
+        Type::Fixed => {
+            let lengths: Vec<f64> = amounts.iter().filter_map(|(field, unit)| amount(draft, field, *unit)).collect();
+            Millis::from_secs_f64(lengths.iter().sum::<f64>() / 1_000.0).map(Sleep::For)
+        }
+    };
+    Made::of(Kind::Sleep(sleep.unwrap_or(Sleep::For(Millis(0)))))
+}
+
+fn none(draft: &mut Draft<'_>, fields: &Fields<'_>, name: &str) -> Option<Sleep> {
+    kinds::missing(draft, fields, name);
+    None
+}
+
+/// Milliseconds, from a number that an editor may have kept as text.
+fn amount<'d>(draft: &mut Draft<'d>, field: &Field<'d>, unit: u64) -> Option<f64> {
+    let number = match &field.node.value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        _ => {
+            draft.wrong_type(field, "a number");
+            return None;
+        }
+    };
+    let millis = number.map(|n| n * unit as f64).filter(|n| *n >= 0.0 && *n <= Millis::MAX.0 as f64);
+    if millis.is_none() {
+        let fault = Fault::new(code::BAD_DURATION, "this is not a length of time");
+        draft.fault(&field.place, fault.hint("a delay known only at run time has delayType `dynamic`"));
+    }
+    millis
+}
+
+/// `sourceVariable, itemVariable, indexVariable, maxIterations`. A disabled loop walks nothing.
+fn each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> Made<'d> {
+    let nothing = || Template::constant(json!([]));
+    let items = match fields.take("sourceVariable") {
+        Some(field) => source_variable(draft, &field, rules).unwrap_or_else(nothing),
+        None if disabled => nothing(),
+        None => {
+            kinds::missing(draft, fields, "sourceVariable");
+            nothing()
+        }
+    };
+    let limit = fields.take("maxIterations").and_then(|field| draft.integer(&field, 1..=limits::MAX_ITERATIONS));
+    let parallel = fields.take("maxParallel").and_then(|field| draft.integer(&field, 1..=limits::MAX_ITERATIONS));
+    let choices = [("stop", OnItemError::Stop), ("continue", OnItemError::Continue)];
+    let on_item_error = fields.take("onItemError").and_then(|field| draft.choice(&field, &choices));
+    Made::of(Kind::Each(Each {
+        items: if disabled { nothing() } else { items },
+        max_parallel: parallel.unwrap_or(1),
+        on_item_error: on_item_error.unwrap_or(OnItemError::Stop),
+        limit: limit.unwrap_or(limits::DEFAULT_ITERATIONS),
+        output: None,
+        item_variable: variable(draft, fields, "itemVariable"),
+        index_variable: variable(draft, fields, "indexVariable"),
+        body: ScopeIx::ROOT,
+    }))
+}

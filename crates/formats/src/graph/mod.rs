@@ -1,0 +1,323 @@
+//! The graph dialect: nodes and edges as an editor canvas saves them, in the engine's own names or React Flow's.
+//!
+//! A node finishes by a handle; the edges drawn from that handle are taken. The body of a `loop` node is what its
+//! `loop` handle reaches before returning.
+//!
+//! This file reads nodes and edges; `config.rs` and `condition.rs` read what a node does, `handles.rs` what an edge's
+//! handle means, `loops.rs` finds the bodies.
+
+mod condition;
+mod config;
+mod handles;
+mod loops;
+
+use crate::code;
+use crate::draft::{Draft, Place};
+use crate::fault::Fault;
+use crate::fields::{Field, Fields};
+use crate::kinds::{self, Made, Rules};
+use crate::source::{Node, Value};
+use crate::tasks;
+use config::NodeType;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use stepwell_core::expr::Grammar;
+use stepwell_core::graph::{Handle, Join, OnFail, Retry, SpecStep, StepDef};
+use stepwell_core::time::Millis;
+
+/// Attempts when a node does not say, after 1 s, 2 s.
+const ATTEMPTS: u32 = 3;
+/// What editors keep with a node or an edge and the engine has no use for.
+const COSMETIC: [&str; 42] = [
+    "position",
+    "positionAbsolute",
+    "width",
+    "height",
+    "measured",
+    "selected",
+    "selectable",
+    "dragging",
+    "draggable",
+    "dragHandle",
+    "connectable",
+    "deletable",
+    "focusable",
+    "hidden",
+    "style",
+    "className",
+    "zIndex",
+    "parentId",
+    "parentNode",
+    "extent",
+    "expandParent",
+    "sourcePosition",
+    "targetPosition",
+    "initialWidth",
+    "initialHeight",
+    "handles",
+    "ariaLabel",
+    "title",
+    "icon",
+    "color",
+    "notes",
+    "category",
+    "targetHandle",
+    "animated",
+    "markerStart",
+    "markerEnd",
+    "interactionWidth",
+    "labelStyle",
+    "labelBgStyle",
+    "reconnectable",
+    "pathOptions",
+    "createdAt",
+];
+
+fn rules() -> Rules {
+    Rules {
+        grammar: Grammar::Standard,
+        retry: Retry::exponential(ATTEMPTS, Millis::SECOND),
+        timeout: tasks::call_timeout,
+    }
+}
+
+/// A node that was read.
+struct Read<'d> {
+    index: usize,
+    id: &'d str,
+    kind: NodeType,
+    place: Place,
+    /// For a condition: the handle of its default branch, and the names that lead there.
+    default: Option<(Handle, Option<&'d str>)>,
+}
+
+/// An edge between positions in the list of nodes.
+struct Edge {
+    from: usize,
+    handle: handles::Exit,
+    to: usize,
+    place: Place,
+}
+
+pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
+    fields.ignore(&["workflowOptions", "viewport"]);
+    let nodes = fields.take("nodes").map(|field| draft.items(&field)).unwrap_or_default();
+    let edges = match fields.take("edges") {
+        Some(field) => draft.items(&field),
+        None => {
+            if nodes.len() > 1 {
+                kinds::missing(draft, fields, "edges");
+            }
+            Vec::new()
+        }
+    };
+    let ends: Vec<Option<Ends<'d>>> = edges.iter().map(|edge| ends(draft, edge)).collect();
+    let around = Around { labels: unique_labels(&nodes), otherwise: condition::with_default(&ends), rules: rules() };
+    let read: Vec<Read<'d>> = nodes.iter().filter_map(|field| node(draft, field, &around)).collect();
+    connect(draft, &read, &ends);
+}
+
+/// An edge as written: names of nodes, and the handle it leaves by.
+struct Ends<'d> {
+    from: Field<'d>,
+    to: Field<'d>,
+    handle: Option<Field<'d>>,
+    place: Place,
+}
+
+fn ends<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Ends<'d>> {
+    let mut fields = Fields::of(field, draft)?;
+    fields.ignore(&COSMETIC);
+    fields.ignore(&["edgeID", "id", "type", "label", "data"]);
+    let from = fields.take_one(&["upstreamNodeID", "source"], draft).map(|(_, field)| field);
+    let to = fields.take_one(&["downstreamNodeID", "target"], draft).map(|(_, field)| field);
+    let handle = fields.take("sourceHandle").filter(|handle| draft.text(handle).is_some());
+    for (name, end) in [("source", &from), ("target", &to)] {
+        match end {
+            None => draft.fault_in_shape(&field.place, Fault::new(code::MISSING_FIELD, format!("`{name}` is missing"))),
+            Some(end) if draft.text(end).is_none() => draft.break_shape(),
+            Some(_) => {}
+        }
+    }
+    fields.finish(draft, "an edge", &[]);
+    Some(Ends { from: from?, to: to?, handle, place: field.place.clone() })
+}
+
+/// What a node must know of the others.
+struct Around<'d> {
+    /// Labels that can stand for their node.
+    labels: HashSet<&'d str>,
+    /// Nodes whose default branch has an edge.
+    otherwise: HashSet<&'d str>,
+    rules: Rules,
+}
+
+fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Option<Read<'d>> {
+    let rules = &around.rules;
+    let Some(mut fields) = Fields::of(field, draft) else {
+        draft.break_shape();
+        return None;
+    };
+    let id = fields.take_one(&["nodeID", "id"], draft).map(|(_, field)| field);
+    let Some((id, id_field)) = id.and_then(|field| Some((draft.text(&field)?, field))) else {
+        draft.fault_in_shape(&field.place, Fault::new(code::MISSING_FIELD, "a node has no `id`"));
+        return None;
+    };
+    draft.step_name(id, &id_field.place);
+    let react_type = fields.take("type");
+    for name in ["nodeConfig", "config", "data"] {
+        if let Some(layer) = fields.take(name) {
+            fields.add_layer(&layer, draft);
+        }
+    }
+    // React Flow puts everything into `data`, perhaps with a nodeConfig inside that too.
+    if let Some(inner) = field.node.get("data").and_then(|data| data.get("nodeConfig")) {
+        let place = Place { path: format!("{}.data.nodeConfig", field.place.path), span: inner.span };
+        fields.add_layer(&Field { node: inner, place }, draft);
+    }
+    fields.ignore(&COSMETIC);
+    fields.ignore(&["label", "description", "nodeConfig", "config", "data", "type"]);
+    let kind = fields.take("nodeType").or(react_type).and_then(|field| NodeType::read(draft, &field));
+    if kind.is_none() && field.node.get("nodeType").is_none() && field.node.get("type").is_none() && !fields.has("nodeType") {
+        kinds::missing(draft, &fields, "nodeType");
+    }
+    let label = label(field.node);
+    let aliases = label.filter(|label| around.labels.contains(label) && *label != id && is_name(label));
+
+    let disabled = draft.flag(&mut fields, "isDisabled", false);
+    let output_variable = variable(draft, &mut fields, "outputVariable");
+    let join = match fields.take("joinMode") {
+        Some(field) => draft.choice(&field, &[("all", Join::Some), ("any", Join::Any)]),
+        None => None,
+    };
+    let on_fail = match fields.take("errorHandling") {
+        Some(field) => draft.choice(&field, &[("continue", OnFail::Route), ("fail_workflow", OnFail::Abort)]),
+        None => None,
+    };
+    let kind_known = kind.unwrap_or(NodeType::Start);
+    let otherwise = around.otherwise.contains(id);
+    let made = match kind {
+        None => None,
+        Some(_) if disabled && !kind_known.keeps_shape() => Some((Made::nothing(), None)),
+        Some(kind) => Some(config::read(draft, &mut fields, kind, (otherwise, disabled), rules)),
+    };
+    if made.is_none() || disabled {
+        fields.ignore_rest();
+    }
+    let (Made { kind, handles, .. }, default) = made.unwrap_or((Made::nothing(), None));
+    let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
+    fields.finish(draft, &format!("a node of type {}", kind_known.name()), &config::NODE_FIELDS);
+
+    let def = StepDef {
+        name: id.into(),
+        kind,
+        join: join.unwrap_or(Join::Some),
+        condition: None,
+        on_fail: on_fail.unwrap_or(OnFail::Route),
+        retry: attempts.retry,
+        timeout: attempts.timeout,
+        at_most_once: attempts.at_most_once,
+        output_variable,
+        branches: Vec::new(),
+        handles,
+        done: false,
+        written: Arc::new(written(field.node)),
+    };
+    let origin = draft.origin(&field.place, Some(field.node));
+    let aliases = aliases.map(str::to_owned).into_iter().collect();
+    let index = draft.add_step(SpecStep { def, origin, parent: None, entry: false, aliases })?;
+    Some(Read { index, id, kind: kind_known, place: id_field.place, default })
+}
+
+/// A name for `ctx`, which must be readable there.
+fn variable<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, name: &'static str) -> Option<Arc<str>> {
+    let field = fields.take(name)?;
+    let text = draft.text(&field)?.trim();
+    let text = text.strip_prefix("ctx.").unwrap_or(text);
+    if text.is_empty() {
+        return None; // Editors save a field that was left alone as "".
+    }
+    if text == "input" {
+        let fault = Fault::new(code::RESERVED_NAME, "no output may take the name `input`: ctx.input is the run's input");
+        draft.fault(&field.place, fault);
+        return None;
+    }
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if !text.chars().all(plain) || text.len() > stepwell_core::limits::MAX_NAME_BYTES {
+        let fault = Fault::new(code::BAD_NAME, "this cannot name a variable");
+        draft.fault(&field.place, fault.hint("variables are named with letters, digits, `_` and `-`"));
+        return None;
+    }
+    Some(text.into())
+}
+
+fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], ends: &[Option<Ends<'d>>]) {
+    let mut by_id: HashMap<&str, usize> = HashMap::new();
+    for (i, node) in read.iter().enumerate() {
+        if by_id.insert(node.id, i).is_some() {
+            let message = format!("another node has the id {:?}", node.id);
+            draft.fault_in_shape(&node.place, Fault::new(code::DUPLICATE_NAME, message));
+        }
+    }
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut seen = HashSet::new();
+    for end in ends.iter().flatten() {
+        let mut find = |field: &Field<'d>| {
+            let name = field.node.as_str()?;
+            let found = by_id.get(name).copied();
+            if found.is_none() {
+                draft.unknown_step(name, &field.place, read.iter().map(|node| node.id));
+            }
+            found
+        };
+        let (Some(from), Some(to)) = (find(&end.from), find(&end.to)) else { continue };
+        let Some(handle) = handles::exit(draft, &read[from], end.handle.as_ref(), &end.place) else { continue };
+        // An edge drawn twice says nothing new.
+        if seen.insert((from, handle, to)) {
+            edges.push(Edge { from, handle, to, place: end.place.clone() });
+        }
+    }
+    loops::lay_out(draft, read, edges);
+}
+
+/// Labels that only one node has.
+fn unique_labels<'d>(nodes: &[Field<'d>]) -> HashSet<&'d str> {
+    let ids: HashSet<&str> =
+        nodes.iter().filter_map(|field| field.node.get("nodeID").or(field.node.get("id"))?.as_str()).collect();
+    let mut once = HashSet::new();
+    let mut twice = HashSet::new();
+    for label in nodes.iter().filter_map(|field| label(field.node)) {
+        if !once.insert(label) || ids.contains(label) {
+            twice.insert(label);
+        }
+    }
+    once.retain(|label| !twice.contains(label));
+    once
+}
+
+fn label(node: &Node) -> Option<&str> {
+    let inside = |name: &str| node.get(name)?.get("label")?.as_str();
+    node.get("label").and_then(Node::as_str).or_else(|| inside("data")).or_else(|| inside("nodeConfig"))
+}
+
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
+    !text.is_empty() && text.trim() == text && text.len() <= stepwell_core::limits::MAX_NAME_BYTES && text.chars().all(plain)
+}
+
+/// The node without what only the canvas needs, so that moving it does not make it another node.
+fn written(node: &Node) -> serde_json::Value {
+    let mut json = node.to_json();
+    strip(&mut json);
+    if let Some(data) = json.get_mut("data") {
+        strip(data);
+    }
+    debug_assert!(matches!(node.value, Value::Map(_)));
+    json
+}
+
+fn strip(json: &mut serde_json::Value) {
+    if let Some(map) = json.as_object_mut() {
+        map.retain(|key, _| !COSMETIC.contains(&key.as_str()) && !matches!(key.as_str(), "label" | "description"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Approval gates: who may answer, what they see, and what happens when nobody does.
+
+use super::{Made, Rules};
+use crate::code;
+use crate::common::check_schema;
+use crate::draft::Draft;
+use crate::fault::Fault;
+use crate::fields::{Field, Fields};
+use crate::source::Value;
+use crate::values::{Input, Unit};
+use stepwell_core::graph::{Gate, Kind, OnTimeout};
+use stepwell_core::template::Template;
+use stepwell_core::time::Millis;
+
+/// How long before others are asked when neither `escalate_after` nor `timeout` says.
+const ESCALATE_AFTER: Millis = Millis::DAY;
+/// More people than this are not asked to agree.
+const MAX_APPROVALS: u32 = 100;
+
+/// `approval: {…}` or `approval: true`, and flow's short form `notify_user` and `timeout_s` beside it.
+pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+    let approval = fields.take("approval");
+    let mut inner = match &approval {
+        Some(Field { node, .. }) if matches!(node.value, Value::Bool(true)) => None,
+        Some(field) => Fields::of(field, draft),
+        None => None,
+    };
+    let mut input = Input::default();
+    let mut gate = match &mut inner {
+        Some(inner) => gate_fields(draft, inner, &mut input),
+        None => empty(),
+    };
+    if let Some(inner) = inner {
+        inner.finish(draft, "an approval", &[]);
+    }
+    if let Some(field) = fields.take("notify_user") {
+        people(draft, &field);
+        input.put("notify", field);
+    }
+    if let Some(field) = fields.take("timeout_s") {
+        gate.timeout = draft.positive_duration(&field, Unit::Seconds);
+    }
+    gate.ask = input.parse(draft, rules.grammar);
+    Made::of(Kind::Gate(gate))
+}
+
+/// A gate whose fields stand beside those of its step, as in a graph node.
+pub fn flat_gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+    let mut input = Input::default();
+    let mut gate = gate_fields(draft, fields, &mut input);
+    gate.ask = input.parse(draft, rules.grammar);
+    Made::of(Kind::Gate(gate))
+}
+
+fn empty() -> Gate {
+    Gate {
+        ask: Template::constant(serde_json::Value::Null),
+        timeout: None,
+        on_timeout: OnTimeout::Deny,
+        escalate_after: None,
+        approvals: 1,
+    }
+}
+
+fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut Input<'d>) -> Gate {
+    let mut gate = empty();
+    if let Some(field) = fields.take("message")
+        && draft.text(&field).is_some()
+    {
+        input.put("message", field);
+    }
+    for name in ["approvers", "escalate_to", "notify"] {
+        if let Some(field) = fields.take(name) {
+            people(draft, &field);
+            input.put(name, field);
+        }
+    }
+    if let Some(field) = fields.take("form") {
+        check_schema(draft, &field);
+        input.put("form", field);
+    }
+    if let Some(field) = fields.take("allow_self")
+        && draft.boolean(&field).is_some()
+    {
+        input.put("allow_self", field);
+    }
+    if let Some(field) = fields.take("approvals") {
+        gate.approvals = draft.integer(&field, 1..=MAX_APPROVALS).unwrap_or(1);
+    }
+    if let Some(field) = fields.take("timeout") {
+        gate.timeout = draft.positive_duration(&field, Unit::Millis);
+    }
+    if let Some(field) = fields.take("on_timeout") {
+        let choices = [("deny", OnTimeout::Deny), ("approve", OnTimeout::Approve)];
+        gate.on_timeout = draft.choice(&field, &choices).unwrap_or(OnTimeout::Deny);
+    }
+    let escalates = fields.has("escalate_to");
+    match fields.take("escalate_after") {
+        Some(field) if !escalates => {
+            let fault = Fault::new(code::NOT_ALLOWED, "`escalate_after` needs `escalate_to`: nobody else is named");
+            draft.fault(&field.place, fault);
+        }
+        Some(field) => {
+            gate.escalate_after = draft.positive_duration(&field, Unit::Seconds);
+            if gate.escalate_after.zip(gate.timeout).is_some_and(|(after, timeout)| after >= timeout) {
+                let fault = Fault::new(code::NOT_ALLOWED, "the gate closes before anybody else would be asked");
+                draft.fault(&field.place, fault.hint("make it shorter than `timeout`"));
+            }
+        }
+        // Both count from the opening of the gate: others get the second half of the time.
+        None if escalates => gate.escalate_after = Some(gate.timeout.map_or(ESCALATE_AFTER, |t| Millis((t.0 / 2).max(1)))),
+        None => {}
+    }
+    gate
+}
+
+/// One name, a list of names, or a template that gives either.
+fn people<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
+    for item in draft.one_or_more(field) {
+        if draft.text(&item).is_some_and(|name| name.trim().is_empty()) {
+            draft.fault(&item.place, Fault::new(code::BAD_VALUE, "this may not be empty"));
+        }
+    }
+}

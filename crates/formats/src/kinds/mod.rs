@@ -1,0 +1,179 @@
+//! What a step can do, shared by the three dialects. Each kind reads its own fields and gives a [`Kind`], also after a
+//! fault, so that the names the step stands for exist.
+
+mod calls;
+mod each;
+mod gate;
+mod http;
+mod retry;
+mod waits;
+
+pub use calls::{javascript, missing, query, tool};
+pub use each::{at_most, child, condition, for_each, name_handle, unreachable};
+pub use gate::{flat_gate, gate};
+pub use http::http;
+pub use retry::attempts;
+pub use waits::{sleep, until, webhook, webhook_timeout};
+
+use crate::code;
+use crate::draft::Draft;
+use crate::fault::Fault;
+use crate::fields::{Field, Fields};
+use serde_json::Value as Json;
+use std::sync::Arc;
+use stepwell_core::expr::Grammar;
+use stepwell_core::graph::{Call, Kind, Retry};
+use stepwell_core::nearest::nearest;
+use stepwell_core::template::Template;
+use stepwell_core::time::Millis;
+
+/// What differs between dialects in the reading of one step.
+#[derive(Clone)]
+pub struct Rules {
+    pub grammar: Grammar,
+    /// For calls that say nothing about retrying.
+    pub retry: Retry,
+    /// For calls that say nothing about how long they may take.
+    pub timeout: fn(Call) -> Millis,
+}
+
+/// A kind that was read, and what is still to be done about it.
+pub struct Made<'d> {
+    pub kind: Kind,
+    /// Names of the handles from the first named one on.
+    pub handles: Vec<Arc<str>>,
+    /// The `tasks` of a for_each, read once the step itself has its number.
+    pub body: Option<Field<'d>>,
+}
+
+impl Made<'_> {
+    pub fn of(kind: Kind) -> Self {
+        Made { kind, handles: Vec::new(), body: None }
+    }
+
+    /// Stands in for a step that could not be read.
+    pub fn nothing() -> Self {
+        Made::of(Kind::Pass { output: None })
+    }
+}
+
+/// The fields that decide a step's type in tasks and flow.
+pub const TYPES: [&str; 11] = [
+    "url",
+    "tool",
+    "javascript",
+    "query",
+    "condition",
+    "sleep",
+    "until",
+    "wait_for_webhook",
+    "approval",
+    "for_each",
+    "workflow",
+];
+
+/// Every field that some kind of step has: one of these on another kind is misplaced rather than unknown.
+pub const STEP_FIELDS: [&str; 37] = [
+    "url",
+    "method",
+    "headers",
+    "body",
+    "tool",
+    "args",
+    "javascript",
+    "memory",
+    "query",
+    "condition",
+    "sleep",
+    "until",
+    "wait_for_webhook",
+    "approval",
+    "notify_user",
+    "timeout_s",
+    "for_each",
+    "max_parallel",
+    "on_item_error",
+    "tasks",
+    "output",
+    "workflow",
+    "input",
+    "timeout",
+    "retries",
+    "retry_attempts",
+    "maxAttempts",
+    "retry",
+    "at_most_once",
+    "on_unknown",
+    "needs",
+    "if",
+    "next",
+    "branch",
+    "parallel",
+    "join",
+    "on_error",
+];
+
+/// How a message speaks of a step of this kind; one that stands in for a broken step has no type to name.
+pub fn describe(kind: &Kind) -> String {
+    match kind {
+        Kind::Pass { .. } => "a step".into(),
+        kind => format!("a step of type {}", kind.name()),
+    }
+}
+
+/// Reads the kind of a step whose type is the field it has.
+pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+    let present: Vec<&'static str> = TYPES.into_iter().filter(|name| fields.has(name)).collect();
+    let Some(&first) = present.first() else {
+        no_type(draft, fields);
+        return Made::nothing();
+    };
+    if let Some(second) = present.get(1) {
+        let message = format!("a step is of one type, but this one has both `{first}` and `{second}`");
+        let fault = Fault::new(code::MANY_STEP_TYPES, message).hint("make two steps of it");
+        draft.fault(&fields.key_place(second), fault);
+        let made = if present.contains(&"for_each") { for_each(draft, fields, rules) } else { Made::nothing() };
+        fields.ignore_rest();
+        return made;
+    }
+    match first {
+        "url" => http(draft, fields, rules),
+        "tool" => tool(draft, fields, rules),
+        "javascript" => javascript(draft, fields, "javascript"),
+        "query" => match fields.take("query").and_then(|field| Fields::of(&field, draft)) {
+            Some(mut inner) => {
+                let made = query(draft, &mut inner, rules);
+                inner.finish(draft, "a query", &[]);
+                made
+            }
+            None => Made::of(Kind::Call { call: Call::Query, input: Template::constant(Json::Null) }),
+        },
+        "condition" => condition(draft, fields, rules),
+        "sleep" | "until" => sleep(draft, fields, rules),
+        "wait_for_webhook" => webhook(draft, fields),
+        "approval" => gate(draft, fields, rules),
+        "for_each" => for_each(draft, fields, rules),
+        _ => child(draft, fields, rules),
+    }
+}
+
+/// Fields of one step that are compared with the types when none is there.
+const LOOKED_AT: usize = 100;
+
+fn no_type<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
+    for name in TYPES {
+        fields.take_raw(name);
+    }
+    if ["method", "headers", "body"].iter().any(|name| fields.has(name)) {
+        let fault = Fault::new(code::MISSING_URL, "an HTTP step needs a `url`");
+        draft.fault(&fields.place, fault);
+        fields.ignore_rest();
+        return;
+    }
+    // A misspelt type is reported as an unknown field, with the right spelling.
+    let misspelt = fields.names().take(LOOKED_AT).any(|name| !STEP_FIELDS.contains(&name) && nearest(name, TYPES).is_some());
+    if !misspelt {
+        let fault = Fault::new(code::NO_STEP_TYPE, "nothing says what this step does");
+        draft.fault(&fields.place, fault.hint(format!("give it one of {}", TYPES.join(", "))));
+    }
+}

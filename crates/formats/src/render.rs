@@ -1,0 +1,118 @@
+//! Faults as a person reads them: one line each, then the line of the document with carets under the place.
+//!
+//! The excerpt is the author's text, which may be anybody's: control characters and those that reorder text are
+//! replaced, so that printing a fault never does anything to a terminal.
+
+use crate::fault::{Fault, Faults};
+use std::fmt::Write;
+
+/// Characters of a source line that are shown.
+const WIDTH: usize = 100;
+
+impl Faults {
+    /// `text` is the document the faults were found in, `file` what to call it.
+    pub fn render(&self, file: &str, text: &str) -> String {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = lines(text);
+        let mut out = String::new();
+        for fault in &self.list {
+            head(&mut out, file, fault);
+            excerpt(&mut out, fault, &lines);
+        }
+        if self.more > 0 {
+            let _ = writeln!(out, "… and {} more", self.more);
+        }
+        out
+    }
+}
+
+fn head(out: &mut String, file: &str, fault: &Fault) {
+    out.push_str(&harmless(file));
+    if let (Some(line), Some(column)) = (fault.line, fault.column) {
+        let _ = write!(out, ":{line}:{column}");
+    }
+    let _ = writeln!(out, ": {}  [{}]", harmless(&fault.to_string()), fault.code);
+}
+
+fn excerpt(out: &mut String, fault: &Fault, lines: &[&str]) {
+    let (Some(line), Some(column)) = (fault.line, fault.column) else { return };
+    let Some(source) = lines.get(line as usize - 1) else { return };
+    let length = source.chars().count();
+    let start = (column as usize - 1).min(length);
+    let end = match (fault.end_line, fault.end_column) {
+        (Some(end_line), Some(end)) if end_line == line => (end as usize - 1).clamp(start + 1, length.max(start + 1)),
+        // A value over several lines: its first line says enough.
+        _ => length.max(start + 1),
+    };
+    // Cut a long line around the caret, a third of the room before it.
+    let from = if length <= WIDTH { 0 } else { start.saturating_sub(WIDTH / 3) };
+    let shown: String = source.chars().skip(from).take(WIDTH).map(visible).collect();
+    let before = if from > 0 { "…" } else { "" };
+    let after = if from + WIDTH < length { "…" } else { "" };
+    let carets = (end - start).min((from + WIDTH).saturating_sub(start)).max(1);
+    let number = line.to_string();
+    let row = format!(" {number} | {before}{}{after}", shown.trim_end());
+    let _ = writeln!(out, "{}", row.trim_end());
+    let indent = " ".repeat(start - from + before.chars().count());
+    let _ = writeln!(out, " {} | {indent}{}", " ".repeat(number.len()), "^".repeat(carets));
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    let unix = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    unix.flat_map(|line| line.split('\r')).collect()
+}
+
+fn harmless(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+/// One column for one character, and nothing a terminal acts on.
+fn visible(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Mark, Span};
+
+    fn check(text: &str, (line, from, to): (u32, u32, u32), expected: &str) {
+        let span = Span { start: Mark { line, column: from }, end: Mark { line, column: to } };
+        let fault = Fault::new("some-code", "wrong").place("a.b".into(), Some(span));
+        assert_eq!(Faults { list: vec![fault], more: 0 }.render("f.yaml", text), expected);
+    }
+
+    #[test]
+    fn a_fault_shows_its_line_with_carets_under_the_place() {
+        check("one\ntwo: three\n", (2, 6, 11), "f.yaml:2:6: a.b: wrong  [some-code]\n 2 | two: three\n   |      ^^^^^\n");
+        check("a\r\n\tb\rc", (3, 1, 2), "f.yaml:3:1: a.b: wrong  [some-code]\n 3 | c\n   | ^\n");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_caret() {
+        let text = format!("{}X{}", "a".repeat(500), "b".repeat(500));
+        let fault = Fault::new("c", "m");
+        let span = Span { start: Mark { line: 1, column: 501 }, end: Mark { line: 1, column: 502 } };
+        let out = Faults { list: vec![fault.place(String::new(), Some(span))], more: 3 }.render("f", &text);
+        let rows: Vec<&str> = out.lines().collect();
+        assert!(rows[1].starts_with(" 1 | …aaa") && rows[1].ends_with("bbb…"));
+        assert_eq!(rows[1].chars().position(|c| c == 'X'), rows[2].chars().position(|c| c == '^'));
+        assert_eq!(rows[3], "… and 3 more");
+    }
+
+    #[test]
+    fn nothing_in_the_excerpt_reaches_the_terminal_as_a_command() {
+        check("\u{1b}[2J\u{202e}x\u{9b}y", (1, 1, 2), "f.yaml:1:1: a.b: wrong  [some-code]\n 1 | \u{fffd}[2J\u{fffd}x\u{fffd}y\n   | ^\n");
+    }
+
+    #[test]
+    fn a_place_outside_the_text_is_named_without_an_excerpt() {
+        check("x", (9, 1, 2), "f.yaml:9:1: a.b: wrong  [some-code]\n");
+        check("x", (1, 50, 60), "f.yaml:1:50: a.b: wrong  [some-code]\n 1 | x\n   |  ^\n");
+    }
+}

@@ -1,0 +1,195 @@
+//! The tasks dialect: a map of steps, each with what it `needs` and, perhaps, an `if`.
+//!
+//! A need is an edge on success. Without `if` a step runs when every need succeeded; with `if` it waits until all have
+//! ended, however they ended, and the condition decides. The bodies of for_each steps are read here too, in every
+//! dialect.
+
+use crate::code;
+use crate::draft::{Draft, Place};
+use crate::fault::Fault;
+use crate::fields::{Field, Fields, quoted};
+use crate::kinds::{self, Made, Rules};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use stepwell_core::expr::{Expr, Grammar};
+use stepwell_core::graph::{Call, Handle, Join, OnFail, Retry, SpecStep, StepDef};
+use stepwell_core::limits;
+use stepwell_core::time::Millis;
+
+/// Retries when a task does not say: five, after 1 s, 2 s, 4 s …
+const ATTEMPTS: u32 = 6;
+
+pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
+    let retry = Retry::exponential(ATTEMPTS, Millis::SECOND);
+    body(draft, field, None, &Rules { grammar: Grammar::Standard, retry, timeout: call_timeout });
+}
+
+/// How long a call may take when nothing is said, in tasks and graph.
+pub fn call_timeout(call: Call) -> Millis {
+    match call {
+        Call::Http | Call::Javascript | Call::Query => Millis::from_secs(30),
+        Call::Tool => Millis::from_secs(120),
+    }
+}
+
+/// The `tasks` of a for_each step in some dialect, under the rules of the steps around it.
+pub fn nested<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: usize, rules: &Rules) {
+    let depth = std::iter::successors(Some(parent), |&i| draft.steps[i].parent).count();
+    if depth > limits::MAX_SCOPE_DEPTH {
+        let message = format!("loops are nested more than {} deep", limits::MAX_SCOPE_DEPTH);
+        let fault = Fault::new(code::LIMIT_DEPTH, message).hint("move the inner part into a workflow of its own");
+        draft.fault_in_shape(&field.place, fault);
+        return;
+    }
+    body(draft, field, Some(parent), rules);
+}
+
+/// A step that was read, and the needs that become edges once all names are known.
+struct Read<'d> {
+    index: usize,
+    name: &'d str,
+    needs: Vec<Field<'d>>,
+}
+
+fn body<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: Option<usize>, rules: &Rules) {
+    let Some(fields) = Fields::of(field, draft) else { return draft.break_shape() };
+    if fields.names().next().is_none() {
+        let fault = Fault::new(code::EMPTY_BODY, "there are no tasks here").hint("add at least one task");
+        draft.fault_in_shape(&field.place, fault);
+    }
+    let mut read: Vec<Read<'d>> = Vec::new();
+    for (entry, field) in fields.into_entries() {
+        let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
+        draft.step_name(&entry.key, &place);
+        let Some(fields) = Fields::of(&field, draft) else {
+            draft.break_shape();
+            continue;
+        };
+        match step(draft, &entry.key, &field, fields, (parent, rules)) {
+            Some(step) => read.push(step),
+            None => return,
+        }
+    }
+    connect(draft, &read);
+}
+
+fn step<'d>(
+    draft: &mut Draft<'d>,
+    name: &'d str,
+    field: &Field<'d>,
+    mut fields: Fields<'d>,
+    (parent, rules): (Option<usize>, &Rules),
+) -> Option<Read<'d>> {
+    let needs = fields.take("needs").map(|needs| draft.one_or_more(&needs)).unwrap_or_default();
+    let condition = fields.take("if");
+    let written_if = condition.is_some();
+    let condition: Option<Expr> = condition.and_then(|field| draft.expr(&field, rules.grammar));
+    if let Some(description) = fields.take("description") {
+        draft.text(&description);
+    }
+    let Made { kind, handles, body } = kinds::read(draft, &mut fields, rules);
+    let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
+    fields.finish(draft, &kinds::describe(&kind), &kinds::STEP_FIELDS);
+
+    let def = StepDef {
+        name: name.into(),
+        kind,
+        join: if written_if { Join::Settled } else { Join::Every },
+        condition,
+        on_fail: OnFail::Route,
+        retry: attempts.retry,
+        timeout: attempts.timeout,
+        at_most_once: attempts.at_most_once,
+        output_variable: None,
+        branches: Vec::new(),
+        handles,
+        done: false,
+        written: Arc::new(field.node.to_json()),
+    };
+    let origin = draft.origin(&field.place, Some(field.node));
+    let entry = needs.is_empty();
+    let index = draft.add_step(SpecStep { def, origin, parent, entry, aliases: Vec::new() })?;
+    if let Some(body) = body {
+        nested(draft, &body, index, rules);
+    }
+    Some(Read { index, name, needs })
+}
+
+fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>]) {
+    let by_name: HashMap<&str, usize> = read.iter().enumerate().map(|(i, step)| (step.name, i)).collect();
+    // Each step's needs as positions in `read`, with their places, for the search for cycles.
+    let mut needs: Vec<Vec<(usize, Place)>> = Vec::with_capacity(read.len());
+    for step in read {
+        let mut known: Vec<(usize, Place)> = Vec::new();
+        let mut seen = HashSet::new();
+        for need in &step.needs {
+            let Some(name) = draft.text(need) else { continue };
+            let Some(&other) = by_name.get(name) else {
+                draft.unknown_step(name, &need.place, read.iter().map(|step| step.name));
+                continue;
+            };
+            if name == step.name {
+                let fault = Fault::new(code::SELF_NEED, format!("{} needs itself", quoted(name)));
+                draft.fault_in_shape(&need.place, fault);
+            } else if !seen.insert(other) {
+                let message = format!("{} is already needed here", quoted(name));
+                draft.fault(&need.place, Fault::new(code::DUPLICATE_NAME, message).hint("name it once"));
+            } else {
+                draft.add_edge(read[other].index, Handle::SUCCESS, step.index, &need.place);
+                known.push((other, need.place.clone()));
+            }
+        }
+        needs.push(known);
+    }
+    find_cycles(draft, read, &needs);
+}
+
+/// Walks the needs depth first, with a stack of its own; a need that leads back onto the walk closes a cycle.
+fn find_cycles(draft: &mut Draft<'_>, read: &[Read<'_>], needs: &[Vec<(usize, Place)>]) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Seen {
+        New,
+        Open,
+        Done,
+    }
+    let mut seen = vec![Seen::New; needs.len()];
+    for root in 0..needs.len() {
+        let mut walk = Vec::new();
+        if seen[root] == Seen::New {
+            seen[root] = Seen::Open;
+            walk.push((root, 0));
+        }
+        while let Some((at, next)) = walk.last_mut() {
+            let Some((to, place)) = needs[*at].get(*next) else {
+                seen[*at] = Seen::Done;
+                walk.pop();
+                continue;
+            };
+            *next += 1;
+            match seen[*to] {
+                Seen::Done => {}
+                Seen::New => {
+                    seen[*to] = Seen::Open;
+                    walk.push((*to, 0));
+                }
+                Seen::Open if draft.is_full() => {}
+                Seen::Open => {
+                    let from = walk.iter().position(|(step, _)| step == to).unwrap_or(0);
+                    let steps: Vec<usize> = walk[from..].iter().map(|(step, _)| *step).collect();
+                    draft.fault_in_shape(place, cycle(read, &steps));
+                }
+            }
+        }
+    }
+}
+
+fn cycle(read: &[Read<'_>], steps: &[usize]) -> Fault {
+    const SHOWN: usize = 10;
+    let mut names: Vec<String> = steps.iter().take(SHOWN).map(|&step| quoted(read[step].name)).collect();
+    if steps.len() > SHOWN {
+        names.push("…".into());
+    }
+    names.extend(steps.first().map(|&step| quoted(read[step].name)));
+    Fault::new(code::CYCLE, format!("these tasks need each other: {}", names.join(" → ")))
+        .hint("an arrow reads \"needs\"; take one of them away")
+}

@@ -1,0 +1,293 @@
+//! Values of fields, checked: text, numbers, durations, names, expressions, templates. A wrong one is reported and read
+//! as absent.
+
+use crate::code;
+use crate::draft::{Draft, Place};
+use crate::fault::Fault;
+use crate::fields::{Field, Fields, quoted};
+use crate::source::{Node, Value, join_key};
+use serde_json::{Map, Value as Json};
+use std::ops::RangeInclusive;
+use stepwell_core::expr::{Expr, Grammar};
+use stepwell_core::limits;
+use stepwell_core::template::{Template, TemplateFault};
+use stepwell_core::time::Millis;
+
+/// What a bare number means where a duration stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Seconds,
+    Millis,
+}
+
+impl<'d> Draft<'d> {
+    pub fn wrong_type(&mut self, field: &Field<'d>, wanted: &str) {
+        let message = format!("{wanted} is needed here, not {}", field.node.describe());
+        let fault = Fault::new(code::WRONG_TYPE, message);
+        let fault = match field.node.as_str() {
+            Some("yes" | "on" | "Yes" | "On") if wanted.starts_with("true") => fault.hint("write true"),
+            Some("no" | "off" | "No" | "Off") if wanted.starts_with("true") => fault.hint("write false"),
+            _ => fault,
+        };
+        self.fault(&field.place, fault);
+    }
+
+    pub fn text(&mut self, field: &Field<'d>) -> Option<&'d str> {
+        let text = field.node.as_str();
+        if text.is_none() {
+            self.wrong_type(field, "text");
+        }
+        text
+    }
+
+    /// Text that holds no template: it must be known when the workflow is defined.
+    pub fn constant_text(&mut self, field: &Field<'d>) -> Option<&'d str> {
+        let text = self.text(field)?;
+        if text.trim().is_empty() {
+            self.fault(&field.place, Fault::new(code::BAD_VALUE, "this may not be empty"));
+            return None;
+        }
+        if let Some(at) = text.find("{{") {
+            let place = Place { span: field.node.within(at, text.len()), ..field.place.clone() };
+            let message = "a template cannot stand here: the value must be known when the workflow is defined";
+            self.fault(&place, Fault::new(code::NOT_CONSTANT, message));
+            return None;
+        }
+        Some(text)
+    }
+
+    pub fn boolean(&mut self, field: &Field<'d>) -> Option<bool> {
+        match field.node.value {
+            Value::Bool(value) => Some(value),
+            _ => {
+                self.wrong_type(field, "true or false");
+                None
+            }
+        }
+    }
+
+    pub fn flag(&mut self, fields: &mut Fields<'d>, name: &'static str, default: bool) -> bool {
+        fields.take(name).and_then(|field| self.boolean(&field)).unwrap_or(default)
+    }
+
+    /// A whole number in a range; editors may write it as text.
+    pub fn integer(&mut self, field: &Field<'d>, range: RangeInclusive<u32>) -> Option<u32> {
+        let number = match &field.node.value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse::<u32>().ok().map(f64::from),
+            _ => None,
+        };
+        let Some(number) = number else {
+            self.wrong_type(field, "a whole number");
+            return None;
+        };
+        if number.fract() != 0.0 || number < f64::from(*range.start()) || number > f64::from(*range.end()) {
+            let message = format!("a whole number from {} to {} is needed here", range.start(), range.end());
+            self.fault(&field.place, Fault::new(code::BAD_NUMBER, message));
+            return None;
+        }
+        Some(number as u32)
+    }
+
+    pub fn duration(&mut self, field: &Field<'d>, unit: Unit) -> Option<Millis> {
+        let found = match &field.node.value {
+            Value::Number(number) => number.as_f64().and_then(|n| match unit {
+                Unit::Seconds => Millis::from_secs_f64(n),
+                Unit::Millis => Millis::from_secs_f64(n / 1_000.0),
+            }),
+            Value::String(text) if unit == Unit::Millis && text.trim().parse::<f64>().is_ok() => None,
+            Value::String(text) => Millis::parse(text),
+            _ => {
+                self.wrong_type(field, "a length of time");
+                return None;
+            }
+        };
+        if found.is_none() {
+            let fault = Fault::new(code::BAD_DURATION, "this is not a length of time");
+            let number = if unit == Unit::Seconds { "seconds" } else { "milliseconds" };
+            let hint = format!("write 30s, 5m, 2h or 1d, or a number of {number}");
+            self.fault(&field.place, fault.hint(hint));
+        }
+        found
+    }
+
+    /// A duration of at least a millisecond.
+    pub fn positive_duration(&mut self, field: &Field<'d>, unit: Unit) -> Option<Millis> {
+        let found = self.duration(field, unit)?;
+        if found == Millis(0) {
+            self.fault(&field.place, Fault::new(code::BAD_DURATION, "this must be longer than nothing"));
+            return None;
+        }
+        Some(found)
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&mut self, field: &Field<'d>, choices: &[(&'static str, T)]) -> Option<T> {
+        let text = self.text(field)?;
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+            return Some(*choice);
+        }
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let fault = Fault::new(code::BAD_VALUE, format!("{} is not one of {}", quoted(text), names.join(", ")));
+        let near = self.near(text, names.iter().copied());
+        self.fault(&field.place, fault.maybe_hint(near));
+        None
+    }
+
+    pub fn items(&mut self, field: &Field<'d>) -> Vec<Field<'d>> {
+        let Value::List(items) = &field.node.value else {
+            self.wrong_type(field, "a list");
+            return Vec::new();
+        };
+        let place = |n: usize, node: &Node| Place { path: format!("{}[{n}]", field.place.path), span: node.span };
+        items.iter().enumerate().map(|(n, node)| Field { node, place: place(n, node) }).collect()
+    }
+
+    /// A list, or one value standing for a list of one.
+    pub fn one_or_more(&mut self, field: &Field<'d>) -> Vec<Field<'d>> {
+        match field.node.value {
+            Value::String(_) => vec![field.clone()],
+            _ => self.items(field),
+        }
+    }
+
+    /// Whether `name` can name a step.
+    pub fn step_name(&mut self, name: &str, place: &Place) -> bool {
+        let fault = if name.is_empty() {
+            Fault::new(code::BAD_NAME, "a step's name may not be empty")
+        } else if name.len() > limits::MAX_NAME_BYTES {
+            Fault::new(code::BAD_NAME, format!("a step's name has at most {} bytes", limits::MAX_NAME_BYTES))
+        } else if name.trim() != name {
+            Fault::new(code::BAD_NAME, format!("the name {} begins or ends with a space", quoted(name)))
+        } else if let Some(c) = name.chars().find(|&c| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))) {
+            Fault::new(code::BAD_NAME, format!("the name {} holds {c:?}", quoted(name)))
+                .hint("names hold letters, digits, `_`, `-` and spaces")
+        } else {
+            return true;
+        };
+        self.fault(place, fault);
+        false
+    }
+
+    pub fn unknown_step<'n>(&mut self, name: &str, place: &Place, known: impl IntoIterator<Item = &'n str>) {
+        let fault = Fault::new(code::UNKNOWN_STEP, format!("no step named {}", quoted(name)));
+        let near = self.near(name, known);
+        self.fault_in_shape(place, fault.maybe_hint(near));
+    }
+
+    pub fn expr(&mut self, field: &Field<'d>, grammar: Grammar) -> Option<Expr> {
+        let text = self.text(field)?;
+        let trimmed = text.trim();
+        // Some write a condition as a template; its braces say nothing more.
+        let inner = trimmed.strip_prefix("{{").and_then(|t| t.strip_suffix("}}"));
+        let source = inner.filter(|t| !t.contains("{{") && !t.contains("}}")).unwrap_or(text);
+        let offset = source.as_ptr() as usize - text.as_ptr() as usize;
+        Expr::parse(source, grammar)
+            .map_err(|error| {
+                let (start, end) = (error.at.start as usize + offset, error.at.end as usize + offset);
+                let place = Place { span: field.node.within(start, end), ..field.place.clone() };
+                self.fault(&place, Fault::new(code::BAD_EXPRESSION, error.message).maybe_hint(error.hint));
+            })
+            .ok()
+    }
+
+    pub fn template(&mut self, field: &Field<'d>, grammar: Grammar) -> Option<Template> {
+        Template::parse(&field.node.to_json(), grammar).map_err(|faults| self.template_faults(field, faults)).ok()
+    }
+
+    fn template_faults(&mut self, field: &Field<'d>, faults: Vec<TemplateFault>) {
+        for fault in faults {
+            let segments = fault.pointer.split('/').skip(1);
+            let place = inside(field, segments, (fault.span.start as usize, fault.span.end as usize));
+            self.fault(&place, Fault::new(code::BAD_TEMPLATE, fault.message).maybe_hint(fault.hint));
+        }
+    }
+}
+
+/// Follows a JSON pointer into a field.
+fn inside<'p>(field: &Field<'_>, segments: impl Iterator<Item = &'p str>, (start, end): (usize, usize)) -> Place {
+    let mut node = field.node;
+    let mut path = field.place.path.clone();
+    for segment in segments {
+        let key = segment.replace("~1", "/").replace("~0", "~");
+        let next = match &node.value {
+            Value::List(items) => key.parse().ok().and_then(|n: usize| items.get(n)),
+            _ => node.get(&key),
+        };
+        path = match node.value {
+            Value::List(_) => format!("{path}[{key}]"),
+            _ => join_key(&path, &key),
+        };
+        match next {
+            Some(next) => node = next,
+            None => return Place { path, span: node.span },
+        }
+    }
+    Place { path, span: node.within(start, end).or(node.span).or(field.place.span) }
+}
+
+/// The input of a call, put together from several fields into one template.
+#[derive(Default)]
+pub struct Input<'d> {
+    object: Map<String, Json>,
+    parts: Vec<(&'static str, Field<'d>)>,
+}
+
+impl<'d> Input<'d> {
+    pub fn put(&mut self, name: &'static str, field: Field<'d>) {
+        self.object.insert(name.into(), field.node.to_json());
+        self.parts.push((name, field));
+    }
+
+    /// A value in which `{{` is just text.
+    pub fn constant(&mut self, name: &'static str, value: impl Into<Json>) {
+        let value = match value.into() {
+            Json::String(text) => Json::String(escaped(&text)),
+            other => other,
+        };
+        self.object.insert(name.into(), value);
+    }
+
+    pub fn parse(self, draft: &mut Draft<'d>, grammar: Grammar) -> Template {
+        Template::parse(&Json::Object(self.object), grammar).unwrap_or_else(|faults| {
+            for mut fault in faults {
+                let mut pointer = fault.pointer.splitn(3, '/').skip(1);
+                let name = pointer.next().unwrap_or_default();
+                let rest = pointer.next().map(|rest| format!("/{rest}")).unwrap_or_default();
+                if let Some((_, field)) = self.parts.iter().find(|(part, _)| *part == name) {
+                    fault.pointer = rest;
+                    draft.template_faults(field, vec![fault]);
+                }
+            }
+            Template::constant(Json::Null)
+        })
+    }
+}
+
+/// Text that a template gives back as it is.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("{{") {
+        let plain = rest[..at].trim_end_matches('\\');
+        out.push_str(plain);
+        out.push_str(&"\\".repeat(2 * (at - plain.len()) + 1));
+        out.push_str("{{");
+        rest = &rest[at + 2..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constant_comes_out_of_its_template_as_it_went_in() {
+        for text in ["", "plain", "'{{1,2},{3,4}}'::int[]", r"\{{", r"a\\{{b}}", "{{{{"] {
+            let template = Template::parse(&Json::String(escaped(text)), Grammar::Standard).expect(text);
+            assert_eq!(template.as_constant(), Some(&Json::String(text.into())));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Documents that mean harm: whatever the bytes, reading ends soon, in bounded memory, with a definition or with faults.
+
+use proptest::prelude::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use stepwell_core::limits;
+use stepwell_formats::{Faults, read, read_value};
+
+/// Counts what is held at the moment and the most that ever was.
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(held, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Far above what is needed on a busy machine, far below what a bomb would take.
+const LONG: Duration = Duration::from_secs(20);
+const MUCH: usize = 1 << 30;
+
+fn outcome(text: &[u8], file: &str) -> Result<(), Faults> {
+    let result = read(text, Some(file)).map(|_| ());
+    if let Err(faults) = &result {
+        assert!(!faults.list.is_empty() && faults.list.len() <= limits::MAX_FAULTS);
+        let shown = faults.render(file, &String::from_utf8_lossy(text));
+        assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
+    }
+    result
+}
+
+/// The code of the first fault.
+fn check(name: &str, text: &[u8], file: &str, expected: &str) {
+    let started = Instant::now();
+    let before = HELD.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let found = match outcome(text, file) {
+        Ok(()) => "valid",
+        Err(faults) => faults.list[0].code,
+    };
+    assert_eq!(found, expected, "{name}");
+    let (took, held) = (started.elapsed(), PEAK.load(Ordering::Relaxed).saturating_sub(before));
+    println!("{name}: {found} in {took:?}, {} KB", held / 1024);
+    assert!(took < LONG, "{name} took {took:?}");
+    assert!(held < MUCH, "{name} held {held} bytes");
+}
+
+const MEGA: usize = 1_000_000;
+
+#[test]
+fn bombs_are_defused() {
+    let tasks = |steps: String| format!("name: t\ntasks:\n{steps}").into_bytes();
+    for (open, file) in [("[", "a.json"), ("{\"a\":", "a.json"), ("[", "a.yaml"), ("{", "a.yaml"), ("- ", "a.yaml"), ("? ", "a.yaml")] {
+        let text = open.repeat(MEGA / open.len());
+        let expected = if open == "? " { "bad-key" } else { "limit-depth" };
+        check(open, text.as_bytes(), file, expected);
+    }
+    let deep_keys: String = (0..1_400).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+    check("deep keys", deep_keys.as_bytes(), "a.yaml", "limit-depth");
+    let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for n in 1..20 {
+        let of = format!("*a{}, ", n - 1).repeat(10);
+        laughs += &format!("a{n}: &a{n} [{}]\n", of.trim_end_matches(", "));
+    }
+    check("billion laughs", laughs.as_bytes(), "a.yaml", "limit-nodes");
+    let long_text = format!("a: &a {}\nb: [{}]\n", "x".repeat(MEGA), "*a, ".repeat(10_000));
+    check("one long text many times", long_text.as_bytes(), "a.yaml", "limit-nodes");
+    let nested = (1..60).fold(String::from("a0: &a0 [x]\n"), |text, n| text + &format!("a{n}: &a{n} [*a{}]\n", n - 1)) + "z: [[[[[[[[[[*a59]]]]]]]]]]\n";
+    check("depth through aliases", nested.as_bytes(), "a.yaml", "limit-depth");
+    check("many values", format!("[{}0]", "0,".repeat(600_000)).as_bytes(), "a.json", "limit-nodes");
+    check("many values", format!("[{}0]", "0,".repeat(600_000)).as_bytes(), "a.yaml", "limit-nodes");
+    check("too many bytes", &vec![b' '; limits::MAX_DOCUMENT_BYTES + 1], "a.yaml", "limit-bytes");
+    check("a long number", format!("{{\"name\": {}}}", "9".repeat(MEGA)).as_bytes(), "a.json", "bad-number");
+    check("a huge exponent", b"name: 1e999999999999999999999\n", "a.yaml", "bad-number");
+    check("not UTF-8", b"name: \xff\xfe\n", "a.yaml", "not-utf8");
+    check("UTF-16", b"\xff\xfen\0a\0", "a.yaml", "not-utf8");
+    check("NUL", b"{\"name\": \"\0\"}", "a.json", "bad-character");
+    check("an unclosed string", format!("{{\"name\": \"{}", "x".repeat(MEGA)).as_bytes(), "a.json", "bad-json");
+    check("byte order mark", "\u{feff}name: t\ntasks: {a: {sleep: 1s}}\n".as_bytes(), "a.yaml", "valid");
+    check("one line", format!("name: t\ntasks: {{{}z: {{sleep: 1s}}}}\n", (0..9_000).map(|n| format!("t{n}: {{sleep: 1s}}, ")).collect::<String>()).as_bytes(), "a.yaml", "valid");
+    check("many steps", &tasks((0..10_001).map(|n| format!("  t{n}: {{sleep: 1s}}\n")).collect()), "a.yaml", "limit-steps");
+}
+
+#[test]
+fn large_documents_full_of_faults_are_read_in_reasonable_time() {
+    let unknown: String = (0..200_000).map(|n| format!("f{n}: 1\n")).collect();
+    check("unknown fields", format!("name: t\ntasks: {{a: {{sleep: 1s}}}}\n{unknown}").as_bytes(), "a.yaml", "unknown-field");
+    let steps: String = (0..9_000).map(|n| format!("  a{n}: {{needs: [b{n}, c{n}], sleep: 1}}\n")).collect();
+    check("unknown needs", format!("name: t\ntasks:\n{steps}").as_bytes(), "a.yaml", "unknown-step");
+    let all: String = (0..300).map(|n| format!("t{n}, ")).collect();
+    let dense: String = (0..300).map(|n| format!("  t{n}: {{needs: [{all}], sleep: 1s}}\n")).collect();
+    check("everything needs everything", format!("name: t\ntasks:\n{dense}").as_bytes(), "a.yaml", "self-need");
+    let ring: String = (0..9_999).map(|n| format!("  t{n}: {{needs: t{}, sleep: 1s}}\n", (n + 1) % 9_999)).collect();
+    check("a ring", format!("name: t\ntasks:\n{ring}").as_bytes(), "a.yaml", "cycle");
+    let forks: String = (0..3_000).map(|n| format!("  s{n}: {{parallel: [s{}, e{n}], join: last}}\n  e{n}: {{tool: x}}\n", n + 1)).collect();
+    let flow = format!("name: f\nflow:\n  start: {{tool: x, next: s0}}\n{forks}  s3000: {{tool: x}}\n  last: {{tool: y}}\n");
+    check("forks in forks", flow.as_bytes(), "a.yaml", "limit-steps");
+    let entries = "{if: result == x, then: a}, ".repeat(20_000);
+    check("many branches", format!("name: f\nflow: {{start: {{tool: x, branch: [{entries}]}}, a: {{tool: y}}}}\n").as_bytes(), "a.yaml", "limit-steps");
+}
+
+#[test]
+fn loops_that_reach_everything_are_refused_before_they_cost_too_much() {
+    let count = 4_000;
+    let mut nodes = String::from("{id: s, type: start}");
+    let mut edges = String::from("{source: s, target: l0}");
+    for n in 0..count {
+        nodes += &format!(", {{id: l{n}, type: loop, data: {{sourceVariable: input.x}}}}");
+        edges += &format!(", {{source: l{n}, target: l{}, sourceHandle: loop}}", (n + 1) % count);
+    }
+    check("loops", format!("name: g\nnodes: [{nodes}]\nedges: [{edges}]\n").as_bytes(), "a.yaml", "limit-steps");
+}
+
+#[test]
+fn a_value_is_held_to_the_same_limits_as_text() {
+    let mut deep = serde_json::json!(1);
+    for _ in 0..100 {
+        deep = serde_json::json!([deep]);
+    }
+    let code = |value| read_value(&value).map(|_| ()).map_err(|faults| faults.list[0].code);
+    assert_eq!(code(serde_json::json!({"name": "t", "tasks": deep})), Err("limit-depth"));
+    assert_eq!(code(serde_json::json!(vec![0; limits::MAX_NODES])), Err("limit-nodes"));
+    assert_eq!(code(serde_json::json!(null)), Err("wrong-type"));
+    assert_eq!(code(serde_json::json!({"name": "t", "tasks": {"a": {"sleep": 1}}})), Ok(()));
+}
+
+fn cases() -> Vec<(String, Vec<u8>)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let folders = ["seeds", "good", "bad"].map(|name| folder.join(name));
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("cases"));
+    let mut all: Vec<(String, Vec<u8>)> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e != "expected"))
+        .map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), std::fs::read(&path).expect("a case")))
+        .collect();
+    all.sort();
+    all
+}
+
+/// Pieces that mean something to a reader of documents.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("{{".to_owned()), Just("}}".into()), Just("- ".into()), Just(": ".into()), Just("\n".into()),
+        Just("\n  ".into()), Just("\r".into()), Just("\t".into()), Just("[".into()), Just("]".into()),
+        Just("{".into()), Just("}".into()), Just("\"".into()), Just("'".into()), Just("&a ".into()),
+        Just("*a".into()), Just("<<: *a".into()), Just("!!str ".into()), Just("|\n".into()), Just("---\n".into()),
+        Just("\\ud800".into()), Just("1e999".into()), Just("null".into()), Just("\u{feff}".into()), Just("é".into()),
+        "[a-z_]{1,8}", "-?[0-9]{1,20}", any::<char>().prop_map(String::from),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        for file in ["a.json", "a.yaml", "a"] {
+            let _ = outcome(&bytes, file);
+        }
+    }
+
+    #[test]
+    fn any_pieces_give_an_answer(pieces in prop::collection::vec(piece(), 0..80)) {
+        let text = pieces.concat();
+        for file in ["a.json", "a.yaml"] {
+            let _ = outcome(text.as_bytes(), file);
+        }
+    }
+
+    #[test]
+    fn json_that_both_can_read_is_read_alike(pieces in prop::collection::vec(piece(), 0..12)) {
+        // Our own reader is stricter (duplicate keys, exact numbers) but never reads more or otherwise.
+        let text = format!("{{\"name\": \"t\", \"tasks\": {{\"a\": {{\"sleep\": 1}}}}, \"labels\": {{\"x\": {}}}}}", pieces.concat());
+        if let Ok(definition) = read(text.as_bytes(), Some("a.json")) {
+            let value: serde_json::Value = serde_json::from_str(&text).expect("serde reads it too");
+            prop_assert!(definition.labels.len() <= value["labels"].as_object().map_or(0, |labels| labels.len()));
+        }
+    }
+
+    #[test]
+    fn a_document_that_was_damaged_gives_an_answer(
+        seed in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, piece()), 1..6),
+    ) {
+        let all = cases();
+        let (name, text) = seed.get(&all);
+        let mut text = text.clone();
+        for (at, remove, insert) in edits {
+            let at = at.index(text.len() + 1);
+            let end = (at + remove).min(text.len());
+            text.splice(at..end, insert.into_bytes());
+        }
+        let _ = outcome(&text, name);
+    }
+
+    #[test]
+    fn lines_that_changed_places_give_an_answer(
+        seed in any::<prop::sample::Index>(),
+        swaps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
+    ) {
+        let all = cases();
+        let (name, text) = seed.get(&all);
+        let text = String::from_utf8_lossy(text).into_owned();
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        for (a, b) in swaps {
+            let (a, b) = (a.index(lines.len()), b.index(lines.len()));
+            lines.swap(a, b);
+        }
+        let _ = outcome(lines.concat().as_bytes(), name);
+    }
+
+    #[test]
+    fn any_cron_expression_gives_an_answer(expression in "[0-9*/,L#W?@A-Za-z -]{0,30}") {
+        let text = serde_json::json!({"name": "t", "trigger": [{"cron": expression}], "tasks": {"a": {"sleep": 1}}});
+        let _ = read_value(&text);
+    }
+}

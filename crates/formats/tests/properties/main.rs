@@ -1,0 +1,163 @@
+//! Random definitions in every dialect, random orders of events with repeats, losses, crashes, cancels and retries: after
+//! every event the planner must agree with the reference interpreter about every step, and the same definition must end
+//! the same way whatever the order of events.
+//!
+//! `STEPWELL_CASES` sets the cases per dialect, `STEPWELL_SEED` the first seed. A failure prints its seed, the definition
+//! and the events so far.
+
+mod generate;
+mod reference;
+mod walk;
+
+use generate::{Dialect, Features, Rng};
+use serde_json::Value;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use stepwell_core::definition::Definition;
+use walk::{Order, Walk};
+
+const DEFAULT_CASES: u64 = 8_000;
+/// How many other orders of the same case must end the same way.
+const OTHER_ORDERS: u64 = 2;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().expect("a number"))
+}
+
+#[test]
+fn the_planner_agrees_with_the_reference_on_random_tasks() {
+    agree(Dialect::Tasks);
+}
+
+#[test]
+fn the_planner_agrees_with_the_reference_on_random_flows() {
+    agree(Dialect::Flow);
+}
+
+#[test]
+fn the_planner_agrees_with_the_reference_on_random_graphs() {
+    agree(Dialect::Graph);
+}
+
+fn agree(dialect: Dialect) {
+    let (first, cases) = (setting("STEPWELL_SEED", 1), setting("STEPWELL_CASES", DEFAULT_CASES));
+    let next = AtomicU64::new(first);
+    let totals = Mutex::new(Totals::default());
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + cases {
+                        return;
+                    }
+                    let case = case(seed, dialect);
+                    totals.lock().unwrap().add(case);
+                }
+            });
+        }
+    });
+    println!("{dialect:?}: {}", totals.lock().unwrap().text());
+}
+
+struct Case {
+    features: Features,
+    events: u64,
+    retried: bool,
+    reordered: bool,
+    status: &'static str,
+}
+
+fn case(seed: u64, dialect: Dialect) -> Case {
+    let mut rng = Rng::new(seed);
+    let size = 2 + rng.below(14);
+    let text = generate::definition(&mut rng, dialect, size);
+    let input = generate::input(&mut rng);
+    let definition = stepwell_formats::read_value(&text)
+        .unwrap_or_else(|faults| panic!("seed {seed}: the definition is refused: {:#?}\n{text:#}", faults.list));
+
+    let mut rough = Walk::new(&definition, &text, &input, Order { seed, shuffle: rng.below(usize::MAX) as u64, calm: false });
+    rough.run();
+    let (events, retried, status) = (rough.events(), rough.retried(), rough.status());
+    let reordered = same_in_any_order(seed, &definition, &text, &input);
+    Case { features: generate::features(&text), events, retried, reordered, status }
+}
+
+/// Without cancels and aborts, the order of events decides nothing.
+fn same_in_any_order(seed: u64, definition: &Definition, text: &Value, input: &Value) -> bool {
+    let walk = |shuffle: u64| {
+        let mut walk = Walk::new(definition, text, input, Order { seed, shuffle, calm: true });
+        walk.run();
+        walk
+    };
+    let first = walk(0);
+    if first.order_mattered() {
+        return false;
+    }
+    for shuffle in 1..=OTHER_ORDERS {
+        let other = walk(shuffle);
+        if !other.order_mattered() && first.outcome() != other.outcome() {
+            panic!("seed {seed}: the outcome depends on the order\n{text:#}\n{}\n{}", first.story(), other.story());
+        }
+    }
+    true
+}
+
+#[derive(Default)]
+struct Totals {
+    cases: u64,
+    events: u64,
+    retried: u64,
+    reordered: u64,
+    features: Vec<(&'static str, u64)>,
+    ends: Vec<(&'static str, u64)>,
+}
+
+impl Totals {
+    fn add(&mut self, case: Case) {
+        self.cases += 1;
+        self.events += case.events;
+        self.retried += u64::from(case.retried);
+        self.reordered += u64::from(case.reordered);
+        let f = case.features;
+        let present = [
+            ("loops", f.loops),
+            ("joins", f.joins),
+            ("any-joins", f.any),
+            ("branches", f.branches),
+            ("ifs", f.ifs),
+            ("retries", f.retries),
+            ("gates", f.gates),
+            ("for_each", f.for_each),
+            ("error routes", f.error_routes),
+            ("waits", f.waits),
+            ("children", f.children),
+        ];
+        for (name, present) in present {
+            count(&mut self.features, name, u64::from(present));
+        }
+        count(&mut self.ends, case.status, 1);
+    }
+
+    fn text(&self) -> String {
+        let percent = |n: u64| n * 100 / self.cases.max(1);
+        let mut text = format!("{} cases, {} events;", self.cases, self.events);
+        for (name, n) in &self.features {
+            let _ = write!(text, " {name} {}%", percent(*n));
+        }
+        let _ = write!(text, "; retried {}%, order tried {}%; ended", percent(self.retried), percent(self.reordered));
+        for (name, n) in &self.ends {
+            let _ = write!(text, " {name} {}%", percent(*n));
+        }
+        text
+    }
+}
+
+fn count(list: &mut Vec<(&'static str, u64)>, name: &'static str, n: u64) {
+    match list.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, total)) => *total += n,
+        None => list.push((name, n)),
+    }
+}

@@ -1,0 +1,581 @@
+//! An independent interpreter of the rules of the plan (design, section 2.1, and docs/semantics.md), written from
+//! those pages alone, to compare the planner with.
+//!
+//! Naive on purpose: after every input it sweeps over all steps of all open scopes until nothing changes, and reads
+//! the state of every edge off the step that it starts at. No counters, no clocks, no attempt numbers.
+
+mod compile;
+mod expr;
+mod names;
+mod retry;
+mod scopes;
+
+use compile::{Edge, Join, Kind, Scope, Step, Target};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What happened outside, in the order in which it was committed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// The running attempt succeeded; the output is its `body` (`result` in flow).
+    Done {
+        path: String,
+        output: Value,
+    },
+    Failed {
+        path: String,
+        retryable: bool,
+    },
+    TimedOut {
+        path: String,
+    },
+    /// The node of the running attempt died.
+    Lost {
+        path: String,
+    },
+    /// The timer of this step is due: sleep, backoff, webhook wait or gate.
+    Fire {
+        path: String,
+    },
+    /// May come early.
+    Webhook {
+        path: String,
+        body: Value,
+    },
+    Answer {
+        path: String,
+        approve: bool,
+    },
+    Child {
+        path: String,
+        ok: bool,
+    },
+    Cancel,
+    Expire,
+    /// R7, on the same version.
+    Retry,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Phase {
+    Running,
+    Backoff,
+    Sleeping,
+    /// For a webhook.
+    Waiting,
+    Gate,
+    Child,
+    /// A loop or each with instances running.
+    Open,
+}
+
+/// One run of one definition.
+pub struct Reference {
+    root: Scope,
+    run: Run,
+}
+
+impl Reference {
+    pub fn start(definition: &Value, input: &Value) -> Reference {
+        let root = compile::compile(definition);
+        let run = Run {
+            input: input.clone(),
+            is_flow: definition.get("flow").is_some(),
+            writes: Vec::new(),
+            rows: BTreeMap::new(),
+            status: "running",
+            order_mattered: false,
+        };
+        let mut reference = Reference { root, run };
+        let place = Place::root(&reference.root);
+        reference.run.open(&place);
+        reference.run.settle(&place);
+        reference
+    }
+
+    /// Takes one input; did it have an effect?
+    pub fn apply(&mut self, input: &Input) -> bool {
+        let run = &mut self.run;
+        let root = Place::root(&self.root);
+        if run.status != "running" {
+            return *input == Input::Retry && run.retry(&root);
+        }
+        let effect = match input {
+            Input::Cancel => run.abort("cancelled"),
+            Input::Expire => run.abort("timeout"),
+            Input::Retry => false,
+            Input::Done { path, .. }
+            | Input::Failed { path, .. }
+            | Input::TimedOut { path }
+            | Input::Lost { path }
+            | Input::Fire { path }
+            | Input::Webhook { path, .. }
+            | Input::Answer { path, .. }
+            | Input::Child { path, .. } => run.deliver(&root, path, input),
+        };
+        run.settle(&root);
+        effect
+    }
+
+    /// All active steps.
+    pub fn active(&self) -> BTreeMap<String, Phase> {
+        let phase = |row: &Row| match row.state {
+            State::Active(phase) => Some(phase),
+            State::Idle | State::Ended(_) => None,
+        };
+        self.run.rows.iter().filter_map(|(path, row)| Some((path.clone(), phase(row)?))).collect()
+    }
+
+    /// All terminal steps with their status.
+    pub fn settled(&self) -> BTreeMap<String, String> {
+        let status = |row: &Row| row.ended().map(String::from);
+        self.run.rows.iter().filter_map(|(path, row)| Some((path.clone(), status(row)?))).collect()
+    }
+
+    pub fn status(&self) -> &'static str {
+        self.run.status
+    }
+
+    /// Whether another order of the same events may end otherwise: the run was aborted, or an item failed in an
+    /// `each` that stops and had fewer places, but not just one, than items.
+    pub fn order_mattered(&self) -> bool {
+        self.run.order_mattered
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Idle,
+    Active(Phase),
+    Ended(&'static str),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EdgeState {
+    Open,
+    Live,
+    Untaken,
+    Failed,
+}
+
+/// What a step does to its out-edges.
+#[derive(Clone, Default)]
+enum Exit {
+    /// Not finished, or ended by an abort.
+    #[default]
+    Undecided,
+    /// Edges of this handle are live, the others untaken.
+    Handle(String),
+    AllUntaken,
+    AllFailed,
+    /// A loop that an edge left: by edge.
+    Leaving(BTreeMap<usize, EdgeState>),
+}
+
+/// All that is known of one step.
+#[derive(Clone, Default)]
+struct Row {
+    state: State,
+    /// Neither skipped nor left idle, even if cancelled later.
+    ran: bool,
+    exit: Exit,
+    failures: u32,
+    losses: u32,
+    body: Value,
+    message: Option<Value>,
+    /// Loops and eaches: how each opened instance ended, `None` while it is open.
+    instances: Vec<Option<&'static str>>,
+    items: Vec<Value>,
+}
+
+impl Row {
+    fn ended(&self) -> Option<&'static str> {
+        match self.state {
+            State::Ended(status) => Some(status),
+            State::Idle | State::Active(_) => None,
+        }
+    }
+
+    fn failed(&self) -> bool {
+        matches!(self.ended(), Some("failed" | "timeout" | "template_error" | "denied"))
+    }
+}
+
+/// An instance of a scope: whose body it is, and which one.
+struct Place<'a> {
+    scope: &'a Scope,
+    /// What comes before a step's name in its path: empty, or `each[3].`
+    prefix: String,
+    outer: Option<Outer<'a>>,
+}
+
+struct Outer<'a> {
+    place: &'a Place<'a>,
+    step: usize,
+    instance: usize,
+}
+
+impl<'a> Place<'a> {
+    fn root(scope: &'a Scope) -> Place<'a> {
+        Place { scope, prefix: String::new(), outer: None }
+    }
+
+    /// An instance of the body of a scope step.
+    fn inside(&'a self, step: usize, instance: usize) -> Place<'a> {
+        let scope = body(&self.scope.steps[step]).expect("a scope step");
+        let prefix = format!("{}[{instance}].", self.path(step));
+        Place { scope, prefix, outer: Some(Outer { place: self, step, instance }) }
+    }
+
+    fn path(&self, step: usize) -> String {
+        format!("{}{}", self.prefix, self.scope.steps[step].name)
+    }
+
+    fn step(&self, step: usize) -> &'a Step {
+        &self.scope.steps[step]
+    }
+
+    fn out_edges(&self, step: usize) -> impl Iterator<Item = &'a Edge> {
+        self.scope.edges.iter().filter(move |edge| edge.from == step)
+    }
+
+    fn in_edges(&self, step: usize) -> impl Iterator<Item = &'a Edge> {
+        self.scope.edges.iter().filter(move |edge| edge.to == Target::Step(step))
+    }
+}
+
+fn body(step: &Step) -> Option<&Scope> {
+    match &step.kind {
+        Kind::Cycle { body, .. } => Some(body),
+        Kind::Each(each) => Some(&each.body),
+        _ => None,
+    }
+}
+
+enum Readiness {
+    Wait,
+    Go,
+    Skip,
+}
+
+/// The state of a run. The compiled scopes come in from outside with every call.
+struct Run {
+    input: Value,
+    is_flow: bool,
+    /// What went to `ctx`, in order: the path of the step that wrote it (empty for items), the variable, the value.
+    writes: Vec<(String, String, Value)>,
+    rows: BTreeMap<String, Row>,
+    status: &'static str,
+    order_mattered: bool,
+}
+
+impl Run {
+    fn row(&self, place: &Place, step: usize) -> &Row {
+        &self.rows[&place.path(step)]
+    }
+
+    fn row_mut(&mut self, place: &Place, step: usize) -> &mut Row {
+        self.rows.get_mut(&place.path(step)).expect("steps of an open instance have rows")
+    }
+
+    /// The last value of a `ctx` variable.
+    fn written(&self, variable: &str) -> Option<&Value> {
+        self.writes.iter().rev().find(|(_, name, _)| name == variable).map(|(_, _, value)| value)
+    }
+
+    fn running(&self) -> bool {
+        self.status == "running"
+    }
+
+    /// Gives every step of the instance a row; after a retry some are there already, idle.
+    fn open(&mut self, place: &Place) {
+        for step in 0..place.scope.steps.len() {
+            self.rows.entry(place.path(step)).or_default();
+        }
+    }
+
+    /// Sweeps until nothing changes, then ends the run if its root scope is closed (R4). Skips come before starts.
+    fn settle(&mut self, root: &Place) {
+        loop {
+            while self.running() && self.sweep(root, true) {}
+            if !self.running() || !self.sweep(root, false) {
+                break;
+            }
+        }
+        if self.running() {
+            match self.result(root) {
+                None => {}
+                Some("success") => self.status = "completed",
+                Some("denied") => self.status = "cancelled",
+                Some(_) => self.status = "failed",
+            }
+        }
+    }
+
+    /// Looks at every step of the instance, and of all instances open inside, for a skip or for anything to do; stops
+    /// at the first. Did anything change?
+    fn sweep(&mut self, place: &Place, only_skips: bool) -> bool {
+        for step in 0..place.scope.steps.len() {
+            let changed = match self.row(place, step).state {
+                State::Idle => match self.readiness(place, step) {
+                    Readiness::Go if !only_skips => self.go(place, step),
+                    Readiness::Wait | Readiness::Go => false,
+                    Readiness::Skip => self.skip(place, step),
+                },
+                State::Active(Phase::Open) => self.advance(place, step, only_skips),
+                State::Active(_) | State::Ended(_) => false,
+            };
+            if changed {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn edge(&self, place: &Place, edge: &Edge) -> EdgeState {
+        match &self.row(place, edge.from).exit {
+            Exit::Undecided => EdgeState::Open,
+            Exit::Handle(handle) if *handle == edge.handle => EdgeState::Live,
+            Exit::Handle(_) | Exit::AllUntaken => EdgeState::Untaken,
+            Exit::AllFailed => EdgeState::Failed,
+            Exit::Leaving(states) => states[&edge.id],
+        }
+    }
+
+    /// R1 and R2.
+    fn readiness(&self, place: &Place, step: usize) -> Readiness {
+        let states: Vec<EdgeState> = place.in_edges(step).map(|edge| self.edge(place, edge)).collect();
+        if states.is_empty() {
+            return Readiness::Go;
+        }
+        let has = |wanted: EdgeState| states.contains(&wanted);
+        let go = match place.step(step).join {
+            Join::Any if has(EdgeState::Live) => return Readiness::Go,
+            _ if has(EdgeState::Open) => return Readiness::Wait,
+            Join::Any => false,
+            Join::Every => states.iter().all(|state| *state == EdgeState::Live),
+            Join::Some => has(EdgeState::Live) && !has(EdgeState::Failed),
+            Join::Settled => true,
+        };
+        if go { Readiness::Go } else { Readiness::Skip }
+    }
+
+    fn skip(&mut self, place: &Place, step: usize) -> bool {
+        let failed = place.in_edges(step).any(|edge| self.edge(place, edge) == EdgeState::Failed);
+        let row = self.row_mut(place, step);
+        row.state = State::Ended("skipped");
+        row.exit = if failed { Exit::AllFailed } else { Exit::AllUntaken };
+        row.message = None;
+        true
+    }
+
+    fn go(&mut self, place: &Place, index: usize) -> bool {
+        let step = place.step(index);
+        if let Some(condition) = &step.condition
+            && !expr::holds(condition, &|path| self.lookup(place, path, None))
+        {
+            return self.skip(place, index);
+        }
+        self.row_mut(place, index).ran = true;
+        if step.templates.iter().any(|template| self.render(place, template).is_none()) {
+            return self.fail(place, index, "template_error");
+        }
+        let phase = match &step.kind {
+            Kind::Call => Phase::Running,
+            Kind::Child => Phase::Child,
+            Kind::Sleep => Phase::Sleeping,
+            Kind::Gate { .. } => Phase::Gate,
+            Kind::Webhook { .. } => match self.row_mut(place, index).message.take() {
+                Some(message) => return self.succeed(place, index, message),
+                None => Phase::Waiting,
+            },
+            Kind::Instant => return self.succeed(place, index, Value::Null),
+            Kind::Choice { branches, default } => {
+                let chosen = branches.iter().find(|(_, test)| self.matches(place, test)).map(|(id, _)| id);
+                let exit = chosen.or(default.as_ref()).cloned().map_or(Exit::AllUntaken, Exit::Handle);
+                return self.end(place, index, "success", exit);
+            }
+            Kind::Cycle { .. } | Kind::Each(_) => return self.enter(place, index),
+        };
+        self.row_mut(place, index).state = State::Active(phase);
+        true
+    }
+
+    /// Hands an input to the step it names, if that step waits for such a thing.
+    fn deliver(&mut self, place: &Place, path: &str, input: &Input) -> bool {
+        let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+        let (name, instance) = match name.split_once('[') {
+            Some((name, index)) => (name, index.trim_end_matches(']').parse::<usize>().ok()),
+            None => (name, None),
+        };
+        let Some(step) = place.scope.steps.iter().position(|step| step.name == name) else { return false };
+        match (instance, rest) {
+            (None, None) if self.rows.contains_key(&place.path(step)) => self.hear(place, step, input),
+            (Some(instance), Some(rest)) if body(place.step(step)).is_some() => {
+                self.deliver(&place.inside(step, instance), rest, input)
+            }
+            _ => false,
+        }
+    }
+
+    fn hear(&mut self, place: &Place, index: usize, input: &Input) -> bool {
+        let step = place.step(index);
+        let state = self.row(place, index).state;
+        match (input, state) {
+            (Input::Done { output, .. }, State::Active(Phase::Running)) => self.succeed(place, index, output.clone()),
+            (Input::Failed { retryable, .. }, State::Active(Phase::Running)) => {
+                self.attempt_failed(place, index, *retryable, "failed")
+            }
+            (Input::TimedOut { .. }, State::Active(Phase::Running)) => {
+                self.attempt_failed(place, index, true, "timeout")
+            }
+            (Input::Child { ok: false, .. }, State::Active(Phase::Child)) => {
+                self.attempt_failed(place, index, true, "failed")
+            }
+            (Input::Child { ok: true, .. }, State::Active(Phase::Child)) => self.succeed(place, index, Value::Null),
+            (Input::Lost { .. }, State::Active(Phase::Running)) => self.lose(place, index),
+            (Input::Fire { .. }, State::Active(phase)) => match (phase, &step.kind) {
+                (Phase::Sleeping, _) => self.succeed(place, index, Value::Null),
+                (Phase::Backoff, kind) => {
+                    let phase = if matches!(kind, Kind::Child) { Phase::Child } else { Phase::Running };
+                    self.row_mut(place, index).state = State::Active(phase);
+                    true
+                }
+                (Phase::Waiting, Kind::Webhook { expires: true }) => self.fail(place, index, "timeout"),
+                (Phase::Gate, Kind::Gate { expires: true }) => self.fail(place, index, "denied"),
+                _ => false,
+            },
+            (Input::Webhook { body, .. }, State::Active(Phase::Waiting)) => self.succeed(place, index, body.clone()),
+            (Input::Webhook { body, .. }, State::Idle) if matches!(step.kind, Kind::Webhook { .. }) => {
+                let row = self.row_mut(place, index);
+                let first = row.message.is_none();
+                row.message.get_or_insert_with(|| body.clone());
+                first
+            }
+            (Input::Answer { approve: true, .. }, State::Active(Phase::Gate)) => {
+                self.succeed(place, index, json!("approved"))
+            }
+            (Input::Answer { approve: false, .. }, State::Active(Phase::Gate)) => self.fail(place, index, "denied"),
+            _ => false,
+        }
+    }
+
+    fn attempt_failed(&mut self, place: &Place, index: usize, retryable: bool, status: &'static str) -> bool {
+        let attempts = place.step(index).attempts;
+        let row = self.row_mut(place, index);
+        row.failures += 1;
+        row.losses = 0;
+        if retryable && row.failures < attempts {
+            row.state = State::Active(Phase::Backoff);
+            return true;
+        }
+        self.fail(place, index, status)
+    }
+
+    /// A lost attempt is dispatched again, at most 25 times in a row.
+    fn lose(&mut self, place: &Place, index: usize) -> bool {
+        let once = place.step(index).at_most_once;
+        let row = self.row_mut(place, index);
+        row.losses += 1;
+        if once || row.losses > 25 {
+            return self.fail(place, index, "failed");
+        }
+        true
+    }
+
+    /// R3 for success. In flow the result picks the branch, and a result that no entry matches is a failure.
+    fn succeed(&mut self, place: &Place, index: usize, output: Value) -> bool {
+        let step = place.step(index);
+        let handle =
+            if step.branches.is_empty() { Some("success".to_string()) } else { self.branch(place, step, &output) };
+        // A result that no branch fits can still be read.
+        self.row_mut(place, index).body = output.clone();
+        let Some(handle) = handle else { return self.fail(place, index, "failed") };
+        if let Some(variable) = &step.variable {
+            self.writes.push((place.path(index), variable.clone(), output));
+        }
+        self.end(place, index, "success", Exit::Handle(handle))
+    }
+
+    /// R3 for failure.
+    fn fail(&mut self, place: &Place, index: usize, status: &'static str) -> bool {
+        let step = place.step(index);
+        if let Some(variable) = &step.variable {
+            self.writes.push((place.path(index), variable.clone(), json!({"error": status})));
+        }
+        let denied = status == "denied";
+        let drawn = |handle: &str| place.out_edges(index).any(|edge| edge.handle == handle);
+        let branch = if denied { self.branch(place, step, &json!("denied")) } else { None };
+        let exit = match branch {
+            Some(handle) => Exit::Handle(handle),
+            None if step.aborts => {
+                self.row_mut(place, index).state = State::Ended(status);
+                return self.abort(if denied { "cancelled" } else { "failed" });
+            }
+            // Edges that leave a loop belong to steps inside it, whatever their handle.
+            None if matches!(step.kind, Kind::Cycle { .. }) => Exit::AllFailed,
+            None if denied && drawn("denied") => Exit::Handle("denied".to_string()),
+            None if drawn("error") => Exit::Handle("error".to_string()),
+            None => Exit::AllFailed,
+        };
+        self.end(place, index, status, exit)
+    }
+
+    fn end(&mut self, place: &Place, index: usize, status: &'static str, exit: Exit) -> bool {
+        let row = self.row_mut(place, index);
+        row.state = State::Ended(status);
+        row.exit = exit;
+        true
+    }
+
+    /// R6.
+    fn abort(&mut self, status: &'static str) -> bool {
+        for row in self.rows.values_mut().filter(|row| row.ended().is_none()) {
+            row.state = State::Ended("cancelled");
+            row.message = None;
+        }
+        self.status = status;
+        self.order_mattered = true;
+        true
+    }
+
+    /// R4: how a closed scope ended; `None` while a step is idle or active.
+    fn result(&self, place: &Place) -> Option<&'static str> {
+        let steps = 0..place.scope.steps.len();
+        if steps.clone().any(|step| self.row(place, step).ended().is_none()) {
+            return None;
+        }
+        let unhandled: Vec<usize> = steps.filter(|step| self.unhandled(place, *step)).collect();
+        let denied = |step: &usize| self.row(place, *step).ended() == Some("denied");
+        Some(match &unhandled[..] {
+            [] => "success",
+            all if all.iter().all(denied) => "denied",
+            _ => "failed",
+        })
+    }
+
+    /// A failure with no live out-edge, from which no path of failed edges leads to a step that ran.
+    fn unhandled(&self, place: &Place, step: usize) -> bool {
+        if !self.row(place, step).failed() {
+            return false;
+        }
+        if place.out_edges(step).any(|edge| self.edge(place, edge) == EdgeState::Live) {
+            return false;
+        }
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![step];
+        while let Some(from) = todo.pop() {
+            for edge in place.out_edges(from).filter(|edge| self.edge(place, edge) == EdgeState::Failed) {
+                let Target::Step(to) = edge.to else { continue };
+                if self.row(place, to).ran {
+                    return false;
+                }
+                if seen.insert(to) {
+                    todo.push(to);
+                }
+            }
+        }
+        true
+    }
+}
