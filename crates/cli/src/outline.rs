@@ -17,11 +17,20 @@ pub fn drawing(definition: &Definition) -> Drawing {
     let nodes = graph.steps.iter().map(node).collect();
     let mut edges = Vec::new();
     for (from, step) in graph.steps.iter().enumerate() {
-        // An edge that leaves a loop is drawn once, from the loop; inside, it is only an edge that ends there.
-        let drawn = step.outs.iter().filter(|out| !matches!(out.to, Target::Leave(_)));
+        // An edge that leaves a loop is drawn once, from the loop. One back to a for_each only ends the item.
+        let repeats = graph.scope(step.scope).owner.is_some_and(|owner| is_loop(graph.step(owner)));
+        let drawn = step.outs.iter().filter(|out| match out.to {
+            Target::Step(_) => true,
+            Target::Back => repeats,
+            Target::Leave(_) => false,
+        });
         edges.extend(drawn.map(|out| edge(graph, from, out)));
     }
     Drawing { name: definition.name.clone(), nodes, edges }
+}
+
+fn is_loop(step: &Step) -> bool {
+    matches!(step.def.kind, Kind::Loop { .. })
 }
 
 fn index(step: StepIx) -> usize {

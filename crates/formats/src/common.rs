@@ -74,7 +74,8 @@ fn steps<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Dialect> 
     let given: Vec<&str> = ["tasks", "flow", "nodes"].into_iter().filter(|name| fields.has(name)).collect();
     if let Some(second) = given.get(1) {
         let message = format!("`{second}` stands beside `{}`", given[0]);
-        let fault = Fault::new(code::MANY_DIALECTS, message).hint("write the steps as one of tasks, flow, or nodes and edges");
+        let fault =
+            Fault::new(code::MANY_DIALECTS, message).hint("write the steps as one of tasks, flow, or nodes and edges");
         draft.fault_in_shape(&fields.key_place(second), fault);
         fields.ignore(&["tasks", "flow", "nodes", "edges", "workflowOptions", "viewport"]);
         return None;

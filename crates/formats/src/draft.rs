@@ -9,6 +9,9 @@ use stepwell_core::graph::{self, Handle, Origin, SpecEdge, SpecStep};
 use stepwell_core::limits;
 use stepwell_core::nearest::nearest;
 
+/// Names that a misspelt one is compared with.
+const MAX_COMPARED: usize = 2_000;
+
 /// Where something stands: the path of its value, and its text if there is any.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
@@ -53,7 +56,7 @@ impl<'d> Draft<'d> {
         if self.is_full() {
             return None;
         }
-        nearest(name, known).map(|near| format!("did you mean {near:?}?"))
+        nearest(name, known.into_iter().take(MAX_COMPARED)).map(|near| format!("did you mean {near:?}?"))
     }
 
     pub fn is_full(&self) -> bool {

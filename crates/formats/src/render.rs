@@ -89,7 +89,11 @@ mod tests {
 
     #[test]
     fn a_fault_shows_its_line_with_carets_under_the_place() {
-        check("one\ntwo: three\n", (2, 6, 11), "f.yaml:2:6: a.b: wrong  [some-code]\n 2 | two: three\n   |      ^^^^^\n");
+        check(
+            "one\ntwo: three\n",
+            (2, 6, 11),
+            "f.yaml:2:6: a.b: wrong  [some-code]\n 2 | two: three\n   |      ^^^^^\n",
+        );
         check("a\r\n\tb\rc", (3, 1, 2), "f.yaml:3:1: a.b: wrong  [some-code]\n 3 | c\n   | ^\n");
     }
 
@@ -107,7 +111,11 @@ mod tests {
 
     #[test]
     fn nothing_in_the_excerpt_reaches_the_terminal_as_a_command() {
-        check("\u{1b}[2J\u{202e}x\u{9b}y", (1, 1, 2), "f.yaml:1:1: a.b: wrong  [some-code]\n 1 | \u{fffd}[2J\u{fffd}x\u{fffd}y\n   | ^\n");
+        check(
+            "\u{1b}[2J\u{202e}x\u{9b}y",
+            (1, 1, 2),
+            "f.yaml:1:1: a.b: wrong  [some-code]\n 1 | \u{fffd}[2J\u{fffd}x\u{fffd}y\n   | ^\n",
+        );
     }
 
     #[test]

@@ -17,7 +17,8 @@ const NAMES: [&str; 4] = ["api", "webhook", "cron", "at"];
 
 pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Vec<Trigger> {
     let given = fields.take_one(&["trigger", "triggers"], draft).map(|(_, field)| field);
-    let mut beside = Beside { cron: fields.take_one(&CRON_FIELDS, draft), zone: fields.take("timezone"), at: fields.take("at") };
+    let mut beside =
+        Beside { cron: fields.take_one(&CRON_FIELDS, draft), zone: fields.take("timezone"), at: fields.take("at") };
     let mut triggers = Vec::new();
     match &given {
         None => {
@@ -41,10 +42,15 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Vec<Trigger> 
         }
         Some(field) => triggers.extend(one(draft, field, &mut beside)),
     }
-    for (name, left) in [("cron expression", beside.cron.map(|(_, f)| f)), ("time zone", beside.zone), ("time", beside.at)] {
+    for (name, left) in
+        [("cron expression", beside.cron.map(|(_, f)| f)), ("time zone", beside.zone), ("time", beside.at)]
+    {
         if let Some(field) = left {
             let fault = Fault::new(code::NOT_ALLOWED, format!("this {name} belongs to no trigger"));
-            draft.fault(&field.place, fault.hint("write `trigger: cron` beside a cron expression, `trigger: at` beside a time"));
+            draft.fault(
+                &field.place,
+                fault.hint("write `trigger: cron` beside a cron expression, `trigger: at` beside a time"),
+            );
         }
     }
     triggers
@@ -67,7 +73,8 @@ impl<'d> Beside<'d> {
 
 fn one<'d>(draft: &mut Draft<'d>, field: &Field<'d>, beside: &mut Beside<'d>) -> Option<Trigger> {
     let Some(name) = field.node.as_str() else { return object(draft, field) };
-    let missing = |what: &str, hint: &str| Fault::new(code::MISSING_FIELD, format!("{what} is missing")).hint(hint.to_owned());
+    let missing =
+        |what: &str, hint: &str| Fault::new(code::MISSING_FIELD, format!("{what} is missing")).hint(hint.to_owned());
     match name {
         "api" | "manual" => Some(Trigger::Api),
         "webhook" => Some(Trigger::Webhook { options: json!({}) }),
@@ -167,7 +174,9 @@ fn check_cron(expression: &str) -> Result<(), String> {
         return Err("this is not a cron expression".into());
     }
     let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-    let cron = parser.parse(expression).map_err(|error| format!("this is not a cron expression: {}", error.to_string().trim_end_matches('.')))?;
+    let cron = parser
+        .parse(expression)
+        .map_err(|error| format!("this is not a cron expression: {}", error.to_string().trim_end_matches('.')))?;
     // Any fixed day will do: eight years hold every month, weekday and leap day.
     let start = jiff::civil::date(2026, 1, 1).at(0, 0, 0, 0);
     cron.find_next_occurrence(&start, true).map(|_| ()).map_err(|_| "no time ever matches this cron expression".into())
@@ -179,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_cron_expression_is_read_and_must_fire_some_day() {
-        for good in ["0 8 * * 1-5", "*/5 * * * *", "0 0 29 2 *", "@daily", "0 0 1 JAN MON", "30 0 8 * * *", "0 0 L * *"] {
+        for good in ["0 8 * * 1-5", "*/5 * * * *", "0 0 29 2 *", "@daily", "0 0 1 JAN MON", "30 0 8 * * *", "0 0 L * *"]
+        {
             assert_eq!(check_cron(good), Ok(()), "{good}");
         }
         for bad in ["", "* * *", "61 * * * *", "0 0 31 2 *", "nonsense", "0 8 * * 1-5 2026 9", "é * * * *", "@never"] {

@@ -151,22 +151,11 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// Whether `name` can name a step.
-    pub fn step_name(&mut self, name: &str, place: &Place) -> bool {
-        let fault = if name.is_empty() {
-            Fault::new(code::BAD_NAME, "a step's name may not be empty")
-        } else if name.len() > limits::MAX_NAME_BYTES {
-            Fault::new(code::BAD_NAME, format!("a step's name has at most {} bytes", limits::MAX_NAME_BYTES))
-        } else if name.trim() != name {
-            Fault::new(code::BAD_NAME, format!("the name {} begins or ends with a space", quoted(name)))
-        } else if let Some(c) = name.chars().find(|&c| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))) {
-            Fault::new(code::BAD_NAME, format!("the name {} holds {c:?}", quoted(name)))
-                .hint("names hold letters, digits, `_`, `-` and spaces")
-        } else {
-            return true;
-        };
-        self.fault(place, fault);
-        false
+    /// Reports a name that cannot be a step's.
+    pub fn step_name(&mut self, name: &str, place: &Place) {
+        if let Some(fault) = name_fault(name) {
+            self.fault(place, fault);
+        }
     }
 
     pub fn unknown_step<'n>(&mut self, name: &str, place: &Place, known: impl IntoIterator<Item = &'n str>) {
@@ -202,6 +191,23 @@ impl<'d> Draft<'d> {
             self.fault(&place, Fault::new(code::BAD_TEMPLATE, fault.message).maybe_hint(fault.hint));
         }
     }
+}
+
+/// What keeps `name` from naming a step: dots, brackets and colons would make paths ambiguous.
+pub fn name_fault(name: &str) -> Option<Fault> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
+    let message = if name.is_empty() {
+        "a step's name may not be empty".to_owned()
+    } else if name.len() > limits::MAX_NAME_BYTES {
+        format!("a step's name has at most {} bytes", limits::MAX_NAME_BYTES)
+    } else if name.trim() != name {
+        format!("the name {} begins or ends with a space", quoted(name))
+    } else {
+        let odd = name.chars().find(|&c| !plain(c))?;
+        let fault = Fault::new(code::BAD_NAME, format!("the name {} holds {odd:?}", quoted(name)));
+        return Some(fault.hint("names hold letters, digits, `_`, `-` and spaces"));
+    };
+    Some(Fault::new(code::BAD_NAME, message))
 }
 
 /// Follows a JSON pointer into a field.

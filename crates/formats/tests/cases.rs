@@ -82,8 +82,20 @@ fn every_code_is_documented_and_shown_by_some_case() {
     let unknown: Vec<&String> = shown.iter().filter(|code| !known.contains_key(code.as_str())).collect();
     assert!(unknown.is_empty(), "codes that src/code.rs does not list: {unknown:?}");
     // Too large to keep as a case (`hostile.rs` makes them), or kept from the builder by a check of our own.
-    let elsewhere = ["limit-bytes", "limit-nodes", "limit-steps", "too-many-steps", "not-utf8", "crosses-body", "no-steps", "if-with-any", "too-deep", "duplicate-step"];
-    let missing: Vec<&&str> = known.keys().filter(|code| !shown.contains(**code) && !elsewhere.contains(code)).collect();
+    let elsewhere = [
+        "limit-bytes",
+        "limit-nodes",
+        "limit-steps",
+        "too-many-steps",
+        "not-utf8",
+        "crosses-body",
+        "no-steps",
+        "if-with-any",
+        "too-deep",
+        "duplicate-step",
+    ];
+    let missing: Vec<&&str> =
+        known.keys().filter(|code| !shown.contains(**code) && !elsewhere.contains(code)).collect();
     assert!(missing.is_empty(), "no case in cases/bad shows {missing:?}");
 }
 

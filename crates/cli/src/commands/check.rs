@@ -4,7 +4,7 @@ use super::Exit;
 use crate::source::Source;
 use serde_json::{Value, json};
 use std::io::Write;
-use stepwell_core::graph::Dialect;
+use stepwell_core::graph::{Dialect, Kind, Step};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -54,7 +54,8 @@ fn check(file: &str) -> (Value, String) {
                 Dialect::Flow => "flow",
                 Dialect::Graph => "graph",
             };
-            let steps = definition.graph.steps.len();
+            let written = |step: &&Step| !matches!(step.def.kind, Kind::Loop { .. });
+            let steps = definition.graph.steps.iter().filter(written).count();
             let text = format!("{file}: ok: {} ({dialect}, {steps} steps)\n", definition.name);
             (json!({"file": file, "ok": true, "name": definition.name, "dialect": dialect, "steps": steps}), text)
         }

@@ -3,8 +3,9 @@
 //! `next` and `join` are the same edge; a step waits for every path that can still reach it. A failure ends the run
 //! unless `on_error` says otherwise. `next` may go back: the builder makes a loop of it.
 //!
-//! This file reads the steps; `routes.rs` turns what they say into edges.
+//! This file reads the steps; `routes.rs` turns what they say into edges, `forks.rs` refuses forks half out of a loop.
 
+mod forks;
 mod routes;
 
 use crate::code;
@@ -44,7 +45,10 @@ enum Transition<'d> {
     Next(Field<'d>),
     /// Handle and target of every entry.
     Branch(Vec<(Handle, Field<'d>)>),
-    Parallel { branches: Vec<Field<'d>>, join: Option<Field<'d>> },
+    Parallel {
+        branches: Vec<Field<'d>>,
+        join: Option<Field<'d>>,
+    },
 }
 
 pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {

@@ -1,7 +1,6 @@
-//! From what flow steps say to edges: the open ends of a `parallel` with a `join`, `on_error`, and the check that no
-//! fork is half inside a loop.
+//! From what flow steps say to edges: names, the open ends of a `parallel` with a `join`, `on_error`.
 
-use super::{Read, Transition};
+use super::{Read, Transition, forks};
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
@@ -14,11 +13,11 @@ use stepwell_core::limits;
 const MAX_VISITS: usize = 2_000_000;
 
 /// An edge between positions in the list of steps read.
-struct Edge {
-    from: usize,
-    handle: Handle,
-    to: usize,
-    place: Place,
+pub struct Edge {
+    pub from: usize,
+    pub handle: Handle,
+    pub to: usize,
+    pub place: Place,
 }
 
 /// A `parallel` with a `join` beside it.
@@ -104,7 +103,7 @@ fn route<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], names: &Names<'_>) {
     join_open_ends(draft, read, &mut edges, &forks);
     add_error_edges(draft, read, &mut edges, names);
     end_paths(draft, read, &edges);
-    refuse_half_forks(draft, read, &edges);
+    forks::refuse_half_forks(draft, read, &edges);
     for edge in edges {
         draft.add_edge(read[edge.from].index, edge.handle, read[edge.to].index, &edge.place);
     }
@@ -205,77 +204,7 @@ fn end_paths(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge]) {
     }
 }
 
-/// A fork with one branch inside a loop and another outside it has no one meaning: refused. Looks at cycles, then at
-/// the cycles inside those once the edges back to the header are gone, as the builder does.
-fn refuse_half_forks(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge]) {
-    let mut all: Vec<Vec<usize>> = vec![Vec::new(); read.len()];
-    let mut forked: Vec<Vec<usize>> = vec![Vec::new(); read.len()];
-    for edge in edges {
-        all[edge.from].push(edge.to);
-        if edge.handle == Handle::SUCCESS {
-            forked[edge.from].push(edge.to);
-        }
-    }
-    let mut reported = HashSet::new();
-    let start = read.iter().position(|step| step.key == "start");
-    let mut targets = all.clone();
-    for _ in 0..limits::MAX_SCOPE_DEPTH {
-        let parts = components(&targets);
-        let cyclic = |at: usize| parts.sizes[parts.of[at]] > 1 || targets[at].contains(&at);
-        let mut any = false;
-        for at in 0..read.len() {
-            if !cyclic(at) {
-                continue;
-            }
-            any = true;
-            let stays = |to: &&usize| parts.of[**to] == parts.of[at];
-            let inside = forked[at].iter().filter(stays).count();
-            if inside > 0 && inside < forked[at].len() && reported.insert(at) {
-                half_fork(draft, read, at, &forked[at], |to| parts.of[to] == parts.of[at]);
-            }
-        }
-        if !any {
-            return;
-        }
-        // Headers: where a cycle is entered from outside it.
-        let mut header = vec![false; read.len()];
-        for (from, outs) in all.iter().enumerate() {
-            for &to in outs.iter().filter(|&&to| parts.of[from] != parts.of[to]) {
-                header[to] = true;
-            }
-        }
-        if let Some(start) = start {
-            header[start] = true;
-        }
-        let before: usize = targets.iter().map(Vec::len).sum();
-        for (from, outs) in targets.iter_mut().enumerate() {
-            outs.retain(|&to| parts.of[from] == parts.of[to] && !header[to]);
-        }
-        if targets.iter().map(Vec::len).sum::<usize>() == before {
-            return;
-        }
-    }
-}
-
-fn half_fork(
-    draft: &mut Draft<'_>,
-    read: &[Read<'_>],
-    at: usize,
-    targets: &[usize],
-    stays: impl Fn(usize) -> bool,
-) {
-    let names = |inside: bool| {
-        let names: Vec<String> =
-            targets.iter().filter(|&&to| stays(to) == inside).take(3).map(|&to| quoted(read[to].key)).collect();
-        names.join(", ")
-    };
-    let message = format!("of these branches {} stays in the loop and {} leaves it", names(true), names(false));
-    let place = place_of(draft, read, at);
-    let fault = Fault::new(code::FORK_LEAVES_LOOP, message).hint("let the branches join before the loop is left");
-    draft.fault(&place, fault);
-}
-
-fn place_of(draft: &mut Draft<'_>, read: &[Read<'_>], at: usize) -> Place {
+pub fn place_of(draft: &mut Draft<'_>, read: &[Read<'_>], at: usize) -> Place {
     if let Transition::Parallel { branches, .. } = &read[at].transition
         && let Some(first) = branches.first()
     {
@@ -283,52 +212,4 @@ fn place_of(draft: &mut Draft<'_>, read: &[Read<'_>], at: usize) -> Place {
         return Place { path: path.to_owned(), span: first.place.span };
     }
     draft.place_of_step(read[at].index)
-}
-
-struct Parts {
-    of: Vec<usize>,
-    sizes: Vec<usize>,
-}
-
-/// Strongly connected parts, by Tarjan's algorithm with a stack of its own.
-fn components(targets: &[Vec<usize>]) -> Parts {
-    const NEW: usize = usize::MAX;
-    let n = targets.len();
-    let (mut order, mut low, mut of) = (vec![NEW; n], vec![0; n], vec![NEW; n]);
-    let (mut path, mut frames, mut sizes) = (Vec::new(), Vec::<(usize, usize)>::new(), Vec::new());
-    let mut clock = 0;
-    for root in 0..n {
-        if order[root] == NEW {
-            frames.push((root, 0));
-        }
-        while let Some((node, next)) = frames.last_mut() {
-            let node = *node;
-            if *next == 0 {
-                (order[node], low[node]) = (clock, clock);
-                clock += 1;
-                path.push(node);
-            }
-            if let Some(&to) = targets[node].get(*next) {
-                *next += 1;
-                if order[to] == NEW {
-                    frames.push((to, 0));
-                } else if of[to] == NEW {
-                    low[node] = low[node].min(order[to]);
-                }
-                continue;
-            }
-            frames.pop();
-            if let Some((parent, _)) = frames.last() {
-                low[*parent] = low[*parent].min(low[node]);
-            }
-            if low[node] == order[node] {
-                let size = path.iter().rev().position(|&member| member == node).unwrap_or(0) + 1;
-                for member in path.drain(path.len() - size..) {
-                    of[member] = sizes.len();
-                }
-                sizes.push(size);
-            }
-        }
-    }
-    Parts { of, sizes }
 }

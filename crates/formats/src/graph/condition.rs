@@ -32,7 +32,8 @@ pub fn read<'d>(
     (otherwise, disabled): (bool, bool),
     rules: &Rules,
 ) -> (Made<'d>, Option<(Handle, Option<&'d str>)>) {
-    let default_name = fields.take("defaultBranch").and_then(|field| draft.text(&field)).filter(|name| !name.is_empty());
+    let default_name =
+        fields.take("defaultBranch").and_then(|field| draft.text(&field)).filter(|name| !name.is_empty());
     let mut arms = Vec::new();
     let mut handles: Vec<Arc<str>> = Vec::new();
     let branches = fields.take("branches");

@@ -153,7 +153,8 @@ fn check_entries(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>, 
         let (name, to) = (quoted(read[body.node].id), quoted(read[edge.to].id));
         let inner = canvas.ins[edge.to].iter().find(|&&n| body.members.contains(&canvas.edges[n].from));
         let after = inner.map(|&n| format!(", after {}", quoted(read[canvas.edges[n].from].id))).unwrap_or_default();
-        let message = format!("node {to} is in the body of the loop {name}{after}, but this edge enters it from outside");
+        let message =
+            format!("node {to} is in the body of the loop {name}{after}, but this edge enters it from outside");
         let hint = format!("let the last node of the body lead back to {name}, and go on from its `done` handle");
         draft.fault_in_shape(&edge.place, Fault::new(code::LOOP_BODY, message).hint(hint));
         if draft.is_full() {

@@ -6,6 +6,7 @@
 //! This file reads nodes and edges; `config.rs` and `condition.rs` read what a node does, `handles.rs` what an edge's
 //! handle means, `loops.rs` finds the bodies.
 
+mod canvas;
 mod condition;
 mod config;
 mod handles;
@@ -16,8 +17,9 @@ use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields};
 use crate::kinds::{self, Made, Rules};
-use crate::source::{Node, Value};
 use crate::tasks;
+use crate::values::name_fault;
+use canvas::{COSMETIC, label, unique_labels, written};
 use config::NodeType;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,52 +29,6 @@ use stepwell_core::time::Millis;
 
 /// Attempts when a node does not say, after 1 s, 2 s.
 const ATTEMPTS: u32 = 3;
-/// What editors keep with a node or an edge and the engine has no use for.
-const COSMETIC: [&str; 42] = [
-    "position",
-    "positionAbsolute",
-    "width",
-    "height",
-    "measured",
-    "selected",
-    "selectable",
-    "dragging",
-    "draggable",
-    "dragHandle",
-    "connectable",
-    "deletable",
-    "focusable",
-    "hidden",
-    "style",
-    "className",
-    "zIndex",
-    "parentId",
-    "parentNode",
-    "extent",
-    "expandParent",
-    "sourcePosition",
-    "targetPosition",
-    "initialWidth",
-    "initialHeight",
-    "handles",
-    "ariaLabel",
-    "title",
-    "icon",
-    "color",
-    "notes",
-    "category",
-    "targetHandle",
-    "animated",
-    "markerStart",
-    "markerEnd",
-    "interactionWidth",
-    "labelStyle",
-    "labelBgStyle",
-    "reconnectable",
-    "pathOptions",
-    "createdAt",
-];
-
 fn rules() -> Rules {
     Rules {
         grammar: Grammar::Standard,
@@ -178,11 +134,15 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Op
     fields.ignore(&COSMETIC);
     fields.ignore(&["label", "description", "nodeConfig", "config", "data", "type"]);
     let kind = fields.take("nodeType").or(react_type).and_then(|field| NodeType::read(draft, &field));
-    if kind.is_none() && field.node.get("nodeType").is_none() && field.node.get("type").is_none() && !fields.has("nodeType") {
+    if kind.is_none()
+        && field.node.get("nodeType").is_none()
+        && field.node.get("type").is_none()
+        && !fields.has("nodeType")
+    {
         kinds::missing(draft, &fields, "nodeType");
     }
     let label = label(field.node);
-    let aliases = label.filter(|label| around.labels.contains(label) && *label != id && is_name(label));
+    let aliases = label.filter(|label| around.labels.contains(label) && *label != id && name_fault(label).is_none());
 
     let disabled = draft.flag(&mut fields, "isDisabled", false);
     let output_variable = variable(draft, &mut fields, "outputVariable");
@@ -238,7 +198,8 @@ fn variable<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, name: &'static s
         return None; // Editors save a field that was left alone as "".
     }
     if text == "input" {
-        let fault = Fault::new(code::RESERVED_NAME, "no output may take the name `input`: ctx.input is the run's input");
+        let fault =
+            Fault::new(code::RESERVED_NAME, "no output may take the name `input`: ctx.input is the run's input");
         draft.fault(&field.place, fault);
         return None;
     }
@@ -278,46 +239,4 @@ fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], ends: &[Option<Ends<'d>
         }
     }
     loops::lay_out(draft, read, edges);
-}
-
-/// Labels that only one node has.
-fn unique_labels<'d>(nodes: &[Field<'d>]) -> HashSet<&'d str> {
-    let ids: HashSet<&str> =
-        nodes.iter().filter_map(|field| field.node.get("nodeID").or(field.node.get("id"))?.as_str()).collect();
-    let mut once = HashSet::new();
-    let mut twice = HashSet::new();
-    for label in nodes.iter().filter_map(|field| label(field.node)) {
-        if !once.insert(label) || ids.contains(label) {
-            twice.insert(label);
-        }
-    }
-    once.retain(|label| !twice.contains(label));
-    once
-}
-
-fn label(node: &Node) -> Option<&str> {
-    let inside = |name: &str| node.get(name)?.get("label")?.as_str();
-    node.get("label").and_then(Node::as_str).or_else(|| inside("data")).or_else(|| inside("nodeConfig"))
-}
-
-fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
-    !text.is_empty() && text.trim() == text && text.len() <= stepwell_core::limits::MAX_NAME_BYTES && text.chars().all(plain)
-}
-
-/// The node without what only the canvas needs, so that moving it does not make it another node.
-fn written(node: &Node) -> serde_json::Value {
-    let mut json = node.to_json();
-    strip(&mut json);
-    if let Some(data) = json.get_mut("data") {
-        strip(data);
-    }
-    debug_assert!(matches!(node.value, Value::Map(_)));
-    json
-}
-
-fn strip(json: &mut serde_json::Value) {
-    if let Some(map) = json.as_object_mut() {
-        map.retain(|key, _| !COSMETIC.contains(&key.as_str()) && !matches!(key.as_str(), "label" | "description"));
-    }
 }

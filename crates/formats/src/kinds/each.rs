@@ -32,13 +32,16 @@ pub fn for_each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rule
         }
     });
     let parallel = fields.take("max_parallel").and_then(|field| draft.integer(&field, 1..=limits::MAX_ITERATIONS));
-    let on_item_error = fields.take("on_item_error").and_then(|field| {
-        draft.choice(&field, &[("stop", OnItemError::Stop), ("continue", OnItemError::Continue)])
-    });
+    let on_item_error = fields
+        .take("on_item_error")
+        .and_then(|field| draft.choice(&field, &[("stop", OnItemError::Stop), ("continue", OnItemError::Continue)]));
     let output = fields.take("output").and_then(|field| draft.template(&field, rules.grammar));
     let body = fields.take("tasks");
     if body.is_none() {
-        draft.fault_in_shape(&fields.place, Fault::new(code::EMPTY_BODY, "a for_each needs `tasks` to run for each item"));
+        draft.fault_in_shape(
+            &fields.place,
+            Fault::new(code::EMPTY_BODY, "a for_each needs `tasks` to run for each item"),
+        );
     }
     let each = Each {
         items: items.unwrap_or_else(|| Template::constant(json!([]))),

@@ -108,7 +108,9 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
             }
         }
         // Both count from the opening of the gate: others get the second half of the time.
-        None if escalates => gate.escalate_after = Some(gate.timeout.map_or(ESCALATE_AFTER, |t| Millis((t.0 / 2).max(1)))),
+        None if escalates => {
+            gate.escalate_after = Some(gate.timeout.map_or(ESCALATE_AFTER, |t| Millis((t.0 / 2).max(1))))
+        }
         None => {}
     }
     gate

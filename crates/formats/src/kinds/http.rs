@@ -18,7 +18,8 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         Some(field) => {
             if let Some(url) = draft.text(&field) {
                 if let Err(why) = check_url(url) {
-                    let fault = Fault::new(code::BAD_URL, why).hint("write an absolute URL such as https://example.com/api");
+                    let fault =
+                        Fault::new(code::BAD_URL, why).hint("write an absolute URL such as https://example.com/api");
                     draft.fault(&field.place, fault);
                 }
                 input.put("url", field);
@@ -100,11 +101,14 @@ fn check_url(url: &str) -> Result<(), String> {
     if host.is_empty() {
         return Err("the URL names no host".into());
     }
-    if host.contains(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | ':' | '%')) {
+    if host.contains(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | ':' | '%'))
+    {
         return Err(format!("{} is not a host", quoted(host)));
     }
     match port {
-        Some(port) if !port.is_empty() && port.parse::<u16>().is_err() => Err(format!("{} is not a port", quoted(port))),
+        Some(port) if !port.is_empty() && port.parse::<u16>().is_err() => {
+            Err(format!("{} is not a port", quoted(port)))
+        }
         _ => Ok(()),
     }
 }

@@ -171,7 +171,8 @@ fn no_type<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
         return;
     }
     // A misspelt type is reported as an unknown field, with the right spelling.
-    let misspelt = fields.names().take(LOOKED_AT).any(|name| !STEP_FIELDS.contains(&name) && nearest(name, TYPES).is_some());
+    let misspelt =
+        fields.names().take(LOOKED_AT).any(|name| !STEP_FIELDS.contains(&name) && nearest(name, TYPES).is_some());
     if !misspelt {
         let fault = Fault::new(code::NO_STEP_TYPE, "nothing says what this step does");
         draft.fault(&fields.place, fault.hint(format!("give it one of {}", TYPES.join(", "))));

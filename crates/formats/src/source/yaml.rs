@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use stepwell_core::limits;
 
 pub fn read(text: &str) -> Result<Node, Flaw> {
-    let mut builder = Builder { text, lines: None, open: Vec::new(), anchors: HashMap::new(), meter: Meter::default(), root: None };
+    let mut builder =
+        Builder { text, lines: None, open: Vec::new(), anchors: HashMap::new(), meter: Meter::default(), root: None };
     let mut documents = 0;
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
@@ -75,9 +76,13 @@ impl Builder<'_> {
                 let value = scalar_value(&text, style, tag.as_deref(), span)?;
                 self.finish(Node { value, span: Some(span) }, anchor)
             }
-            Event::SequenceStart(anchor, tag) => self.begin(Items::List(Vec::new()), "seq", anchor, tag.as_deref(), span),
+            Event::SequenceStart(anchor, tag) => {
+                let items = Items::List(Vec::new());
+                self.begin(Frame { start: span.start, anchor, items }, tag.as_deref(), span)
+            }
             Event::MappingStart(anchor, tag) => {
-                self.begin(Items::Map(Vec::new(), None), "map", anchor, tag.as_deref(), span)
+                let items = Items::Map(Vec::new(), None);
+                self.begin(Frame { start: span.start, anchor, items }, tag.as_deref(), span)
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(frame) = self.open.pop() else { return Ok(()) };
@@ -95,14 +100,7 @@ impl Builder<'_> {
         }
     }
 
-    fn begin(
-        &mut self,
-        items: Items,
-        kind: &str,
-        anchor: usize,
-        tag: Option<&Tag>,
-        span: Span,
-    ) -> Result<(), Flaw> {
+    fn begin(&mut self, frame: Frame, tag: Option<&Tag>, span: Span) -> Result<(), Flaw> {
         self.charge(1, 0, span)?;
         if self.wants_key() {
             return Err(bad_key("a key is plain text, not an object or a list", span)
@@ -111,12 +109,11 @@ impl Builder<'_> {
         if self.open.len() >= limits::MAX_DEPTH {
             return Err(Flaw::new(TOO_DEEP.0, TOO_DEEP.1, span));
         }
-        match tag.map(core_tag) {
-            None => {}
-            Some(Some(name)) if name == kind => {}
-            Some(_) => return Err(bad_tag(span)),
+        let kind = if matches!(frame.items, Items::List(_)) { "seq" } else { "map" };
+        if tag.is_some_and(|tag| core_tag(tag) != Some(kind)) {
+            return Err(bad_tag(span));
         }
-        self.open.push(Frame { start: span.start, anchor, items });
+        self.open.push(frame);
         Ok(())
     }
 
@@ -188,7 +185,9 @@ impl Builder<'_> {
         }
         let source = self.text;
         let lines = self.lines.get_or_insert_with(|| split_lines(source));
-        let Some(line) = lines.get(span.start.line as usize - 1).filter(|line| line.len() < LONG_LINE) else { return span };
+        let Some(line) = lines.get(span.start.line as usize - 1).filter(|line| line.len() < LONG_LINE) else {
+            return span;
+        };
         let shown: Vec<char> = line.chars().skip(span.start.column as usize - 1).take(width).collect();
         let hash = shown.windows(2).rposition(|pair| pair[0].is_whitespace() && pair[1] == '#').unwrap_or(shown.len());
         match shown[..hash].iter().rposition(|c| *c == quote) {
@@ -273,9 +272,7 @@ fn measure(node: &Node) -> Size {
     };
     match &node.value {
         Value::String(text) => Size { nodes: 1, text: text.len(), depth: 0 },
-        Value::List(items) => {
-            items.iter().map(measure).fold(Size { nodes: 1, text: 0, depth: 1 }, add)
-        }
+        Value::List(items) => items.iter().map(measure).fold(Size { nodes: 1, text: 0, depth: 1 }, add),
         Value::Map(entries) => entries.iter().fold(Size { nodes: 1, text: 0, depth: 1 }, |size, entry| {
             let mut inner = measure(&entry.value);
             inner.text += entry.key.len();
@@ -291,7 +288,8 @@ fn bad_key(message: &str, span: Span) -> Flaw {
 }
 
 fn bad_tag(span: Span) -> Flaw {
-    Flaw::new(code::BAD_TAG, "this tag is not understood", span).hint("remove it; only the core tags (!!str …) are read")
+    Flaw::new(code::BAD_TAG, "this tag is not understood", span)
+        .hint("remove it; only the core tags (!!str …) are read")
 }
 
 fn broken(error: &ScanError) -> Flaw {
@@ -340,8 +338,14 @@ mod tests {
 
     #[test]
     fn aliases_and_merge_keys_copy_and_the_map_itself_wins() {
-        check("a: &x {p: 1, q: 2}\nb: *x\nc: {<<: *x, q: 3}\n", r#"{"a":{"p":1,"q":2},"b":{"p":1,"q":2},"c":{"q":3,"p":1}}"#);
-        check("a: &x {p: 1}\nb: &y {p: 2, r: 4}\nc: {<<: [*x, *y]}\n", r#"{"a":{"p":1},"b":{"p":2,"r":4},"c":{"p":1,"r":4}}"#);
+        check(
+            "a: &x {p: 1, q: 2}\nb: *x\nc: {<<: *x, q: 3}\n",
+            r#"{"a":{"p":1,"q":2},"b":{"p":1,"q":2},"c":{"q":3,"p":1}}"#,
+        );
+        check(
+            "a: &x {p: 1}\nb: &y {p: 2, r: 4}\nc: {<<: [*x, *y]}\n",
+            r#"{"a":{"p":1},"b":{"p":2,"r":4},"c":{"p":1,"r":4}}"#,
+        );
         check("a: {<<: 3}", "bad-alias Some((1, 5))");
         check("a: &x [*x]", "bad-alias Some((1, 8))");
         check("a: *x", "bad-alias Some((1, 4))");

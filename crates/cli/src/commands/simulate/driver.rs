@@ -108,7 +108,11 @@ impl<'a> Driver<'a> {
             }
             // The process dies: memory is rebuilt, and what was running is lost.
             15..19 => {
-                if self.chance.percent(50) { self.world.crash_and_replay()? } else { self.world.crash_and_restore()? }
+                if self.chance.percent(50) {
+                    self.world.crash_and_replay()?
+                } else {
+                    self.world.crash_and_restore()?
+                }
                 // Numbers of instances may have changed; a real sender would name steps by path.
                 self.past.clear();
                 self.timeline.push_str("                — crash and recovery —\n");
@@ -124,7 +128,9 @@ impl<'a> Driver<'a> {
     /// A repeated event would count again only if what it speaks of is under way again.
     fn is_current(&self, event: &Event) -> bool {
         match event {
-            Event::Reported { at, attempt, .. } | Event::Lost { at, attempt } => self.world.running.contains(&(*at, *attempt)),
+            Event::Reported { at, attempt, .. } | Event::Lost { at, attempt } => {
+                self.world.running.contains(&(*at, *attempt))
+            }
             Event::ChildEnded { at, attempt, .. } => self.world.children.contains(&(*at, *attempt)),
             Event::Timer(timer) => self.world.timers.contains_key(timer),
             _ => false,

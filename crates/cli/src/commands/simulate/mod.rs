@@ -27,7 +27,7 @@ pub struct Args {
     /// How many runs, each with the next seed
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
-    /// JSON, @FILE, or key=value (may be repeated)
+    /// JSON, @FILE, or key=value (may be repeated); without it, one with what the definition reads is made up
     #[arg(long, value_name = "INPUT")]
     input: Vec<String>,
     /// What becomes of a step: STEP=ok | ok:JSON | fail | fail:STATUS | timeout | approve | deny | call:JSON | never
@@ -43,21 +43,27 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let Some(definition) = source::load(&args.file)? else { return Ok(Exit::BadInput) };
-    let input = input(&args.input)?;
+    let given = if args.input.is_empty() { None } else { Some(input(&args.input)?) };
     let script = Script::parse(&args.on, &definition.graph)?;
     let mut out = std::io::stdout().lock();
     let mut ends: BTreeMap<&'static str, u32> = BTreeMap::new();
     let mut events = 0u64;
     for n in 0..args.runs {
         let seed = args.seed.wrapping_add(u64::from(n));
-        let driver = Driver::new(&definition, &script, Chance::new(seed), args.calm);
-        let (ended, timeline) = driver.run(input.clone());
+        let mut chance = Chance::new(seed);
+        let input = given.clone().unwrap_or_else(|| script.input(&mut chance));
+        let driver = Driver::new(&definition, &script, chance, args.calm);
+        let (ended, timeline) = driver.run(input);
         match ended {
             Ok(Ended { status, output, steps, events: count }) => {
                 *ends.entry(status).or_default() += 1;
                 events += count;
                 if args.json {
-                    writeln!(out, "{}", json!({"seed": seed, "status": status, "output": output, "steps": steps, "events": count}))?;
+                    writeln!(
+                        out,
+                        "{}",
+                        json!({"seed": seed, "status": status, "output": output, "steps": steps, "events": count})
+                    )?;
                 } else if args.runs == 1 {
                     write!(out, "{timeline}")?;
                     writeln!(out, "{status} after {count} events (seed {seed})")?;
@@ -92,11 +98,11 @@ fn input(given: &[String]) -> anyhow::Result<Value> {
         } else if text.trim_start().starts_with(['{', '[', '"']) {
             all = serde_json::from_str(text).with_context(|| format!("--input {text} is not JSON"))?;
         } else {
-            let (key, value) = text.split_once('=').with_context(|| {
-                format!("--input {text}: expected JSON, @FILE or key=value")
-            })?;
+            let (key, value) =
+                text.split_once('=').with_context(|| format!("--input {text}: expected JSON, @FILE or key=value"))?;
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_string()));
-            let fields = all.as_object_mut().context("--input key=value cannot be added to something that is no object")?;
+            let fields =
+                all.as_object_mut().context("--input key=value cannot be added to something that is no object")?;
             fields.insert(key.to_string(), value);
         }
     }

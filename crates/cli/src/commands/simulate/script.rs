@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::expr::{Expr, Segment, StepIx, Var};
 use stepwell_core::graph::{Arm, Each, Gate, Graph, Kind, Sleep, Test};
+use stepwell_core::limits;
 use stepwell_core::nearest::nearest;
 use stepwell_core::template::Template;
 use stepwell_core::time::Millis;
@@ -23,10 +24,24 @@ pub enum Fate {
     Never,
 }
 
+/// Where a value comes from: an item is known by the number of its body's scope.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Input,
+    Step(StepIx),
+    Item(u32),
+}
+
+struct Part {
+    path: Vec<Segment>,
+    /// A for_each walks it: it must be a list of such items.
+    list_of: Option<u32>,
+}
+
 pub struct Script {
     fates: BTreeMap<String, Fate>,
-    /// Parts of a step's body that expressions read.
-    read: BTreeMap<StepIx, Vec<Vec<Segment>>>,
+    /// Parts of a value that expressions read.
+    read: BTreeMap<Source, Vec<Part>>,
     /// Literals that expressions compare with.
     literals: Vec<Value>,
 }
@@ -55,7 +70,7 @@ impl Script {
     fn learn(&mut self, graph: &Graph) {
         for (i, step) in graph.steps.iter().enumerate() {
             let own = StepIx(i as u32);
-            step.def.condition.iter().for_each(|expr| self.learn_expr(graph, own, expr));
+            step.def.condition.iter().for_each(|expr| self.learn_expr(graph, own, expr, None));
             self.learn_arms(graph, own, &step.def.branches);
             match &step.def.kind {
                 Kind::Call { input, .. } | Kind::Child { input, .. } => self.learn_template(graph, own, input),
@@ -63,8 +78,8 @@ impl Script {
                 Kind::End { outputs } => outputs.iter().for_each(|(_, t)| self.learn_template(graph, own, t)),
                 Kind::Sleep(Sleep::ForValue(t) | Sleep::Until(t)) => self.learn_template(graph, own, t),
                 Kind::Gate(Gate { ask, .. }) => self.learn_template(graph, own, ask),
-                Kind::Each(Each { items, output, .. }) => {
-                    self.learn_template(graph, own, items);
+                Kind::Each(Each { items, output, body, .. }) => {
+                    items.exprs().for_each(|expr| self.learn_expr(graph, own, expr, Some(body.0)));
                     output.iter().for_each(|t| self.learn_template(graph, own, t));
                 }
                 Kind::Pass { .. } | Kind::Sleep(Sleep::For(_)) | Kind::Webhook { .. } | Kind::Loop { .. } => {}
@@ -77,7 +92,7 @@ impl Script {
         for arm in arms {
             match &arm.test {
                 Test::Always => {}
-                Test::Expr(expr) => self.learn_expr(graph, own, expr),
+                Test::Expr(expr) => self.learn_expr(graph, own, expr, None),
                 Test::Rules { rules, .. } => {
                     for rule in rules {
                         self.literals.extend(rule.right.as_constant().cloned());
@@ -90,41 +105,63 @@ impl Script {
     }
 
     fn learn_template(&mut self, graph: &Graph, own: StepIx, template: &Template) {
-        template.exprs().for_each(|expr| self.learn_expr(graph, own, expr));
+        template.exprs().for_each(|expr| self.learn_expr(graph, own, expr, None));
     }
 
-    fn learn_expr(&mut self, graph: &Graph, own: StepIx, expr: &Expr) {
+    fn learn_expr(&mut self, graph: &Graph, own: StepIx, expr: &Expr, list_of: Option<u32>) {
         self.literals.extend(literals(expr.source()));
         for path in expr.paths() {
             let rest = path.rest();
-            let (steps, rest): (Vec<StepIx>, &[Segment]) = match path.var {
-                Var::Step(step) => match rest.split_first() {
-                    Some((Segment::Key(field), rest)) if matches!(&**field, "body" | "result" | "output") => (vec![step], rest),
-                    _ => continue,
-                },
-                Var::Result => (vec![own], rest),
+            let below = |names: &[&str]| match rest.split_first() {
+                Some((Segment::Key(field), rest)) if names.contains(&&**field) => Some(rest),
+                _ => None,
+            };
+            let (sources, rest) = match path.var {
+                Var::Input => (vec![Source::Input], Some(rest)),
+                Var::Trigger => (vec![Source::Input], below(&["body"])),
+                Var::Step(step) => (vec![Source::Step(step)], below(&["body", "result", "output"])),
+                Var::Result => (vec![Source::Step(own)], Some(rest)),
+                Var::Item(scope) => (vec![Source::Item(scope)], Some(rest)),
                 Var::Ctx(number) => {
                     let writes = |step: &StepIx| graph.step(*step).variable == Some(number);
-                    ((0..graph.steps.len() as u32).map(StepIx).filter(writes).collect(), rest)
+                    let writers = (0..graph.steps.len() as u32).map(StepIx).filter(writes);
+                    (writers.map(Source::Step).collect(), Some(rest))
                 }
-                _ => continue,
+                Var::Unbound | Var::CtxAll | Var::WaitUrl(_) | Var::Index(_) | Var::RunId | Var::Secret => continue,
             };
-            for step in steps {
-                self.read.entry(step).or_default().push(rest.to_vec());
+            for source in sources {
+                self.read.entry(source).or_default().extend(rest.map(|rest| Part { path: rest.to_vec(), list_of }));
             }
         }
     }
 
     /// A body with everything that is read of it, so that runs go far; sometimes with less.
     pub fn body(&self, step: StepIx, chance: &mut Chance) -> Value {
-        let mut body = Value::Null;
-        for path in self.read.get(&step).into_iter().flatten() {
-            if chance.percent(95) {
-                let leaf = chance.pick(&self.literals).cloned().unwrap_or_default();
-                put(&mut body, path, leaf);
+        self.value(Source::Step(step), chance, 0)
+    }
+
+    /// An input with everything that is read of it.
+    pub fn input(&self, chance: &mut Chance) -> Value {
+        self.value(Source::Input, chance, 0)
+    }
+
+    /// Items of items nest as bodies do, which is bounded.
+    fn value(&self, source: Source, chance: &mut Chance, depth: usize) -> Value {
+        let mut value = Value::Null;
+        for part in self.read.get(&source).into_iter().flatten() {
+            if source != Source::Input && chance.percent(5) {
+                continue;
             }
+            let leaf = match part.list_of {
+                Some(scope) if depth < limits::MAX_SCOPE_DEPTH => {
+                    let count = chance.below(4);
+                    Value::Array((0..count).map(|_| self.value(Source::Item(scope), chance, depth + 1)).collect())
+                }
+                _ => chance.pick(&self.literals).cloned().unwrap_or_default(),
+            };
+            put(&mut value, &part.path, leaf);
         }
-        body
+        value
     }
 }
 
@@ -190,7 +227,9 @@ fn fate_named(text: &str) -> anyhow::Result<Fate> {
         ("deny", None) => Fate::Deny,
         ("call", body) => Fate::Call(body.map_or(Ok(Value::Null), json)?),
         ("never", None) => Fate::Never,
-        _ => bail!("no outcome is called {text:?}; one of ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, call:JSON, never"),
+        _ => bail!(
+            "no outcome is called {text:?}; one of ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, call:JSON, never"
+        ),
     })
 }
 

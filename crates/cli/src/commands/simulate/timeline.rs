@@ -36,7 +36,9 @@ pub fn line(now: Time, fact: &StoredFact) -> String {
         Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
         Fact::Ended { status, failure: None, .. } => format!("run {}", status.name()),
         Fact::Retried { reset, .. } => format!("run retried: {}", reset.join(", ")),
-        Fact::Adopted { version, stands, .. } => format!("run retried on version {version}; stands: {}", stands.join(", ")),
+        Fact::Adopted { version, stands, .. } => {
+            format!("run retried on version {version}; stands: {}", stands.join(", "))
+        }
     };
     format!("{:>14}  {text}\n", clock(now))
 }
