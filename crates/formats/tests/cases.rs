@@ -120,3 +120,20 @@ fn the_document_of_faults_lists_exactly_these_codes() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "docs/faults.md is out of date");
 }
+
+/// The builder's codes are plain strings in its source: every hyphenated one must be known here.
+#[test]
+fn every_code_of_the_graph_builder_is_listed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/graph");
+    let known: BTreeSet<&str> = code::ALL.iter().chain(code::CORE).map(|(code, _)| *code).collect();
+    let mut used = BTreeSet::new();
+    for file in ["build.rs", "names.rs"] {
+        let text = std::fs::read_to_string(folder.join(file)).expect("the builder's source");
+        let quoted = text.split('"').skip(1).step_by(2).map(str::to_owned);
+        used.extend(quoted.filter(|s| s.contains('-') && s.chars().all(|c| c.is_ascii_lowercase() || c == '-')));
+    }
+    let unlisted: Vec<&String> = used.iter().filter(|code| !known.contains(code.as_str())).collect();
+    assert!(unlisted.is_empty(), "codes that src/code.rs does not list: {unlisted:?}");
+    let gone: Vec<&str> = code::CORE.iter().map(|(code, _)| *code).filter(|code| !used.contains(*code)).collect();
+    assert!(gone.is_empty(), "codes that the builder no longer has: {gone:?}");
+}

@@ -107,9 +107,10 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
                 draft.fault(&field.place, fault.hint("make it shorter than `timeout`"));
             }
         }
-        // Both count from the opening of the gate: others get the second half of the time.
+        // Each in turn gets the whole `timeout`; the planner counts both from the opening of the gate.
         None if escalates => {
-            gate.escalate_after = Some(gate.timeout.map_or(ESCALATE_AFTER, |t| Millis((t.0 / 2).max(1))))
+            gate.escalate_after = gate.timeout.or(Some(ESCALATE_AFTER));
+            gate.timeout = gate.timeout.map(|timeout| Millis((2 * timeout.0).min(Millis::MAX.0)));
         }
         None => {}
     }

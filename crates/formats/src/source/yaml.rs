@@ -10,7 +10,16 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span as RawSp
 use std::collections::HashMap;
 use stepwell_core::limits;
 
+/// Characters that can each begin a token. Inside `[…]` and `{…}` the scanner keeps all tokens until the end, a hundred
+/// bytes and more for each, because the whole might turn out to be a key.
+const MAX_INDICATORS: usize = 400_000;
+
 pub fn read(text: &str) -> Result<Node, Flaw> {
+    let indicators = text.bytes().filter(|b| b",[]{}:?&*!".contains(b)).count();
+    if indicators > MAX_INDICATORS {
+        return Err(Flaw::new(code::LIMIT_NODES, "the document holds too many values", Span::at(Mark::START))
+            .hint("a document of this size is better written as JSON"));
+    }
     let mut builder =
         Builder { text, lines: None, open: Vec::new(), anchors: HashMap::new(), meter: Meter::default(), root: None };
     let mut documents = 0;

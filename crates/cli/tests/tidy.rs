@@ -1,0 +1,137 @@
+//! Tidiness is a test: what a reader relies on in every file, and which crate may know which.
+
+use std::path::{Path, PathBuf};
+
+/// Past this a file has a seam somewhere.
+const MAX_LINES: usize = 600;
+const MAX_WIDTH: usize = 125;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Files of the project with one of these endings, without what is built or installed.
+fn files(endings: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut todo = vec![root()];
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if !["target", "node_modules", "dist"].contains(&name.as_str()) && !name.starts_with(".git") {
+                    todo.push(path);
+                }
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(!found.is_empty());
+    found.sort();
+    found
+}
+
+fn report(faults: Vec<String>) {
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_source_file_says_what_it_is_for() {
+    let faults = files(&[".rs"]).into_iter().filter(|(_, text)| !text.starts_with("//! "));
+    report(faults.map(|(path, _)| format!("{}: no //! at the top", path.display())).collect());
+}
+
+#[test]
+fn no_file_is_too_long_or_too_wide() {
+    let mut faults = Vec::new();
+    for (path, text) in files(&[".rs", ".sh", "Makefile"]) {
+        let lines = text.lines().count();
+        if lines > MAX_LINES {
+            faults.push(format!("{}: {lines} lines; look for the seam", path.display()));
+        }
+        for (n, line) in text.lines().enumerate() {
+            if line.chars().count() > MAX_WIDTH && !line.contains("http") && !line.trim_start().starts_with('"') {
+                faults.push(format!("{}:{}: {} columns", path.display(), n + 1, line.chars().count()));
+            }
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn text_files_are_clean() {
+    // Put together here, so that this file does not find itself.
+    let banned = [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["/wo", "rk/"].concat(), ["XX", "X"].concat()];
+    let mut faults = Vec::new();
+    for (path, text) in files(&[".rs", ".md", ".toml", ".yaml", ".sh", "Makefile"]) {
+        if !text.ends_with('\n') || text.ends_with("\n\n") {
+            faults.push(format!("{}: does not end in one line break", path.display()));
+        }
+        for (n, line) in text.lines().enumerate() {
+            let tab = line.contains('\t') && !path.ends_with("Makefile");
+            // Hostile inputs of tests have what no other file may.
+            let data = path.components().any(|part| part.as_os_str() == "cases");
+            if (line.ends_with([' ', '\t']) || tab) && !data {
+                faults.push(format!("{}:{}: stray white space", path.display(), n + 1));
+            }
+            for word in banned.iter().filter(|word| line.contains(word.as_str())) {
+                faults.push(format!("{}:{}: {word}", path.display(), n + 1));
+            }
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn crates_depend_one_way() {
+    let allowed: &[(&str, &[&str])] = &[("core", &[]), ("formats", &["core"]), ("cli", &["core", "formats"])];
+    let mut faults = Vec::new();
+    for (name, may) in allowed {
+        let text = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+        let dependencies = text.split("[dependencies]").nth(1).unwrap_or_default();
+        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+        for line in dependencies.lines().filter_map(|line| line.strip_prefix("stepwell-")) {
+            let other = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if !may.contains(&other) {
+                faults.push(format!("crates/{name} must not depend on {other}"));
+            }
+        }
+    }
+    let known: Vec<&str> = allowed.iter().map(|(name, _)| *name).collect();
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        if !known.contains(&name.as_str()) {
+            faults.push(format!("crates/{name}: say here what it may depend on"));
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn the_core_is_pure() {
+    let banned = ["std::fs", "std::net", "std::env", "std::process", "std::thread", "SystemTime", "Instant::now", "tokio"];
+    let mut faults = Vec::new();
+    for (path, text) in files(&[".rs"]).into_iter().filter(|(path, _)| path.starts_with(root().join("crates/core/src"))) {
+        for word in banned.iter().filter(|word| text.contains(**word)) {
+            faults.push(format!("{}: {word}", path.display()));
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut faults = Vec::new();
+    for (path, text) in files(&[".md"]) {
+        for part in text.split("](").skip(1) {
+            let target = part.split([')', '#']).next().unwrap_or_default();
+            let outside = target.is_empty() || target.contains("://") || target.starts_with("mailto:");
+            if !outside && !path.parent().unwrap().join(target).exists() {
+                faults.push(format!("{}: {target} does not exist", path.display()));
+            }
+        }
+    }
+    report(faults);
+}
