@@ -3,7 +3,7 @@
 //! Tests and `stepwell simulate` drive it; it decides nothing itself. It keeps the log and the payloads as a store would,
 //! so that a crash can be played at any instant: memory is thrown away and rebuilt from what was written.
 
-use crate::event::{Event, Ignored, Timer};
+use crate::event::{Event, Ignored, Outcome, Timer};
 use crate::fact::Fact;
 use crate::graph::Graph;
 use crate::plan::{Effect, Env, Transition, advance, retry_onto};
@@ -32,6 +32,9 @@ pub struct World<'g> {
     dispatched: BTreeSet<(String, u32)>,
 }
 
+/// What became of an event: whether it counted, if nothing broke.
+pub type Fed = Result<Result<Transition, Ignored>, Broken>;
+
 /// Something that must always hold did not. Says what.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -55,7 +58,7 @@ impl<'g> World<'g> {
     }
 
     /// Gives the planner one event and carries out what it decides.
-    pub fn feed(&mut self, event: Event) -> Result<Result<Transition, Ignored>, Broken> {
+    pub fn feed(&mut self, event: Event) -> Fed {
         let before = self.run.status.is_terminal();
         let retry = matches!(event, Event::Retried { .. });
         let env = Env { now: self.now, callback: &callback };
@@ -71,7 +74,7 @@ impl<'g> World<'g> {
     }
 
     /// Goes on with a finished run under a newer version.
-    pub fn retry_onto(&mut self, graph: &'g Graph, version: u32) -> Result<Result<Transition, Ignored>, Broken> {
+    pub fn retry_onto(&mut self, graph: &'g Graph, version: u32) -> Fed {
         let env = Env { now: self.now, callback: &callback };
         let transition = match retry_onto((self.graph, graph), &mut self.run, "someone".into(), version, env) {
             Ok(transition) => transition,
@@ -146,25 +149,25 @@ impl<'g> World<'g> {
     }
 
     /// Feeds a due timer. It is gone whether or not it still counted, as a timer row is once it has fired.
-    pub fn fire(&mut self, timer: Timer) -> Result<Result<Transition, Ignored>, Broken> {
+    pub fn fire(&mut self, timer: Timer) -> Fed {
         self.timers.remove(&timer);
         self.feed(Event::Timer(timer))
     }
 
     /// Feeds an executor's report.
-    pub fn report(&mut self, at: At, attempt: u32, outcome: crate::event::Outcome) -> Result<Result<Transition, Ignored>, Broken> {
+    pub fn report(&mut self, at: At, attempt: u32, outcome: Outcome) -> Fed {
         self.running.remove(&(at, attempt));
         self.feed(Event::Reported { at, attempt, outcome })
     }
 
     /// Feeds the end of a child run.
-    pub fn child_ended(&mut self, at: At, attempt: u32, outcome: crate::event::Outcome) -> Result<Result<Transition, Ignored>, Broken> {
+    pub fn child_ended(&mut self, at: At, attempt: u32, outcome: Outcome) -> Fed {
         self.children.remove(&(at, attempt));
         self.feed(Event::ChildEnded { at, attempt, outcome })
     }
 
     /// Feeds the loss of an executor's node.
-    pub fn lose(&mut self, at: At, attempt: u32) -> Result<Result<Transition, Ignored>, Broken> {
+    pub fn lose(&mut self, at: At, attempt: u32) -> Fed {
         self.running.remove(&(at, attempt));
         self.feed(Event::Lost { at, attempt })
     }
@@ -203,10 +206,16 @@ impl<'g> World<'g> {
         if expected != found {
             let (mut had, mut has) = (expected.0, found.0);
             had.retain(|path, row| has.get(path) != Some(row) || has.remove(path).is_none());
-            return Err(Broken(format!("{how} gives another state\nhad {:?} {had:?}\nhas {:?} {has:?}", expected.1, found.1)));
+            return Err(Broken(format!(
+                "{how} gives another state\nhad {:?} {had:?}\nhas {:?} {has:?}",
+                expected.1, found.1
+            )));
         }
         let (old, graph) = (std::mem::replace(&mut self.run, run), self.graph);
-        let moved = |at: At| self.run.find(graph, &old.path(graph, at)).ok_or_else(|| Broken(format!("{how} loses a step")));
+        let moved = |at: At| {
+            let found = self.run.find(graph, &old.path(graph, at));
+            found.ok_or_else(|| Broken(format!("{how} loses a step")))
+        };
         self.running = self.running.iter().map(|&(at, n)| Ok((moved(at)?, n))).collect::<Result<_, Broken>>()?;
         self.children = self.children.iter().map(|&(at, n)| Ok((moved(at)?, n))).collect::<Result<_, Broken>>()?;
         let timers = self.timers.iter().map(|(&timer, &due)| {

@@ -16,7 +16,7 @@ codes! {
     BAD_BACKOFF "bad-backoff" "`retry.backoff` is not `exponential`, `fixed` or a list of pauses.";
     BAD_CHARACTER "bad-character" "A control character stands raw in the document.";
     BAD_CRON "bad-cron" "A cron expression cannot be read, or has no next time.";
-    BAD_DURATION "bad-duration" "A length of time is not of the form `30s`, `5m`, `2h`, `1d`, or a number where one is allowed.";
+    BAD_DURATION "bad-duration" "A length of time is not like `30s`, `5m`, `2h`, `1d`, nor a number where one is allowed.";
     BAD_ESCAPE "bad-escape" "A `\\` sequence in a JSON string does not exist, or is half of a surrogate pair.";
     BAD_EXPRESSION "bad-expression" "A condition is not an expression of the language.";
     BAD_HOST "bad-host" "An entry of `allow_hosts` is not a host name.";

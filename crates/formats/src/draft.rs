@@ -118,15 +118,17 @@ impl<'d> Draft<'d> {
         for fault in faults {
             let found = self.origins.get(fault.origin.0 as usize).cloned();
             let (mut place, node) = found.unwrap_or_default();
-            // The builder knows the step; the name itself can be found again in what the step says.
-            if !self.is_full()
-                && let Some((name, _)) = fault.message.split_once(": ")
-                && let Some(node) = node
-                && let Some(exact) = locate(node, name, &place.path)
-            {
-                place = exact;
+            let mut message = fault.message;
+            if let Some(name) = &fault.name {
+                // The builder knows the step; the name itself can be found again in what the step says.
+                if !self.is_full()
+                    && let Some(exact) = node.and_then(|node| locate(node, name, &place.path))
+                {
+                    place = exact;
+                }
+                message = format!("{name}: {message}");
             }
-            self.fault(&place, Fault::new(fault.code, fault.message).maybe_hint(fault.hint));
+            self.fault(&place, Fault::new(fault.code, message).maybe_hint(fault.hint));
         }
     }
 }

@@ -249,7 +249,8 @@ proptest! {
     #[test]
     fn json_that_both_can_read_is_read_alike(pieces in prop::collection::vec(piece(), 0..12)) {
         // Our own reader is stricter (duplicate keys, exact numbers) but never reads more or otherwise.
-        let text = format!("{{\"name\": \"t\", \"tasks\": {{\"a\": {{\"sleep\": 1}}}}, \"labels\": {{\"x\": {}}}}}", pieces.concat());
+        let labels = pieces.concat();
+        let text = format!(r#"{{"name": "t", "tasks": {{"a": {{"sleep": 1}}}}, "labels": {{"x": {labels}}}}}"#);
         if let Ok(definition) = read(text.as_bytes(), Some("a.json")) {
             let value: serde_json::Value = serde_json::from_str(&text).expect("serde reads it too");
             prop_assert!(definition.labels.len() <= value["labels"].as_object().map_or(0, |labels| labels.len()));

@@ -4,7 +4,7 @@ use super::loops::{self, Link, Region};
 use super::names::Binder;
 use super::spec::{Origin, Spec};
 use super::{Dialect, Graph, Join, Kind, OnFail, Out, Retry, Scope, ScopeIx, Step, StepDef, Target};
-use crate::expr::{Span, StepIx};
+use crate::expr::StepIx;
 use crate::limits;
 use std::collections::HashMap;
 
@@ -12,9 +12,8 @@ use std::collections::HashMap;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     pub origin: Origin,
-    /// For an expression in a template: the JSON pointer of its string below `origin`, and where in that string.
-    pub pointer: String,
-    pub span: Option<Span>,
+    /// The name in an expression that it is about, as written.
+    pub name: Option<String>,
     pub code: &'static str,
     pub message: String,
     pub hint: Option<String>,
@@ -26,6 +25,7 @@ impl Graph {
         builder.check_counts();
         if builder.faults.is_empty() {
             builder.check_names();
+            builder.check_bodies();
             builder.check_joins();
             builder.check_reachable();
         }
@@ -64,7 +64,7 @@ impl Builder {
     }
 
     fn fault(&mut self, origin: Origin, code: &'static str, message: String, hint: Option<String>) {
-        self.faults.push(Fault { origin, pointer: String::new(), span: None, code, message, hint });
+        self.faults.push(Fault { origin, name: None, code, message, hint });
     }
 
     fn check_counts(&mut self) {
@@ -108,6 +108,15 @@ impl Builder {
         for (origin, name) in twice {
             let hint = Some("give each step a name of its own".to_string());
             self.fault(origin, "duplicate-step", format!("another step is already named {name:?}"), hint);
+        }
+    }
+
+    fn check_bodies(&mut self) {
+        let mut empty: Vec<bool> = self.spec.steps.iter().map(|step| matches!(step.def.kind, Kind::Each(_))).collect();
+        self.spec.steps.iter().filter_map(|step| step.parent).for_each(|parent| empty[parent] = false);
+        for i in (0..empty.len()).filter(|&i| empty[i]) {
+            let hint = Some("add the steps to run for each item".to_string());
+            self.fault(self.spec.steps[i].origin, "no-steps", "its body has no steps".into(), hint);
         }
     }
 

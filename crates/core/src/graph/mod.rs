@@ -13,6 +13,7 @@ mod spec;
 mod step;
 
 pub use build::Fault;
+pub use loops::{Parts, components};
 pub use spec::{Origin, Spec, SpecEdge, SpecStep};
 pub use step::*;
 

@@ -126,23 +126,18 @@ impl<'a> Binder<'a> {
     }
 
     fn template(&mut self, template: &mut Template, site: Site) {
-        for hole in template.holes_mut() {
-            self.paths(&mut hole.expr, site, &hole.pointer, hole.offset);
+        for expr in template.exprs_mut() {
+            self.expr(expr, site);
         }
     }
 
     fn expr(&mut self, expr: &mut Expr, site: Site) {
-        self.paths(expr, site, "", 0);
-    }
-
-    fn paths(&mut self, expr: &mut Expr, site: Site, pointer: &str, offset: u32) {
         for path in expr.paths_mut() {
             match self.resolve(path, site) {
                 Ok((var, rest)) => path.bind(var, rest),
                 Err(Unbound { code, message, hint }) => {
-                    let message = format!("{path}: {message}");
-                    let (pointer, span) = (pointer.to_string(), Some(path.span.shifted(offset)));
-                    self.faults.push(Fault { origin: site.origin, pointer, span, code, message, hint });
+                    let name = Some(path.to_string());
+                    self.faults.push(Fault { origin: site.origin, name, code, message, hint });
                 }
             }
         }

@@ -177,7 +177,9 @@ impl Planner<'_> {
         let chosen = first_match(arms, &self.view(at.instance)).map_err(Refused::Template)?;
         let name = chosen.map(|handle| handle_name(self.graph, at.step, handle));
         let reply = Reply::body(name.map_or(Value::Null, Value::from));
-        let exit = chosen.map_or(Exit::Untaken, Exit::Took);
+        // Steps that `need` a condition follow it whatever it chose, and look at its body.
+        let needed = self.graph.step(at.step).has_out(Handle::SUCCESS);
+        let exit = if needed { Exit::Took(Handle::SUCCESS) } else { chosen.map_or(Exit::Untaken, Exit::Took) };
         self.finish_success(at, reply, exit);
         Ok(())
     }

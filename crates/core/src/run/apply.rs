@@ -79,11 +79,13 @@ impl Run {
                     more.failure = failure.clone();
                     more.variable = *variable;
                 }
-                self.end_step(graph, *step, *status, *exit, now);
+                self.end_step(graph, *step, *status, *exit);
             }
             Fact::Skipped { step, exit, reason } => {
-                self.state_mut(graph, *step).more().skipped = Some(*reason);
-                self.end_step(graph, *step, Status::Skipped, *exit, now);
+                let state = self.state_mut(graph, *step);
+                state.more().skipped = Some(*reason);
+                state.since = now;
+                self.end_step(graph, *step, Status::Skipped, *exit);
             }
             Fact::Kept { step, message } => {
                 self.seen(*message);
@@ -190,7 +192,7 @@ impl Run {
         id
     }
 
-    fn end_step(&mut self, graph: &Graph, at: At, status: Status, exit: Exit, now: Time) {
+    fn end_step(&mut self, graph: &Graph, at: At, status: Status, exit: Exit) {
         self.set_phase(graph, at, Phase::Done(status));
         self.ended += 1;
         let ended = self.ended;
@@ -198,10 +200,6 @@ impl Run {
         state.exit = exit;
         state.due = None;
         state.ended = ended;
-        // A scope step keeps the time it opened; others show when they ended.
-        if state.attempt == 0 {
-            state.since = now;
-        }
         let instance = &mut self.instances[at.instance as usize];
         instance.remaining -= 1;
         if status.is_failure() {

@@ -1,3 +1,5 @@
+//! What templates resolve to, what they refuse, and where secrets go.
+
 use super::*;
 use crate::expr::{Found, Names, Path, walk};
 use proptest::prelude::*;

@@ -166,7 +166,8 @@ fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules
         let (Some(name), Some((spelling, source))) = (name, source) else { continue };
         let template = match spelling {
             "value" => draft.template(&source, rules.grammar),
-            _ => source_variable(draft, &source, rules),
+            // A variable of a branch that was not taken is null here: an end collects what there is.
+            _ => source_variable(draft, &source, rules, " ?? null"),
         };
         let (Some(name), Some(template)) = (draft.constant_text(&name), template) else { continue };
         outputs.push((name.into(), template));
@@ -178,7 +179,7 @@ fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules
 }
 
 /// `items`, `ctx.items`, `input.items` or `{{…}}`: a variable that is read when the node's turn comes.
-fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules) -> Option<Template> {
+fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules, or: &str) -> Option<Template> {
     const ROOTS: [&str; 7] = ["ctx", "input", "trigger", "steps", "tasks", "item", "index"];
     let text = draft.text(field)?.trim();
     if text.contains("{{") {
@@ -188,7 +189,7 @@ fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules) 
     let path = if ROOTS.contains(&root) { text.to_owned() } else { format!("ctx.{text}") };
     // Checked as it was written, so that a fault points into it.
     draft.expr(field, rules.grammar)?;
-    let node = Node { value: Value::String(format!("{{{{{path}}}}}")), span: None };
+    let node = Node { value: Value::String(format!("{{{{{path}{or}}}}}")), span: None };
     Template::parse(&node.to_json(), rules.grammar).ok()
 }
 
@@ -219,7 +220,7 @@ fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> M
             None => none(draft, fields, "untilTime"),
         },
         Type::Dynamic => match variable {
-            Some(field) => source_variable(draft, &field, rules).map(Sleep::ForValue),
+            Some(field) => source_variable(draft, &field, rules, "").map(Sleep::ForValue),
             None => none(draft, fields, "delayVariable"),
         },
         Type::Fixed if amounts.is_empty() => none(draft, fields, "delaySeconds"),
@@ -258,7 +259,7 @@ fn amount<'d>(draft: &mut Draft<'d>, field: &Field<'d>, unit: u64) -> Option<f64
 fn each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> Made<'d> {
     let nothing = || Template::constant(json!([]));
     let items = match fields.take("sourceVariable") {
-        Some(field) => source_variable(draft, &field, rules).unwrap_or_else(nothing),
+        Some(field) => source_variable(draft, &field, rules, "").unwrap_or_else(nothing),
         None if disabled => nothing(),
         None => {
             kinds::missing(draft, fields, "sourceVariable");

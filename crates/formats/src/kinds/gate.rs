@@ -12,8 +12,6 @@ use stepwell_core::graph::{Gate, Kind, OnTimeout};
 use stepwell_core::template::Template;
 use stepwell_core::time::Millis;
 
-/// How long before others are asked when neither `escalate_after` nor `timeout` says.
-const ESCALATE_AFTER: Millis = Millis::DAY;
 /// More people than this are not asked to agree.
 const MAX_APPROVALS: u32 = 100;
 
@@ -95,6 +93,11 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         gate.on_timeout = draft.choice(&field, &choices).unwrap_or(OnTimeout::Deny);
     }
     let escalates = fields.has("escalate_to");
+    if escalates && gate.timeout.is_none() && !fields.has("escalate_after") {
+        let place = fields.key_place("escalate_to");
+        let fault = Fault::new(code::NOT_ALLOWED, "nothing says when to ask these others");
+        draft.fault(&place, fault.hint("add `timeout` or `escalate_after`"));
+    }
     match fields.take("escalate_after") {
         Some(field) if !escalates => {
             let fault = Fault::new(code::NOT_ALLOWED, "`escalate_after` needs `escalate_to`: nobody else is named");
@@ -109,7 +112,7 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         }
         // Each in turn gets the whole `timeout`; the planner counts both from the opening of the gate.
         None if escalates => {
-            gate.escalate_after = gate.timeout.or(Some(ESCALATE_AFTER));
+            gate.escalate_after = gate.timeout;
             gate.timeout = gate.timeout.map(|timeout| Millis((2 * timeout.0).min(Millis::MAX.0)));
         }
         None => {}

@@ -5,6 +5,9 @@
 //! `STEPWELL_CASES` sets the cases per dialect, `STEPWELL_SEED` the first seed. A failure prints its seed, the definition
 //! and the events so far.
 
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
 mod generate;
 mod reference;
 mod walk;
@@ -78,7 +81,8 @@ fn case(seed: u64, dialect: Dialect) -> Case {
     let definition = stepwell_formats::read_value(&text)
         .unwrap_or_else(|faults| panic!("seed {seed}: the definition is refused: {:#?}\n{text:#}", faults.list));
 
-    let mut rough = Walk::new(&definition, &text, &input, Order { seed, shuffle: rng.below(usize::MAX) as u64, calm: false });
+    let mut rough =
+        Walk::new(&definition, &text, &input, Order { seed, shuffle: rng.below(usize::MAX) as u64, calm: false });
     rough.run();
     let (events, retried, status) = (rough.events(), rough.retried(), rough.status());
     let reordered = same_in_any_order(seed, &definition, &text, &input);

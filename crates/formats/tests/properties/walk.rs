@@ -216,7 +216,9 @@ impl<'a> Walk<'a> {
                 Phase::Gate if !self.expires(at) => moves.push(Move::Answer(at, state.attempt)),
                 Phase::Webhook if !self.expires(at) => moves.push(Move::Call(at)),
                 // An early call must end as a call in time would.
-                Phase::Idle if webhook && state.mail().is_none() && !self.would_expire(at) => moves.push(Move::Call(at)),
+                Phase::Idle if webhook && state.mail().is_none() && !self.would_expire(at) => {
+                    moves.push(Move::Call(at))
+                }
                 _ => {}
             }
         }
@@ -307,7 +309,7 @@ impl<'a> Walk<'a> {
             Ok(Err(_)) => false,
             Err(broken) => self.fail(&broken.to_string()),
         };
-        if !self.reference.apply(&input) == planned {
+        if self.reference.apply(&input) != planned {
             self.fail(&format!("{input:?} counted for one and not for the other (planner: {planned})"));
         }
         if planned && !matches!(event, Event::Retried { .. }) {

@@ -9,7 +9,7 @@ use stepwell_core::definition::Definition;
 use stepwell_core::event::{Answer, Event, TimerKind, Verdict};
 use stepwell_core::expr::StepIx;
 use stepwell_core::graph::Kind;
-use stepwell_core::run::{At, Phase};
+use stepwell_core::run::{At, Phase, StepState};
 use stepwell_core::simulate::{Broken, World, someone};
 
 /// Far more than any definition within its limits should need; a run that is still going is stuck.
@@ -157,12 +157,7 @@ impl<'a> Driver<'a> {
                 Phase::Gate => moves.push(Move::Gate(at, state.attempt)),
                 Phase::Unsure => moves.push(Move::Settle(at, state.attempt)),
                 Phase::Webhook => moves.push(Move::Call(at)),
-                // Early calls happen, but not to steps whose fate is scripted.
-                Phase::Idle if !self.calm && matches!(world.graph.step(at.step).def.kind, Kind::Webhook { .. }) => {
-                    if state.mail().is_none() && self.script.fate(self.name(at.step)).is_none() {
-                        moves.push(Move::Call(at));
-                    }
-                }
+                Phase::Idle if self.may_come_early(at, state) => moves.push(Move::Call(at)),
                 _ => {}
             }
         }
@@ -172,6 +167,12 @@ impl<'a> Driver<'a> {
             moves.push(Move::Timer);
         }
         moves
+    }
+
+    /// Early calls happen, but not to steps whose fate is scripted.
+    fn may_come_early(&self, at: At, state: &StepState) -> bool {
+        let webhook = matches!(self.world.graph.step(at.step).def.kind, Kind::Webhook { .. });
+        webhook && !self.calm && state.mail().is_none() && self.script.fate(self.name(at.step)).is_none()
     }
 
     fn name(&self, step: StepIx) -> &'a str {
@@ -222,7 +223,7 @@ impl<'a> Driver<'a> {
 
     fn ended(&self) -> Ended {
         let (run, graph) = (&self.world.run, self.world.graph);
-        let step = |(at, state): (At, &stepwell_core::run::StepState)| {
+        let step = |(at, state): (At, &StepState)| {
             (run.path(graph, at), json!({"status": state.phase.name(), "attempt": state.attempt}))
         };
         let steps = run.steps(graph).filter(|(_, state)| state.phase != Phase::Idle).map(step).collect();

@@ -188,3 +188,56 @@ pub fn check_input(definition: &str, input: Value, events: &[&str], expected: &s
     events.iter().for_each(|event| story.tell(event));
     assert_eq!(story.line(), expected, "after {events:?}");
 }
+
+/// A small graph: nodes as `id` or `id:type config`, edges as `a>b` or `a.handle>b`.
+pub fn graph(nodes: &str, edges: &str) -> String {
+    let node = |entry: &str| {
+        let (id, rest) = entry.split_once(':').unwrap_or((entry, "tool"));
+        let (kind, config) = rest.split_once(' ').unwrap_or((rest, ""));
+        let base = if kind == "tool" { "tool: echo, maxAttempts: 1, " } else { "" };
+        format!("  - {{nodeID: {id}, nodeType: {kind}, nodeConfig: {{{base}{config}}}}}\n")
+    };
+    let edge = |entry: &str| {
+        let (from, to) = entry.split_once('>').unwrap();
+        let (from, handle) = from.split_once('.').unwrap_or((from, "output"));
+        format!("  - {{upstreamNodeID: {from}, downstreamNodeID: {to}, sourceHandle: {handle}}}\n")
+    };
+    let nodes: String = nodes.split("; ").map(node).collect();
+    let edges: String = edges.split_whitespace().map(edge).collect();
+    format!("name: g\nmax_iterations: 3\nnodes:\n{nodes}edges:\n{edges}")
+}
+
+pub const DIAMOND: &str = "
+name: diamond
+tasks:
+  a: {tool: echo}
+  b: {needs: a, tool: echo}
+  c: {needs: a, tool: echo}
+  d: {needs: [b, c], tool: echo}
+";
+
+pub const RETRY: &str = "
+name: retry
+tasks:
+  a: {tool: echo, retries: 2}
+  b: {needs: a, tool: echo}
+";
+
+pub const EACH: &str = "
+name: each
+tasks:
+  all:
+    for_each: '{{input.items}}'
+    max_parallel: 2
+    tasks:
+      work: {tool: echo, args: {x: '{{item}}', i: '{{index}}'}, retries: 0}
+    output: '{{tasks.work.body}}'
+  after: {needs: all, tool: echo, args: {list: '{{tasks.all.body}}'}}
+";
+
+pub const GATE: &str = "
+name: gate
+tasks:
+  ask: {approval: {message: ok?, timeout: 1h}}
+  do: {needs: ask, tool: echo}
+";

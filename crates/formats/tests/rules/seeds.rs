@@ -1,9 +1,7 @@
 //! The definitions that the product was asked to run, as they were written, each stepped to the end described for it.
 
-mod story;
-
+use super::story::{Story, compile};
 use serde_json::{Value, json};
-use story::{Story, compile};
 
 struct Seed {
     definition: stepwell_core::definition::Definition,
@@ -53,20 +51,21 @@ fn order_processing_with_a_402_runs_the_failure_path_and_completes() {
 
 #[test]
 fn a_created_workflow_sends_its_headers_and_retries_as_asked() {
-    let seed = seed("create-workflow-request", json!({"order_id": 123, "email": "alice@example.com", "token": "sk_live"}));
+    let seed =
+        seed("create-workflow-request", json!({"order_id": 123, "email": "alice@example.com", "token": "sk_live"}));
     let story = seed.tell(&[]);
     assert_eq!(story.input_of("charge")["headers"], json!({"Authorization": "Bearer sk_live"}));
-    seed.check(&["charge fails", "timer", "charge fails", "timer", "charge fails", "timer"], "charge=running#4 | running");
+    seed.check(
+        &["charge fails", "timer", "charge fails", "timer", "charge fails", "timer"],
+        "charge=running#4 | running",
+    );
 }
 
 #[test]
 fn trial_expiry_waits_thirteen_days_and_one_more() {
     let seed = seed("trial-expiry", json!({"user_id": 7}));
     seed.check(&["start-trial ok", "+12d"], "start-trial=success wait-13-days=sleeping | running");
-    seed.check(
-        &["start-trial ok", "+13d"],
-        "start-trial=success wait-13-days=success send-reminder=running | running",
-    );
+    seed.check(&["start-trial ok", "+13d"], "start-trial=success wait-13-days=success send-reminder=running | running");
     let story = seed.tell(&["start-trial ok", "+13d", "send-reminder ok", "+1d", "expire-trial ok"]);
     assert!(story.line().ends_with("expire-trial=success | completed"), "{}", story.line());
 }
@@ -140,7 +139,10 @@ fn a_flow_step_is_tried_three_times_after_30_and_120_seconds_and_then_fails_the_
 fn an_approval_gate_holds_the_write_until_someone_approves() {
     let seed = seed("approval", json!({"title": "a", "body": "b"}));
     seed.check(&[], "request_approval=gate | paused");
-    seed.check(&["request_approval approved", "execute_write ok"], "request_approval=success execute_write=success | completed");
+    seed.check(
+        &["request_approval approved", "execute_write ok"],
+        "request_approval=success execute_write=success | completed",
+    );
     seed.check(&["request_approval denied"], "request_approval=denied execute_write=cancelled | cancelled");
 }
 

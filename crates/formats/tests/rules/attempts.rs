@@ -1,0 +1,64 @@
+//! Attempts, retries, lost nodes and unknown outcomes.
+
+use super::story::{RETRY, check};
+
+#[test]
+fn a_step_is_retried_until_its_attempts_are_used_up() {
+    check(RETRY, &["a fails"], "a=backoff | running");
+    check(RETRY, &["a fails", "timer", "a fails", "timer"], "a=running#3 | running");
+    check(RETRY, &["a fails", "timer", "a fails", "timer", "a fails"], "a=failed#3 b=skipped | failed");
+}
+
+#[test]
+fn a_failure_that_is_not_worth_retrying_ends_the_step() {
+    check(RETRY, &["a breaks"], "a=failed b=skipped | failed");
+}
+
+#[test]
+fn the_last_attempt_decides_between_failed_and_timeout() {
+    check(RETRY, &["a fails", "timer", "a fails", "timer", "a times out"], "a=timeout#3 b=skipped | failed");
+}
+
+#[test]
+fn late_report_of_an_expired_attempt_changes_nothing() {
+    check(RETRY, &["a fails", "timer", "~a#1 ok"], "a=running#2 | running");
+    check(RETRY, &["a fails", "~a#1 ok", "~a#1 fails"], "a=backoff | running");
+}
+
+#[test]
+fn a_repeated_report_changes_nothing() {
+    check(RETRY, &["a ok", "~a ok", "~a fails"], "a=success b=running | running");
+}
+
+#[test]
+fn a_lost_node_costs_no_attempt_of_the_budget() {
+    check(
+        RETRY,
+        &["a lost", "a lost", "a fails", "timer", "a fails", "timer", "a fails"],
+        "a=failed#5 b=skipped | failed",
+    );
+}
+
+#[test]
+fn a_step_that_takes_its_node_down_every_time_is_given_up() {
+    let mut events = vec!["a lost"; 26];
+    events.push("~a lost");
+    check(RETRY, &events, "a=failed#26 b=skipped | failed");
+}
+
+#[test]
+fn at_most_once_is_never_dispatched_twice() {
+    let text = "{name: once, tasks: {a: {tool: echo, at_most_once: true}, b: {needs: a, tool: echo}}}";
+    check(text, &["a lost"], "a=failed b=skipped | failed");
+    check(text, &["a unknown"], "a=failed b=skipped | failed");
+    check(text, &["a fails"], "a=failed b=skipped | failed");
+}
+
+#[test]
+fn an_unknown_outcome_can_be_settled_by_a_person() {
+    let text = "{name: once, tasks: {a: {tool: echo, at_most_once: true, on_unknown: ask}, b: {needs: a, tool: echo}}}";
+    check(text, &["a lost"], "a=unsure | paused");
+    check(text, &["a lost", "a happened"], "a=success b=running | running");
+    check(text, &["a lost", "a again"], "a=running#2 | running");
+    check(text, &["a lost", "a given up"], "a=failed b=skipped | failed");
+}

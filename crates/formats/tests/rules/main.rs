@@ -1,0 +1,14 @@
+//! The rules of the plan, one sentence per test. Each story also checks, after every event, that folding the log and
+//! restoring a snapshot both give the state the planner had.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod attempts;
+mod joins;
+mod loops;
+mod runs;
+mod seeds;
+mod story;
+mod templates;
+mod waits;
