@@ -31,7 +31,7 @@ use fields::Fields;
 use source::{Flaw, Node};
 use stepwell_core::definition::Definition;
 
-/// Reads a document. The extension of `file` says whether it is JSON or YAML; without one its first character does.
+/// Reads a document. The extension of `file` says whether it is JSON or YAML; without one the text itself does.
 pub fn read(text: &[u8], file: Option<&str>) -> Result<Definition, Faults> {
     let node = source::read(text, file).map_err(flawed)?;
     define(&node)

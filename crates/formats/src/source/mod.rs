@@ -84,7 +84,7 @@ impl Flaw {
     }
 }
 
-/// Reads a document. The extension of `file` decides the format, else the first character does.
+/// Reads a document. The extension of `file` decides the format, else how the text begins.
 pub fn read(bytes: &[u8], file: Option<&str>) -> Result<Node, Vec<Flaw>> {
     let text = decode(bytes).map_err(|flaw| vec![flaw])?;
     let node = if is_json(text, file) { json::read(text) } else { yaml::read(text) }.map_err(|flaw| vec![flaw])?;
@@ -135,7 +135,11 @@ fn is_json(text: &str, file: Option<&str>) -> bool {
     match extension.as_deref() {
         Some("json") => true,
         Some("yaml" | "yml") => false,
-        _ => text.trim_start().starts_with(['{', '[']),
+        // `{name: …}` is YAML written in braces; JSON has its keys in quotes.
+        _ => match text.trim_start().strip_prefix('{') {
+            Some(rest) => rest.trim_start().starts_with(['"', '}']),
+            None => text.trim_start().starts_with('['),
+        },
     }
 }
 

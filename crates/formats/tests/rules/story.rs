@@ -15,7 +15,7 @@ use stepwell_core::simulate::{Broken, World, someone};
 use stepwell_core::time::Millis;
 
 pub fn compile(text: &str) -> Definition {
-    match stepwell_formats::read(text.as_bytes(), Some("definition.yaml")) {
+    match stepwell_formats::read(text.as_bytes(), None) {
         Ok(definition) => definition,
         Err(faults) => panic!("{}", faults.render("definition", text)),
     }
