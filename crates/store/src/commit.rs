@@ -1,0 +1,213 @@
+//! What a transition is to a store: rows to write, each under the run's version.
+//!
+//! Steps are named by path and payloads by number, so nothing here depends on how a graph is laid out in memory.
+
+use serde::{Deserialize, Serialize};
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+
+/// A run inside the store: made by whoever creates it, grows with time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub i64);
+
+/// A process that executes steps. New for every process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(pub i64);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OrgId(pub i64);
+
+/// How many commits a run has had.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Version(pub i64);
+
+/// A place in the order in which one writer committed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Position(pub i64);
+
+/// One run, one transition.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    pub run: RunId,
+    /// The version the decision was made on. `Version(0)` with [`Commit::create`] makes the run.
+    pub expect: Version,
+    pub create: Option<NewRun>,
+    /// The grants the decision was made on; a change since then refuses the commit.
+    pub auth: Auth,
+    pub head: Head,
+    pub log: LogRow,
+    pub steps: Vec<StepRow>,
+    pub values: Vec<ValueRow>,
+    pub work: Diff<Work>,
+    pub timers: Diff<TimerRow>,
+    /// To other runs: a child's end goes to its parent in the child's own commit.
+    pub mail: Vec<Mail>,
+    /// Mail of this run that the decision used up.
+    pub read: Vec<i64>,
+    pub outbox: Vec<Notice>,
+    pub unique: Vec<UniqueKey>,
+    pub counters: Vec<CounterDelta>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Auth {
+    pub org: OrgId,
+    pub epoch: i64,
+}
+
+/// What never changes about a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewRun {
+    /// As the outside knows it: `run_…`.
+    pub public: String,
+    pub org: OrgId,
+    pub definition: i64,
+    pub created: Time,
+    pub by: String,
+    /// Kept apart from real runs and removed as a whole.
+    pub test: bool,
+}
+
+/// The part of a run that changes with it. No payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Head {
+    pub status: String,
+    pub started: Option<Time>,
+    pub finished: Option<Time>,
+    /// When a finished run may be removed.
+    pub purge: Option<Time>,
+    /// The snapshot without its steps, as JSON.
+    pub state: String,
+}
+
+/// One row per commit: its facts in words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogRow {
+    pub at: Time,
+    /// JSON list of stored facts.
+    pub facts: String,
+    /// Over the previous row's hash and this row's facts; see [`crate::hash`].
+    pub hash: [u8; 32],
+}
+
+/// One attempt of one step. Written again until the attempt is over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepRow {
+    pub path: String,
+    pub attempt: u32,
+    pub status: String,
+    pub since: Time,
+    pub ended: Option<Time>,
+    pub input: Option<ValueId>,
+    pub output: Option<ValueId>,
+    /// The snapshot's row, as JSON.
+    pub state: String,
+}
+
+/// A payload, as JSON. Never changed once written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValueRow {
+    pub id: ValueId,
+    pub payload: String,
+}
+
+/// Rows to put and keys to take away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diff<T: Keyed> {
+    pub put: Vec<T>,
+    pub remove: Vec<T::Key>,
+}
+
+pub trait Keyed {
+    type Key: Clone + PartialEq + Eq + std::fmt::Debug;
+}
+
+impl<T: Keyed> Default for Diff<T> {
+    fn default() -> Diff<T> {
+        Diff { put: Vec::new(), remove: Vec::new() }
+    }
+}
+
+/// An attempt that is ready (no node) or running (on a node).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    pub key: WorkKey,
+    pub org: OrgId,
+    pub kind: String,
+    pub ready: Time,
+    /// Born claimed, if the committing node has a slot for it.
+    pub node: Option<NodeId>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WorkKey {
+    pub path: String,
+    pub attempt: u32,
+}
+
+impl Keyed for Work {
+    type Key = WorkKey;
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TimerRow {
+    /// Which timer of the run: kind, path and attempt in words.
+    pub key: String,
+    pub due: Time,
+}
+
+impl Keyed for TimerRow {
+    type Key = String;
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mail {
+    pub to: RunId,
+    /// Delivered once per key.
+    pub key: String,
+    pub body: String,
+}
+
+/// Something to tell someone outside, delivered after the commit and until it succeeds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    pub key: String,
+    pub body: String,
+    pub due: Time,
+}
+
+/// At most one run per scope and key: an idempotency key, a schedule's tick, a parent's step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UniqueKey {
+    pub scope: String,
+    pub key: String,
+    /// Of the request that came with it: the same key with another digest is a different request.
+    pub digest: String,
+    pub expires: Option<Time>,
+}
+
+/// Changes how many runs hold a place. Over `limit` the commit is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CounterDelta {
+    pub key: String,
+    pub delta: i64,
+    pub limit: Option<i64>,
+}
+
+/// Why one commit of a batch was not applied. The others are not affected.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("the run has moved on")]
+    Conflict,
+    #[error("a run with this key exists")]
+    Duplicate { run: RunId, digest: String },
+    #[error("the limit of concurrent runs is reached")]
+    Full,
+    #[error("grants have changed since the decision")]
+    AuthChanged,
+}

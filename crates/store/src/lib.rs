@@ -1,0 +1,70 @@
+//! Durable storage of runs: the [`Store`] contract and the databases behind it. No other crate mentions SQL.
+//!
+//! A store applies [`Commit`]s and gives rows back. It decides nothing about workflows and never looks inside the
+//! JSON it keeps.
+
+mod commit;
+mod error;
+mod hash;
+mod read;
+pub mod sqlite;
+
+pub use commit::*;
+pub use error::Error;
+pub use hash::hash;
+pub use read::*;
+
+use async_trait::async_trait;
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+
+/// Everything the engine asks of durable storage. A method applies fully or not at all.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Writes transitions; each is applied or refused alone. `Ok` means on disk; `Err` means the outcome is unknown.
+    async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error>;
+
+    /// A run with everything needed to go on with it.
+    async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error>;
+    async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
+    /// Log rows after a version, oldest first.
+    async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error>;
+    /// Payloads by number; those that were purged are missing from the answer.
+    async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error>;
+
+    /// Gives up to `limit` ready attempts to the node, the longest waiting of each organisation in turn.
+    async fn claim(&self, node: NodeId, limit: u32) -> Result<Vec<Claimed>, Error>;
+    /// What the store says the node has.
+    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
+    /// Attempts on nodes that are not alive.
+    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error>;
+    /// Says that the node is alive; `false` if it was given up and must take a new id.
+    async fn beat(&self, node: NodeId) -> Result<bool, Error>;
+    async fn leave(&self, node: NodeId) -> Result<(), Error>;
+
+    /// Timers due by `until`, soonest first.
+    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error>;
+    /// Mail for a run, oldest first.
+    async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error>;
+    /// Runs that have mail.
+    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error>;
+    /// Log rows of all runs after a position, in commit order.
+    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error>;
+
+    /// Stores the next version of a workflow, or gives back the newest one if nothing changed.
+    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error>;
+    async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error>;
+    /// The newest version of a living workflow.
+    async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error>;
+    async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error>;
+
+    async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error>;
+
+    /// The epoch of an organisation's grants; `None` if there is no such organisation.
+    async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error>;
+    /// Says that grants of the organisation changed: decisions made before this are refused.
+    async fn grants_changed(&self, org: OrgId) -> Result<(), Error>;
+
+    /// Removes up to `limit` rows of finished runs whose time is over; returns how many are gone.
+    async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error>;
+}

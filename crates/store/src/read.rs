@@ -1,0 +1,108 @@
+//! What a store gives back.
+
+use crate::{LogRow, OrgId, Position, RunId, StepRow, ValueRow, Version, WorkKey};
+use stepwell_core::time::Time;
+
+/// A run and all that is needed to go on with it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LoadedRun {
+    pub row: RunRow,
+    pub version: Version,
+    /// The hash of the newest log row.
+    pub hash: [u8; 32],
+    pub state: String,
+    /// The newest attempt of every step that had its turn.
+    pub steps: Vec<StepRow>,
+    pub values: Vec<ValueRow>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunRow {
+    pub id: RunId,
+    pub public: String,
+    pub org: OrgId,
+    pub definition: i64,
+    pub status: String,
+    pub by: String,
+    pub test: bool,
+    pub created: Time,
+    pub started: Option<Time>,
+    pub finished: Option<Time>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredLog {
+    pub version: Version,
+    pub position: Position,
+    pub row: LogRow,
+}
+
+/// A log row as the live feed has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fed {
+    pub run: RunId,
+    pub org: OrgId,
+    pub log: StoredLog,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Claimed {
+    pub run: RunId,
+    pub key: WorkKey,
+    pub org: OrgId,
+    pub kind: String,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DueTimer {
+    pub due: Time,
+    pub run: RunId,
+    pub key: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredMail {
+    pub id: i64,
+    pub key: String,
+    pub body: String,
+}
+
+/// The next version of a workflow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewDefinition {
+    /// What the workflow is called outside if this is its first version: `wf_…`.
+    pub workflow: String,
+    pub org: OrgId,
+    pub name: String,
+    /// The document as JSON.
+    pub source: String,
+    pub by: String,
+    pub at: Time,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DefinitionRow {
+    pub id: i64,
+    /// The same for all versions: `wf_…`.
+    pub workflow: String,
+    pub org: OrgId,
+    pub name: String,
+    pub version: u32,
+    pub source: String,
+    pub by: String,
+    pub at: Time,
+}
+
+/// Which runs to list, newest first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunFilter {
+    pub org: OrgId,
+    pub status: Option<String>,
+    /// Any version of this workflow.
+    pub workflow: Option<String>,
+    pub since: Option<Time>,
+    pub tests: bool,
+    /// Only runs before this one: the last of the page before.
+    pub before: Option<RunId>,
+    pub limit: u32,
+}

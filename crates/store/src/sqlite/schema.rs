@@ -1,0 +1,52 @@
+//! The file's schema: forward-only migrations, and the refusal of files that are not ours or are from the future.
+
+use crate::Error;
+use rusqlite::Connection;
+
+/// Marks a file as a Stepwell store: "Step" in ASCII.
+pub const APPLICATION_ID: i32 = 0x5374_6570;
+
+/// Each brings the schema from the version of its position to the next. Never edited once released.
+pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_start.sql")];
+
+/// Brings the file up to date, in one transaction. A file that is not a store or is newer is left as it is.
+pub fn migrate(connection: &mut Connection) -> Result<(), Error> {
+    let version = check(connection)?;
+    if version == MIGRATIONS.len() {
+        return Ok(());
+    }
+    let unusable =
+        |error: rusqlite::Error| Error::Unusable(format!("the schema cannot be brought up to date: {error}"));
+    let tx = connection.transaction().map_err(unusable)?;
+    for migration in &MIGRATIONS[version..] {
+        tx.execute_batch(migration).map_err(unusable)?;
+    }
+    tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(unusable)?;
+    tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(unusable)?;
+    tx.commit().map_err(unusable)
+}
+
+/// The schema version of the file; 0 for an empty one.
+fn check(connection: &Connection) -> Result<usize, Error> {
+    let pragma = |name: &str| {
+        let read = connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        read.map_err(|error| Error::Unusable(format!("this is not a database that can be read: {error}")))
+    };
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| Error::Unusable(format!("this is not a database that can be read: {error}")))?;
+    if tables == 0 {
+        return Ok(0);
+    }
+    if application != i64::from(APPLICATION_ID) {
+        return Err(Error::Unusable("this is a database of some other program".into()));
+    }
+    match usize::try_from(version) {
+        Ok(version) if version <= MIGRATIONS.len() => Ok(version),
+        _ => Err(Error::Unusable(format!(
+            "this store has schema version {version}, and this program knows {}: use a newer stepwell",
+            MIGRATIONS.len()
+        ))),
+    }
+}
