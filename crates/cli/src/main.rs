@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         // The reader of our output went away (`stepwell graph … | head`): not an error of ours.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", draw::plain(&format!("{error:#}")));
             commands::Exit::BadInput.into()
         }
     }

@@ -169,10 +169,12 @@ fn concurrency<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Concurren
         // Decided before the run has steps: only what started it is known.
         for path in key.exprs_mut().flat_map(|expr| expr.paths_mut()) {
             let var = match path.key(0) {
-                Some("trigger") => Var::Trigger,
+                Some("trigger") if matches!(path.key(1), Some("body" | "headers")) => Var::Trigger,
                 Some("input") => Var::Input,
                 _ => {
-                    let message = format!("{path}: a concurrency key can read only `trigger` and `input`");
+                    let message = format!(
+                        "{path}: a concurrency key can read only `input`, `trigger.body` and `trigger.headers`"
+                    );
                     draft.fault(&field.place, Fault::new("misplaced-name", message));
                     continue;
                 }
@@ -224,7 +226,8 @@ pub fn check_schema<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
 fn hosts<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<String> {
     let items = draft.one_or_more(field);
     let mut hosts = Vec::new();
-    for item in items.iter().take(MAX_HOSTS) {
+    for item in draft.at_most(items, MAX_HOSTS) {
+        let item = &item;
         let Some(host) = draft.text(item) else { continue };
         let name = host.strip_prefix("*.").unwrap_or(host);
         let good = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
@@ -241,7 +244,11 @@ fn hosts<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<String> {
 fn labels<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     let Some(fields) = Fields::of(field, draft) else { return labels };
-    for (entry, value) in fields.into_entries().take(MAX_LABELS) {
+    let entries: Vec<_> = fields.into_entries().collect();
+    if entries.len() > MAX_LABELS {
+        draft.too_many(&field.place, entries.len(), MAX_LABELS);
+    }
+    for (entry, value) in entries.into_iter().take(MAX_LABELS) {
         let text = match &value.node.value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),

@@ -36,8 +36,8 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Vec<Trigger> 
                 let fault = Fault::new(code::BAD_VALUE, "nothing would start this workflow");
                 draft.fault(&field.place, fault.hint("write `trigger: api`"));
             }
-            for item in items.iter().take(MAX_TRIGGERS) {
-                triggers.extend(one(draft, item, &mut beside));
+            for item in draft.at_most(items, MAX_TRIGGERS) {
+                triggers.extend(one(draft, &item, &mut beside));
             }
         }
         Some(field) => triggers.extend(one(draft, field, &mut beside)),

@@ -151,6 +151,21 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// The items, or a fault and the first of them where there are too many.
+    pub fn at_most(&mut self, mut items: Vec<Field<'d>>, most: usize) -> Vec<Field<'d>> {
+        if let Some(first) = items.get(most) {
+            let place = first.place.clone();
+            self.too_many(&place, items.len(), most);
+            items.truncate(most);
+        }
+        items
+    }
+
+    pub fn too_many(&mut self, place: &Place, count: usize, most: usize) {
+        let fault = Fault::new(code::BAD_VALUE, format!("{count} entries; at most {most} are allowed"));
+        self.fault(place, fault);
+    }
+
     /// Reports a name that cannot be a step's.
     pub fn step_name(&mut self, name: &str, place: &Place) {
         if let Some(fault) = name_fault(name) {

@@ -1,6 +1,7 @@
 //! `stepwell check`: says everything that is wrong with definition files.
 
 use super::Exit;
+use crate::draw::plain;
 use crate::source::Source;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -44,7 +45,8 @@ fn check(file: &str) -> (Value, String) {
         Err(error) => {
             let message = format!("{error:#}");
             let faults = json!([{"path": "", "code": "unreadable", "message": message}]);
-            return (json!({"file": file, "ok": false, "faults": faults, "more": 0}), format!("error: {message}\n"));
+            let text = format!("error: {}\n", plain(&message));
+            return (json!({"file": file, "ok": false, "faults": faults, "more": 0}), text);
         }
     };
     match source.compile() {
@@ -56,7 +58,8 @@ fn check(file: &str) -> (Value, String) {
             };
             let written = |step: &&Step| !matches!(step.def.kind, Kind::Loop { .. });
             let steps = definition.graph.steps.iter().filter(written).count();
-            let text = format!("{file}: ok: {} ({dialect}, {steps} steps)\n", definition.name);
+            let counted = if steps == 1 { "1 step".to_string() } else { format!("{steps} steps") };
+            let text = format!("{}: ok: {} ({dialect}, {counted})\n", plain(&source.name), definition.name);
             (json!({"file": file, "ok": true, "name": definition.name, "dialect": dialect, "steps": steps}), text)
         }
         Err(faults) => {

@@ -23,6 +23,11 @@ pub fn clean(text: &str) -> String {
     out.trim().to_owned()
 }
 
+/// Several lines for a terminal: as written, but nothing in them drives it or reorders them.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if (c.is_control() && c != '\n') || reorders(c) { '\u{fffd}' } else { c }).collect()
+}
+
 /// Cleaned, and cut to at most `max` columns; what was cut ends in `…`.
 pub fn fit(text: &str, max: usize) -> String {
     let text = clean(text);

@@ -20,6 +20,8 @@ mod scopes;
 mod svg;
 mod text;
 
+pub use chars::plain;
+
 use std::str::FromStr;
 
 use serde::Serialize;

@@ -335,12 +335,11 @@ impl<'a> Binder<'a> {
 
     /// Is the scope of `step` the site's own or one around it?
     fn encloses(&self, step: usize, site: Site) -> bool {
-        let Some(own) = site.step else { return true };
         if self.graph.scopes.is_empty() {
             return true; // The shape is at fault and was reported: there are no scopes to compare.
         }
         let wanted = self.graph.steps[step].scope;
-        let mut scope = self.graph.steps[own].scope;
+        let mut scope = site.step.map_or(super::ScopeIx::ROOT, |own| self.graph.steps[own].scope);
         loop {
             if scope == wanted {
                 return true;

@@ -58,6 +58,8 @@ pub enum Join {
 pub enum OnFail {
     Route,
     Abort,
+    /// Routes, and where nothing is drawn for a failure the path simply ends: it counts as handled.
+    Tolerate,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -85,7 +85,11 @@ impl Planner<'_> {
         let routes = [Handle::DENIED, Handle::ERROR];
         let skip = usize::from(status != Status::Denied);
         let taken = routes.into_iter().skip(skip).find(|&handle| step.has_out(handle));
-        taken.map_or(Exit::Failed, Exit::Took)
+        match taken {
+            Some(handle) => Exit::Took(handle),
+            None if step.def.on_fail == OnFail::Tolerate => Exit::Untaken,
+            None => Exit::Failed,
+        }
     }
 
     fn last_attempt(&self, at: At) -> u32 {
@@ -147,7 +151,8 @@ impl Planner<'_> {
     fn is_handled(&self, failure: At) -> bool {
         let outs =
             |at: At| self.graph.step(at.step).outs.iter().map(move |out| (out, self.run.edge(self.graph, at, out)));
-        if outs(failure).any(|(_, state)| state == EdgeState::Live) {
+        let tolerated = self.graph.step(failure.step).def.on_fail == OnFail::Tolerate;
+        if tolerated || outs(failure).any(|(_, state)| state == EdgeState::Live) {
             return true;
         }
         let mut seen = vec![failure.step];

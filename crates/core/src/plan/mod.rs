@@ -281,6 +281,9 @@ impl<'a> Planner<'a> {
 /// A value as text, for messages: bounded, on one line.
 fn shown(value: &Value) -> String {
     const MOST: usize = 80;
+    if value.is_null() {
+        return "null".into();
+    }
     let mut text = String::new();
     // Writing into a string does not fail.
     let _ = Val::Json(value).write_text(&mut text);

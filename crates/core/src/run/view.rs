@@ -63,7 +63,10 @@ impl<'a> View<'a> {
     fn trigger<'s>(&'s self, rest: &[Segment]) -> Found<'s> {
         match rest.first() {
             Some(Segment::Key(key)) if &**key == "body" => self.value(self.run.input, &rest[1..]),
-            Some(Segment::Key(key)) if &**key == "headers" => self.value(self.run.headers, &rest[1..]),
+            Some(Segment::Key(key)) if &**key == "headers" => match self.run.headers {
+                None if rest.len() == 1 => Found::Value(Val::Owned(json!({}))),
+                headers => self.value(headers, &rest[1..]),
+            },
             Some(_) => Found::Nothing,
             None => {
                 let part = |id: Option<ValueId>| id.and_then(|id| self.run.values.get(id)).cloned();

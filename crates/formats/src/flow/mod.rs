@@ -98,7 +98,11 @@ fn step<'d>(
         kind,
         join: Join::Some,
         condition: None,
-        on_fail: if on_error.is_some() { OnFail::Route } else { OnFail::Abort },
+        on_fail: match on_error.as_ref().map(|field| field.node.as_str()) {
+            None => OnFail::Abort,
+            Some(Some("continue")) => OnFail::Tolerate,
+            Some(_) => OnFail::Route,
+        },
         retry: attempts.retry,
         timeout: attempts.timeout,
         at_most_once: attempts.at_most_once,

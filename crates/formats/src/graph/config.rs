@@ -185,10 +185,10 @@ fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules, 
     if text.contains("{{") {
         return draft.template(field, rules.grammar);
     }
-    let root = text.split(['.', '[']).next().unwrap_or_default();
-    let path = if ROOTS.contains(&root) { text.to_owned() } else { format!("ctx.{text}") };
-    // Checked as it was written, so that a fault points into it.
-    draft.expr(field, rules.grammar)?;
+    // Checked as it was written, so that a fault points into it. A bare name is a variable.
+    let expr = draft.expr(field, rules.grammar)?;
+    let bare = expr.as_path().is_some_and(|path| !ROOTS.iter().any(|root| path.begins_with(root)));
+    let path = if bare { format!("ctx.{text}") } else { text.to_owned() };
     let node = Node { value: Value::String(format!("{{{{{path}{or}}}}}")), span: None };
     Template::parse(&node.to_json(), rules.grammar).ok()
 }

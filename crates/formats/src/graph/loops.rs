@@ -169,7 +169,8 @@ fn mark_entries(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge], parent
     let starts = read.iter().any(|node| node.kind == NodeType::Start);
     let mut entered = vec![false; read.len()];
     for edge in edges {
-        entered[edge.to] |= edge.from != edge.to;
+        // A body's edge back to its loop does not enter it.
+        entered[edge.to] |= edge.from != edge.to && parent[edge.from] != Some(edge.to);
         if edge.handle == Exit::Body {
             draft.steps[read[edge.to].index].entry = true;
         }

@@ -28,15 +28,16 @@ pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         Some(inner) => gate_fields(draft, inner, &mut input),
         None => empty(),
     };
-    if let Some(inner) = inner {
-        inner.finish(draft, "an approval", &[]);
-    }
     if let Some(field) = fields.take("notify_user") {
         people(draft, &field);
         input.put("notify", field);
     }
     if let Some(field) = fields.take("timeout_s") {
         gate.timeout = draft.positive_duration(&field, Unit::Seconds);
+    }
+    if let Some(mut inner) = inner {
+        escalation(draft, &mut inner, &mut gate);
+        inner.finish(draft, "an approval", &[]);
     }
     gate.ask = input.parse(draft, rules.grammar);
     Made::of(Kind::Gate(gate))
@@ -46,6 +47,7 @@ pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
 pub fn flat_gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
     let mut input = Input::default();
     let mut gate = gate_fields(draft, fields, &mut input);
+    escalation(draft, fields, &mut gate);
     gate.ask = input.parse(draft, rules.grammar);
     Made::of(Kind::Gate(gate))
 }
@@ -92,6 +94,11 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         let choices = [("deny", OnTimeout::Deny), ("approve", OnTimeout::Approve)];
         gate.on_timeout = draft.choice(&field, &choices).unwrap_or(OnTimeout::Deny);
     }
+    gate
+}
+
+/// When others are asked. Comes after everything that sets the gate's timeout.
+fn escalation<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, gate: &mut Gate) {
     let escalates = fields.has("escalate_to");
     if escalates && gate.timeout.is_none() && !fields.has("escalate_after") {
         let place = fields.key_place("escalate_to");
@@ -117,7 +124,6 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         }
         None => {}
     }
-    gate
 }
 
 /// One name, a list of names, or a template that gives either.

@@ -167,7 +167,8 @@ fn no_type<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
     if ["method", "headers", "body"].iter().any(|name| fields.has(name)) {
         let fault = Fault::new(code::MISSING_URL, "an HTTP step needs a `url`");
         draft.fault(&fields.place, fault);
-        fields.ignore_rest();
+        // A misspelt `url` is among what is left, and is reported with it.
+        fields.ignore(&["method", "headers", "body"]);
         return;
     }
     // A misspelt type is reported as an unknown field, with the right spelling.

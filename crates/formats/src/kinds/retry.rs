@@ -112,7 +112,7 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
             Value::Number(_) => vec![field],
             _ => draft.one_or_more(&field),
         };
-        retry.on = items.iter().take(MAX_RETRY_RULES).filter_map(|item| retry_on(draft, item)).collect();
+        retry.on = draft.at_most(items, MAX_RETRY_RULES).iter().filter_map(|item| retry_on(draft, item)).collect();
     }
 }
 

@@ -557,7 +557,7 @@ impl Run {
 
     /// A failure with no live out-edge, from which no path of failed edges leads to a step that ran.
     fn unhandled(&self, place: &Place, step: usize) -> bool {
-        if !self.row(place, step).failed() {
+        if !self.row(place, step).failed() || place.step(step).tolerates {
             return false;
         }
         if place.out_edges(step).any(|edge| self.edge(place, edge) == EdgeState::Live) {

@@ -6,20 +6,25 @@ use super::timeline;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, TimerKind, Verdict};
+use stepwell_core::event::{Answer, Event, FailureKind, Outcome, Timer, TimerKind, Verdict};
 use stepwell_core::expr::StepIx;
-use stepwell_core::graph::Kind;
+use stepwell_core::graph::{Kind, ScopeIx};
 use stepwell_core::run::{At, Phase, StepState};
 use stepwell_core::simulate::{Broken, World, someone};
+use stepwell_core::time::Millis;
 
 /// Far more than any definition within its limits should need; a run that is still going is stuck.
 const MAX_EVENTS: u64 = 1_000_000;
+/// Crashes become rarer as the log grows, so that a long run is not spent recovering.
+const LOG_PER_CRASH: usize = 500;
 
 pub struct Driver<'a> {
     world: World<'a>,
     script: &'a Script,
     chance: Chance,
     calm: bool,
+    /// Waits for a webhook outside any loop.
+    webhooks: Vec<StepIx>,
     /// Events that were delivered, to be delivered again.
     past: Vec<Event>,
     printed: usize,
@@ -41,14 +46,18 @@ enum Move {
     Gate(At, u32),
     Call(At),
     Settle(At, u32),
-    Timer,
+    Timer(Timer),
 }
 
 impl<'a> Driver<'a> {
     pub fn new(definition: &'a Definition, script: &'a Script, chance: Chance, calm: bool) -> Driver<'a> {
         let mut chance = chance;
         let world = World::new(&definition.graph, chance.next(), definition.max_duration);
-        Driver { world, script, chance, calm, past: Vec::new(), printed: 0, timeline: String::new(), events: 0 }
+        let graph = &definition.graph;
+        let is_wait = |step: &StepIx| matches!(graph.step(*step).def.kind, Kind::Webhook { .. });
+        let webhooks = graph.scope(ScopeIx::ROOT).steps.iter().copied().filter(is_wait).collect();
+        let (past, timeline) = (Vec::new(), String::new());
+        Driver { world, script, chance, calm, webhooks, past, printed: 0, timeline, events: 0 }
     }
 
     /// How the run ended, or what broke; and the timeline up to then.
@@ -106,8 +115,8 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
-            // The process dies: memory is rebuilt, and what was running is lost.
-            15..19 => {
+            // The process dies: memory is rebuilt, and what was running is lost. Rarer the longer recovery takes.
+            15..19 if self.chance.below(1 + self.world.log.len() / LOG_PER_CRASH) == 0 => {
                 if self.chance.percent(50) {
                     self.world.crash_and_replay()?
                 } else {
@@ -145,34 +154,63 @@ impl<'a> Driver<'a> {
                 return self.feed(event);
             }
         }
-        Err(Broken("nothing can happen any more, and the run has not ended".into()))
+        // Whatever is left does not happen by script: time passes, in the end until the run expires.
+        match self.world.next_timer() {
+            Some(timer) => self.feed(Event::Timer(timer)),
+            None => Err(Broken("nothing can happen any more, and the run has not ended".into())),
+        }
     }
 
     fn moves(&self) -> Vec<Move> {
         let world = &self.world;
         let mut moves: Vec<Move> = world.running.iter().map(|&(at, attempt)| Move::Report(at, attempt)).collect();
         moves.extend(world.children.iter().map(|&(at, attempt)| Move::Child(at, attempt)));
-        for (at, state) in world.run.steps(world.graph) {
+        for &at in &world.waiting {
+            let Some(state) = world.run.step(world.graph, at) else { continue };
             match state.phase {
                 Phase::Gate => moves.push(Move::Gate(at, state.attempt)),
                 Phase::Unsure => moves.push(Move::Settle(at, state.attempt)),
-                Phase::Webhook => moves.push(Move::Call(at)),
-                Phase::Idle if self.may_come_early(at, state) => moves.push(Move::Call(at)),
-                _ => {}
+                _ => moves.push(Move::Call(at)),
             }
         }
-        // Time passes quickly only when nothing else is under way, or when things take long.
-        let only_expiry = world.timers.keys().all(|timer| timer.kind == TimerKind::Expire);
-        if moves.is_empty() || (!only_expiry && !self.calm) {
-            moves.push(Move::Timer);
+        moves.extend(self.early_call().map(Move::Call));
+        // Time passes quickly only when nothing else is under way, or when things may take long.
+        if moves.is_empty() || !self.calm {
+            moves.extend(self.next_timer().map(Move::Timer));
         }
         moves
     }
 
-    /// Early calls happen, but not to steps whose fate is scripted.
+    /// The next timer, but not one that would take the place of a scripted answer, nor the end of the run's time.
+    fn next_timer(&self) -> Option<Timer> {
+        let scripted = |timer: &Timer| {
+            let fate = timer.at.and_then(|at| self.script.fate(self.name(at.step)));
+            timer.kind == TimerKind::Timeout && !matches!(fate, None | Some(Fate::Timeout | Fate::Never))
+        };
+        let timers = self.world.timers.iter().filter(|(timer, _)| timer.kind != TimerKind::Expire && !scripted(timer));
+        timers.min_by_key(|&(timer, due)| (*due, *timer)).map(|(timer, _)| *timer)
+    }
+
+    /// A wait of the root scope that has not been reached: calls may come early, but not to steps that are scripted.
+    fn early_call(&self) -> Option<At> {
+        let world = &self.world;
+        let may = |at: &At| world.run.step(world.graph, *at).is_some_and(|state| self.may_come_early(*at, state));
+        self.webhooks.iter().map(|&step| At { instance: 0, step }).find(may)
+    }
+
+    /// An attempt that times out takes its time.
+    fn take_time(&mut self, at: At, outcome: &Outcome) {
+        if let Outcome::Failure { failure, .. } = outcome
+            && failure.kind == FailureKind::Timeout
+        {
+            let length = self.world.graph.step(at.step).def.timeout.unwrap_or(Millis::from_secs(30));
+            self.world.now = self.world.now + length;
+        }
+    }
+
     fn may_come_early(&self, at: At, state: &StepState) -> bool {
-        let webhook = matches!(self.world.graph.step(at.step).def.kind, Kind::Webhook { .. });
-        webhook && !self.calm && state.mail().is_none() && self.script.fate(self.name(at.step)).is_none()
+        let scripted = self.script.fate(self.name(at.step)).is_some();
+        state.phase == Phase::Idle && !self.calm && state.mail().is_none() && !scripted
     }
 
     fn name(&self, step: StepIx) -> &'a str {
@@ -183,18 +221,19 @@ impl<'a> Driver<'a> {
     fn event(&mut self, chosen: Move) -> Option<Event> {
         match chosen {
             Move::Report(at, attempt) => {
-                let outcome = outcome(self.script, (at.step, self.name(at.step)), &mut self.chance, self.calm)?;
+                let outcome = outcome(self.script, self.world.graph, at.step, &mut self.chance, self.calm)?;
+                self.take_time(at, &outcome);
                 Some(Event::Reported { at, attempt, outcome })
             }
             Move::Child(at, attempt) => {
-                let outcome = outcome(self.script, (at.step, self.name(at.step)), &mut self.chance, self.calm)?;
+                let outcome = outcome(self.script, self.world.graph, at.step, &mut self.chance, self.calm)?;
                 Some(Event::ChildEnded { at, attempt, outcome })
             }
             Move::Gate(at, attempt) => {
                 let approve = match self.script.fate(self.name(at.step)) {
-                    Some(Fate::Approve | Fate::Ok(_)) => true,
-                    Some(Fate::Deny | Fate::Fail(_)) => false,
-                    Some(Fate::Never | Fate::Timeout | Fate::Call(_)) => return None,
+                    Some(Fate::Approve) => true,
+                    Some(Fate::Deny) => false,
+                    Some(_) => return None,
                     None => self.calm || self.chance.percent(75),
                 };
                 let by = format!("person {}", self.chance.below(9)).into();
@@ -203,9 +242,9 @@ impl<'a> Driver<'a> {
             }
             Move::Call(at) => {
                 let body = match self.script.fate(self.name(at.step)) {
-                    Some(Fate::Call(body) | Fate::Ok(Some(body))) => body.clone(),
-                    Some(Fate::Never | Fate::Timeout | Fate::Fail(_) | Fate::Deny) => return None,
-                    Some(Fate::Ok(None) | Fate::Approve) | None => self.script.body(at.step, &mut self.chance),
+                    Some(Fate::Call(body)) => body.clone(),
+                    Some(_) => return None,
+                    None => self.script.body(at.step, &mut self.chance),
                 };
                 Some(Event::Delivered { at, body: Arc::new(body) })
             }
@@ -217,7 +256,10 @@ impl<'a> Driver<'a> {
                 };
                 Some(Event::Settled { at, attempt, verdict, by: someone() })
             }
-            Move::Timer => self.world.next_timer().map(Event::Timer),
+            Move::Timer(timer) => {
+                self.world.now = self.world.now.max(self.world.timers[&timer]);
+                Some(Event::Timer(timer))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod script;
 mod timeline;
 
 use super::Exit;
+use crate::draw::plain;
 use crate::source;
 use anyhow::Context;
 use chance::Chance;
@@ -65,18 +66,22 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                         json!({"seed": seed, "status": status, "output": output, "steps": steps, "events": count})
                     )?;
                 } else if args.runs == 1 {
-                    write!(out, "{timeline}")?;
+                    write!(out, "{}", plain(&timeline))?;
                     writeln!(out, "{status} after {count} events (seed {seed})")?;
                     if output != Value::Null {
-                        writeln!(out, "output {output:#}")?;
+                        writeln!(out, "output {}", plain(&format!("{output:#}")))?;
                     }
                 }
             }
             Err(broken) => {
-                write!(out, "{timeline}")?;
+                if args.json {
+                    writeln!(out, "{}", json!({"seed": seed, "broken": broken.to_string()}))?;
+                } else {
+                    write!(out, "{timeline}")?;
+                }
                 out.flush()?;
-                eprintln!("error: seed {seed}: {broken}");
-                eprintln!("to see it again: stepwell simulate {} --seed {seed}", args.file);
+                eprintln!("error: seed {seed}: {}", plain(&broken.to_string()));
+                eprintln!("to see it again: {}", plain(&again(&args, seed)));
                 return Ok(Exit::Failed);
             }
         }
@@ -88,6 +93,25 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// The command that plays this one run again.
+fn again(args: &Args, seed: u64) -> String {
+    let mut words = vec!["stepwell simulate".to_string(), quoted(&args.file), format!("--seed {seed}")];
+    words.extend(args.input.iter().map(|input| format!("--input {}", quoted(input))));
+    words.extend(args.on.iter().map(|on| format!("--on {}", quoted(on))));
+    words.extend(args.calm.then(|| "--calm".to_string()));
+    words.join(" ")
+}
+
+/// For a shell.
+fn quoted(text: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=@:".contains(c);
+    if !text.is_empty() && text.chars().all(safe) {
+        text.to_string()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 /// `JSON`, `@FILE`, or any number of `key=value`, whose values are JSON where they are JSON.
 fn input(given: &[String]) -> anyhow::Result<Value> {
     let mut all = json!({});
@@ -97,6 +121,8 @@ fn input(given: &[String]) -> anyhow::Result<Value> {
             all = serde_json::from_str(&text).with_context(|| format!("{path} is not JSON"))?;
         } else if text.trim_start().starts_with(['{', '[', '"']) {
             all = serde_json::from_str(text).with_context(|| format!("--input {text} is not JSON"))?;
+        } else if let Ok(value) = serde_json::from_str(text) {
+            all = value;
         } else {
             let (key, value) =
                 text.split_once('=').with_context(|| format!("--input {text}: expected JSON, @FILE or key=value"))?;
@@ -122,6 +148,8 @@ mod tests {
         check(&[], json!({}));
         check(&["n=5", "name=ann", "list=[1]"], json!({"n": 5, "name": "ann", "list": [1]}));
         check(&["{\"a\": 1}", "b=2"], json!({"a": 1, "b": 2}));
+        check(&["5"], json!(5));
+        check(&["null"], json!(null));
         assert!(input(&["nonsense".into()]).is_err());
         assert!(input(&["{broken".into()]).is_err());
     }

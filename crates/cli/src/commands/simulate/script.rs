@@ -56,7 +56,13 @@ impl Script {
                 let hint = nearest(step, names()).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 bail!("--on {text}: no step named {step:?}{hint}");
             }
-            fates.insert(step.to_string(), fate_named(fate).with_context(|| format!("--on {text}"))?);
+            let fate = fate_named(fate).with_context(|| format!("--on {text}"))?;
+            for kind in graph.steps.iter().filter(|other| &*other.def.name == step).map(|other| &other.def.kind) {
+                if !fits(kind, &fate) {
+                    bail!("--on {text}: that cannot happen to a {} step", kind.name());
+                }
+            }
+            fates.insert(step.to_string(), fate);
         }
         let mut script = Script { fates, read: BTreeMap::new(), literals: vec![Value::Bool(true), Value::Bool(false)] };
         script.learn(graph);
@@ -207,11 +213,21 @@ fn literals(source: &str) -> Vec<Value> {
         for word in part.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '_')) {
             if let Ok(number) = word.parse::<i64>() {
                 found.push(number.into());
-                found.push((number + 1).into());
+                found.push(number.saturating_add(1).into());
             }
         }
     }
     found
+}
+
+/// Can this become of such a step?
+fn fits(kind: &Kind, fate: &Fate) -> bool {
+    match (kind, fate) {
+        (Kind::Gate(_), Fate::Approve | Fate::Deny | Fate::Timeout | Fate::Never) => true,
+        (Kind::Webhook { .. }, Fate::Call(_) | Fate::Timeout | Fate::Never) => true,
+        (Kind::Call { .. } | Kind::Child { .. }, Fate::Ok(_) | Fate::Fail(_) | Fate::Timeout | Fate::Never) => true,
+        _ => false,
+    }
 }
 
 fn fate_named(text: &str) -> anyhow::Result<Fate> {
@@ -234,8 +250,9 @@ fn fate_named(text: &str) -> anyhow::Result<Fate> {
 }
 
 /// A scripted or random outcome of an attempt. `None`: nothing happens.
-pub fn outcome(script: &Script, (step, name): (StepIx, &str), chance: &mut Chance, calm: bool) -> Option<Outcome> {
-    let fate = script.fate(name).cloned().unwrap_or_else(|| match chance.below(100) {
+pub fn outcome(script: &Script, graph: &Graph, step: StepIx, chance: &mut Chance, calm: bool) -> Option<Outcome> {
+    let def = &graph.step(step).def;
+    let fate = script.fate(&def.name).cloned().unwrap_or_else(|| match chance.below(100) {
         0..12 if !calm => Fate::Fail(None),
         12..16 if !calm => Fate::Fail(Some(402)),
         16..20 if !calm => Fate::Timeout,
@@ -250,7 +267,10 @@ pub fn outcome(script: &Script, (step, name): (StepIx, &str), chance: &mut Chanc
             let failure = Failure { retryable, ..Failure::new("http_status", format!("answered {status}")) };
             Outcome::Failure { failure, reply: Some(reply(status, script.body(step, chance))) }
         }
-        Fate::Timeout => Outcome::Failure { failure: Failure::timeout(Millis::from_secs(30)), reply: None },
+        Fate::Timeout => {
+            let after = def.timeout.unwrap_or(Millis::from_secs(30));
+            Outcome::Failure { failure: Failure::timeout(after), reply: None }
+        }
         Fate::Approve | Fate::Deny | Fate::Call(_) | Fate::Never => return None,
     })
 }

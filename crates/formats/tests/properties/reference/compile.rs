@@ -28,6 +28,8 @@ pub struct Step {
     pub condition: Option<String>,
     /// A failure that nothing routes ends the run.
     pub aborts: bool,
+    /// Flow's `on_error: continue`: a failure is never unhandled.
+    pub tolerates: bool,
     pub attempts: u32,
     pub at_most_once: bool,
     pub templates: Vec<String>,
@@ -119,6 +121,7 @@ fn plain(name: &str, kind: Kind, fields: &Map<String, Value>) -> Step {
         join: Join::Some,
         condition: None,
         aborts: false,
+        tolerates: false,
         attempts: 1,
         at_most_once: fields.get("at_most_once") == Some(&Value::Bool(true)),
         templates: templates(fields),
@@ -252,6 +255,7 @@ fn flow_step(name: &str, fields: &Map<String, Value>) -> Step {
     let mut step = plain(name, kind, fields);
     step.attempts = attempts(fields, &step.kind, 3);
     step.aborts = !has("on_error");
+    step.tolerates = fields.get("on_error").is_some_and(|handler| handler == "continue");
     let entries = fields.get("branch").and_then(Value::as_array).into_iter().flatten();
     step.branches = entries.map(|entry| entry.get("if").and_then(Value::as_str).map(String::from)).collect();
     step
