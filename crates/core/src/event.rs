@@ -47,6 +47,7 @@ pub enum Event {
     /// Ends a sleep or a pause between attempts early.
     Woken {
         at: At,
+        attempt: u32,
         by: Arc<str>,
     },
     /// A person says what became of an `at_most_once` call.
@@ -95,6 +96,9 @@ pub struct Failure {
     /// Worth another attempt, as far as the executor can tell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retryable: bool,
+    /// The request may have left and its effect be there, though no answer came.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_happened: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Millis>,
 }
@@ -105,14 +109,12 @@ pub enum FailureKind {
     Error,
     Network,
     Timeout,
-    /// It may or may not have happened: the request left and no answer came.
-    Unknown,
 }
 
 impl Failure {
     pub fn new(code: &str, message: impl Into<Arc<str>>) -> Failure {
         let (kind, code) = (FailureKind::Error, code.into());
-        Failure { kind, code, message: message.into(), retryable: false, retry_after: None }
+        Failure { kind, code, message: message.into(), retryable: false, may_have_happened: false, retry_after: None }
     }
 
     pub fn retryable(code: &str, message: impl Into<Arc<str>>) -> Failure {
@@ -121,7 +123,12 @@ impl Failure {
 
     pub fn timeout(after: Millis) -> Failure {
         let message = format!("no answer within {after}");
-        Failure { kind: FailureKind::Timeout, retryable: true, ..Failure::new("timeout", message) }
+        Failure {
+            kind: FailureKind::Timeout,
+            retryable: true,
+            may_have_happened: true,
+            ..Failure::new("timeout", message)
+        }
     }
 }
 

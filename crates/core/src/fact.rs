@@ -5,7 +5,7 @@
 
 use crate::event::Failure;
 use crate::run::{At, Exit, RunStatus, Status};
-use crate::time::Time;
+use crate::time::{Millis, Time};
 use crate::value::ValueId;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         headers: Option<ValueId>,
         by: Arc<str>,
+        seed: u64,
+        max_duration: Millis,
     },
     /// The run left the queue.
     Started {
@@ -46,6 +48,9 @@ pub enum Fact<S = At, E = Exit> {
         step: S,
         attempt: u32,
         reason: Reason,
+        /// When a child run is given up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Time>,
     },
     /// It is not known whether the call happened; a person is asked.
     Unsure {
@@ -91,6 +96,7 @@ pub enum Fact<S = At, E = Exit> {
     Approved {
         step: S,
         by: Arc<str>,
+        answer: ValueId,
     },
     Escalated {
         step: S,
@@ -192,7 +198,9 @@ impl<S, E> Fact<S, E> {
     /// The same fact with steps and exits named another way.
     pub fn map<S2, E2>(self, names: &mut impl Names<S, E, S2, E2>) -> Result<Fact<S2, E2>, S> {
         Ok(match self {
-            Fact::Created { input, headers, by } => Fact::Created { input, headers, by },
+            Fact::Created { input, headers, by, seed, max_duration } => {
+                Fact::Created { input, headers, by, seed, max_duration }
+            }
             Fact::Started { expires } => Fact::Started { expires },
             Fact::Entered { step, attempt, input, wait } => {
                 Fact::Entered { step: names.step(step)?, attempt, input, wait }
@@ -200,7 +208,9 @@ impl<S, E> Fact<S, E> {
             Fact::Retrying { step, attempt, due, failure, output } => {
                 Fact::Retrying { step: names.step(step)?, attempt, due, failure, output }
             }
-            Fact::Again { step, attempt, reason } => Fact::Again { step: names.step(step)?, attempt, reason },
+            Fact::Again { step, attempt, reason, until } => {
+                Fact::Again { step: names.step(step)?, attempt, reason, until }
+            }
             Fact::Unsure { step, attempt } => Fact::Unsure { step: names.step(step)?, attempt },
             Fact::Opened { step, index } => Fact::Opened { step: names.step(step)?, index },
             Fact::Closed { step, index, end, result } => Fact::Closed { step: names.step(step)?, index, end, result },
@@ -213,7 +223,7 @@ impl<S, E> Fact<S, E> {
                 Fact::Skipped { step, exit, reason }
             }
             Fact::Kept { step, message } => Fact::Kept { step: names.step(step)?, message },
-            Fact::Approved { step, by } => Fact::Approved { step: names.step(step)?, by },
+            Fact::Approved { step, by, answer } => Fact::Approved { step: names.step(step)?, by, answer },
             Fact::Escalated { step, until } => Fact::Escalated { step: names.step(step)?, until },
             Fact::Ended { status, output, failure, by } => Fact::Ended { status, output, failure, by },
             Fact::Retried { by, expires, reset, reopened } => {

@@ -22,6 +22,14 @@ pub const MAX_FAULTS: usize = 100;
 pub const MAX_ITERATIONS: u32 = 100_000;
 /// Passes of a loop when the definition does not say.
 pub const DEFAULT_ITERATIONS: u32 = 1_000;
+/// Passes and items of one run, in all its loops together.
+pub const MAX_INSTANCES: usize = 100_000;
+/// Bytes of JSON in one payload that the planner puts together from others.
+pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
+/// Nesting of such a payload: what is written must be readable again.
+pub const MAX_PAYLOAD_DEPTH: usize = 120;
+/// The longest that a server can ask to be left alone.
+pub const MAX_RETRY_AFTER: Millis = Millis::DAY;
 /// Highest number of attempts a step can ask for.
 pub const MAX_ATTEMPTS: u32 = 100;
 /// How often in a row a step is dispatched again because its node was lost.

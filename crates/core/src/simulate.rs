@@ -234,6 +234,10 @@ impl<'g> World<'g> {
                 expected.1, found.1
             )));
         }
+        if derived(&self.run, self.graph) != derived(&run, self.graph) {
+            let (had, has) = (derived(&self.run, self.graph), derived(&run, self.graph));
+            return Err(Broken(format!("{how} derives something else\nhad {had:?}\nhas {has:?}")));
+        }
         let explained = self.run.status.is_terminal() == self.run.waiting_for(self.graph).is_empty();
         if !explained {
             return Err(Broken("waiting_for does not say what an unfinished run waits for".into()));
@@ -253,6 +257,16 @@ impl<'g> World<'g> {
         self.timers = timers.collect::<Result<_, Broken>>()?;
         Ok(())
     }
+}
+
+/// What follows from the steps, by path: edge counts per step; and per instance what is left, failed and named.
+fn derived(run: &Run, graph: &Graph) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (at, state) in run.steps(graph) {
+        all.insert(run.path(graph, at), format!("{} {} {}", state.open, state.live, state.failed));
+    }
+    all.extend(run.derived(graph));
+    all
 }
 
 /// Where the waits of a simulated run would be called.

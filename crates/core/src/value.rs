@@ -1,6 +1,8 @@
 //! Payloads of a run: inputs, results, messages. Insert-only and numbered, so state and log refer to them by number and
 //! the cost of a decision does not depend on their size.
 
+use crate::event::Failure;
+use crate::limits;
 use crate::template::{Resolved, SecretSlot};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,8 +66,44 @@ impl Values {
         }
     }
 
+    pub(crate) fn reserve_all(&mut self, count: u32) {
+        if self.list.len() < count as usize {
+            self.list.resize(count as usize, None);
+        }
+    }
+
+    /// How many numbers are taken.
+    pub(crate) fn count(&self) -> u32 {
+        self.list.len() as u32
+    }
+
     pub(crate) fn add(&mut self, payload: Payload) -> ValueId {
         self.list.push(Some(payload));
         ValueId(self.list.len() as u32 - 1)
     }
+}
+
+/// Refuses a value put together from others that could not be stored and read again.
+pub fn check_size(value: &Value) -> Result<(), Failure> {
+    let mut bytes = 0usize;
+    let mut todo = vec![(value, 1usize)];
+    while let Some((value, depth)) = todo.pop() {
+        bytes += 4;
+        match value {
+            Value::Array(list) => todo.extend(list.iter().map(|item| (item, depth + 1))),
+            Value::Object(fields) => {
+                bytes += fields.keys().map(|key| key.len() + 3).sum::<usize>();
+                todo.extend(fields.values().map(|field| (field, depth + 1)));
+            }
+            Value::String(text) => bytes += text.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        let what = match (depth > limits::MAX_PAYLOAD_DEPTH, bytes > limits::MAX_PAYLOAD_BYTES) {
+            (true, _) => format!("nested more than {} deep", limits::MAX_PAYLOAD_DEPTH),
+            (_, true) => format!("longer than {} bytes", limits::MAX_PAYLOAD_BYTES),
+            _ => continue,
+        };
+        return Err(Failure::new("too_large", format!("the value would be {what}")));
+    }
+    Ok(())
 }

@@ -194,18 +194,13 @@ impl Builder {
     fn first_regions(&mut self) -> Vec<Region> {
         let mut scope_of: HashMap<Option<usize>, usize> = HashMap::from([(None, 0)]);
         let mut regions = vec![Region { scope: ScopeIx::ROOT, members: Vec::new(), links: Vec::new(), depth: 0 }];
-        self.graph.scopes.push(Scope { owner: None, steps: Vec::new(), starts: Vec::new(), frame: ScopeIx::ROOT });
+        self.graph.scopes.push(Scope::default());
         for i in 0..self.graph.steps.len() {
             let body = ScopeIx(self.graph.scopes.len() as u32);
             let Kind::Each(each) = &mut self.graph.steps[i].def.kind else { continue };
             each.body = body;
             scope_of.insert(Some(i), regions.len());
-            self.graph.scopes.push(Scope {
-                owner: Some(StepIx(i as u32)),
-                steps: Vec::new(),
-                starts: Vec::new(),
-                frame: body,
-            });
+            self.graph.scopes.push(Scope { owner: Some(StepIx(i as u32)), ..Scope::default() });
             let depth = self.each_depth(i);
             regions.push(Region { scope: body, members: Vec::new(), links: Vec::new(), depth });
         }
@@ -250,7 +245,7 @@ impl Builder {
             written: std::sync::Arc::new(serde_json::Value::Array(written)),
         };
         self.graph.steps.push(Step { def, scope: outer, local: 0, in_edges: 0, outs: Vec::new(), variable: None });
-        self.graph.scopes.push(Scope { owner: Some(step), steps: Vec::new(), starts: Vec::new(), frame: body });
+        self.graph.scopes.push(Scope { owner: Some(step), ..Scope::default() });
         (step, body)
     }
 
@@ -300,7 +295,10 @@ impl Builder {
             }
         }
         let starts = region.members.iter().copied().filter(|&m| self.graph.step(m).in_edges == 0).collect();
+        let name = |&member: &StepIx| (self.graph.step(member).def.name.clone(), member);
+        let names = region.members.iter().map(name).collect();
         let scope = &mut self.graph.scopes[region.scope.0 as usize];
+        scope.names = names;
         scope.starts = starts;
         scope.steps = region.members;
     }

@@ -19,9 +19,11 @@ pub use step::*;
 
 use crate::expr::StepIx;
 use crate::template::Template;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A scope's number; 0 is the root.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ScopeIx(pub u32);
 
 impl ScopeIx {
@@ -47,11 +49,12 @@ pub struct Graph {
 }
 
 /// A directed acyclic part of the graph: the root, the body of a loop or the body of an `each`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Scope {
     /// The loop or each step whose body this is.
     pub owner: Option<StepIx>,
     pub steps: Vec<StepIx>,
+    pub names: HashMap<Arc<str>, StepIx>,
     /// Steps without in-edges in this scope.
     pub starts: Vec<StepIx>,
     /// The nearest scope around (or this one) whose instances do not follow one another in time: the root, or the body
@@ -100,7 +103,7 @@ impl Graph {
 
     /// The step with this name in this scope.
     pub fn find(&self, scope: ScopeIx, name: &str) -> Option<StepIx> {
-        self.scope(scope).steps.iter().copied().find(|&s| &*self.step(s).def.name == name)
+        self.scope(scope).names.get(name).copied()
     }
 }
 

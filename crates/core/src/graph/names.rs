@@ -5,6 +5,7 @@ use super::reach::Reach;
 use super::spec::{Origin, Spec};
 use super::{Arm, Call, Graph, Kind, Sleep, StepDef, Test};
 use crate::expr::{Expr, Path, Segment, StepIx, Var};
+use crate::limits;
 use crate::nearest::nearest;
 use crate::template::Template;
 use std::collections::HashMap;
@@ -14,6 +15,9 @@ const ROOTS: [&str; 11] =
     ["trigger", "input", "tasks", "steps", "ctx", "result", "wait", "item", "index", "run", "secrets"];
 /// What can be read of a step; `result` and `output` are other words for `body`.
 const FIELDS: [&str; 7] = ["status", "status_code", "body", "headers", "error", "result", "output"];
+
+/// Names that a misspelt one is compared with.
+const MAX_COMPARED: usize = 2_000;
 
 /// Where an expression stands, which decides what it may name.
 #[derive(Clone, Copy)]
@@ -35,6 +39,8 @@ pub struct Binder<'a> {
     /// (group, name or alias) → position.
     names: HashMap<(Option<usize>, &'a str), usize>,
     variables: Vec<Arc<str>>,
+    /// Steps that write a variable.
+    writers: HashMap<&'a str, Vec<usize>>,
     reach: Reach,
     faults: Vec<Fault>,
 }
@@ -43,11 +49,15 @@ impl<'a> Binder<'a> {
     pub fn new(spec: &'a Spec, graph: &'a mut Graph) -> Binder<'a> {
         let mut names = HashMap::new();
         let mut variables: Vec<Arc<str>> = Vec::new();
+        let mut writers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (i, step) in spec.steps.iter().enumerate() {
             for name in step.aliases.iter().map(String::as_str).chain([&*step.def.name]) {
                 names.entry((step.parent, name)).or_insert(i);
             }
-            variables.extend(step.def.output_variable.clone());
+            if let Some(variable) = &step.def.output_variable {
+                variables.push(variable.clone());
+                writers.entry(&**variable).or_default().push(i);
+            }
         }
         variables.sort();
         variables.dedup();
@@ -56,7 +66,7 @@ impl<'a> Binder<'a> {
             targets[edge.from].push(edge.to);
         }
         graph.variables = variables.iter().map(|name| (**name).into()).collect();
-        Binder { spec, graph, names, variables, reach: Reach::new(&targets), faults: Vec::new() }
+        Binder { spec, graph, names, variables, writers, reach: Reach::new(&targets), faults: Vec::new() }
     }
 
     pub fn bind(mut self) -> Vec<Fault> {
@@ -133,6 +143,10 @@ impl<'a> Binder<'a> {
 
     fn expr(&mut self, expr: &mut Expr, site: Site) {
         for path in expr.paths_mut() {
+            // Nobody reads more, and looking for near misses takes time.
+            if self.faults.len() >= 2 * limits::MAX_FAULTS {
+                return;
+            }
             match self.resolve(path, site) {
                 Ok((var, rest)) => path.bind(var, rest),
                 Err(Unbound { code, message, hint }) => {
@@ -198,7 +212,7 @@ impl<'a> Binder<'a> {
     ) -> Result<(Var, usize), Unbound> {
         let name = name.ok_or_else(|| misplaced("a step's name is missing", &format!("write {root}.<name>.body")))?;
         let Some(found) = self.find(name, site.group) else {
-            let all = self.spec.steps.iter().map(|step| &*step.def.name);
+            let all = self.spec.steps.iter().map(|step| &*step.def.name).take(MAX_COMPARED);
             if self.spec.steps.iter().any(|step| &*step.def.name == name) {
                 return Err(misplaced(
                     &format!("step {name:?} is inside a for_each body and cannot be read from outside"),
@@ -260,17 +274,17 @@ impl<'a> Binder<'a> {
                 return Ok((Var::Index(config.body.0), 2));
             }
         }
-        let Some(number) = self.variables.iter().position(|v| &**v == name) else {
+        let Ok(number) = self.variables.binary_search_by(|v| (**v).cmp(name)) else {
             return Err(Unbound {
                 code: "unknown-name",
                 message: format!("no step writes ctx.{name}"),
-                hint: nearest(name, self.variables.iter().map(|v| &**v)).map(|near| format!("did you mean {near:?}?")),
+                hint: nearest(name, self.variables.iter().map(|v| &**v).take(MAX_COMPARED))
+                    .map(|near| format!("did you mean {near:?}?")),
             });
         };
-        let written = self.spec.steps.iter().enumerate().any(|(i, step)| {
-            step.def.output_variable.as_deref() == Some(name)
-                && self.lift(i, site.group).is_some_and(|writer| self.before(writer, site))
-        });
+        let writers = self.writers.get(name).map(Vec::as_slice).unwrap_or_default();
+        let written =
+            writers.iter().any(|&writer| self.lift(writer, site.group).is_some_and(|writer| self.before(writer, site)));
         if !written {
             return Err(Unbound {
                 code: "not-before",
@@ -320,7 +334,7 @@ impl<'a> Binder<'a> {
             return Err(Unbound {
                 code: "unknown-step",
                 message: format!("no wait_for_webhook step named {name:?}"),
-                hint: nearest(name, waits()).map(|near| format!("did you mean {near:?}?")),
+                hint: nearest(name, waits().take(MAX_COMPARED)).map(|near| format!("did you mean {near:?}?")),
             });
         };
         if field != Some("url") {

@@ -19,7 +19,7 @@ impl Planner<'_> {
 
     fn attempt_failed(&mut self, at: At, failure: Failure, reply: Option<Reply>) {
         let def = &self.graph.step(at.step).def;
-        if def.at_most_once.is_some() && failure.kind == FailureKind::Unknown {
+        if def.at_most_once.is_some() && failure.may_have_happened {
             return self.outcome_unknown(at);
         }
         let state = self.state(at);
@@ -31,7 +31,8 @@ impl Planner<'_> {
             return self.fail(at, status, failure, reply);
         }
         let salt = self.run.seed ^ (u64::from(at.instance) << 32 | u64::from(at.step.0));
-        let pause = def.retry.pause(used, salt).max(failure.retry_after.unwrap_or_default());
+        let asked = failure.retry_after.unwrap_or_default().min(limits::MAX_RETRY_AFTER);
+        let pause = def.retry.pause(used, salt).max(asked);
         let due = self.env.now + pause;
         let attempt = state.attempt;
         let output = reply.map(|reply| self.add_reply(reply));
@@ -66,12 +67,13 @@ impl Planner<'_> {
 
     fn again(&mut self, at: At, reason: Reason) {
         let attempt = self.state(at).attempt + 1;
-        self.fact(Fact::Again { step: at, attempt, reason });
-        if matches!(self.graph.step(at.step).def.kind, Kind::Child { .. }) {
+        let def = &self.graph.step(at.step).def;
+        let child = matches!(def.kind, Kind::Child { .. });
+        let until = def.timeout.filter(|_| child).map(|timeout| self.env.now + timeout);
+        self.fact(Fact::Again { step: at, attempt, reason, until });
+        if child {
             self.out.effects.push(Effect::StartChild { at, attempt });
-            if let Some(due) = self.state(at).due {
-                self.set_timer(Some(at), TimerKind::Timeout, due);
-            }
+            until.iter().for_each(|due| self.set_timer(Some(at), TimerKind::Timeout, *due));
         } else {
             self.out.effects.push(Effect::Dispatch { at, attempt });
         }
@@ -193,26 +195,27 @@ impl Planner<'_> {
     pub(super) fn answer(&mut self, at: At, answer: Answer) -> Result<(), Ignored> {
         let graph = self.graph;
         let Kind::Gate(gate) = &graph.step(at.step).def.kind else { return Err(Ignored::NotWaiting) };
-        let earlier = self.state(at).more.as_ref().map(|more| more.approved_by.clone()).unwrap_or_default();
-        if answer.approve && earlier.contains(&answer.by) {
+        let earlier = self.state(at).more.as_ref().map(|more| more.approvals.clone()).unwrap_or_default();
+        if answer.approve && earlier.iter().any(|(by, _)| *by == answer.by) {
             return Err(Ignored::Repeated);
         }
-        let decision = if answer.approve { "approved" } else { "denied" };
-        let mut by: Vec<Arc<str>> = earlier;
-        by.push(answer.by.clone());
-        let body = json!({"decision": decision, "by": by, "comment": answer.comment, "data": answer.data});
+        let said = json!({"by": answer.by, "comment": answer.comment, "data": answer.data});
         if !answer.approve {
             self.clear_timers(at);
             let message = match &answer.comment {
                 Some(comment) => format!("denied by {}: {comment}", answer.by),
                 None => format!("denied by {}", answer.by),
             };
-            self.fail(at, Status::Denied, Failure::new("denied", message), Some(Reply::body(body)));
-        } else if (by.len() as u32) < gate.approvals {
-            self.fact(Fact::Approved { step: at, by: answer.by });
+            let reply = Reply::body(decided("denied", said, Vec::new()));
+            self.fail(at, Status::Denied, Failure::new("denied", message), Some(reply));
+        } else if (earlier.len() as u32 + 1) < gate.approvals {
+            let said = self.add(said);
+            self.fact(Fact::Approved { step: at, by: answer.by, answer: said });
         } else {
+            let value = |(_, id): &(Arc<str>, _)| self.run.values.get(*id).cloned().unwrap_or_default();
+            let others = earlier.iter().map(value).collect();
             self.clear_timers(at);
-            self.approved(at, body);
+            self.approved(at, decided("approved", said, others));
         }
         Ok(())
     }
@@ -223,7 +226,7 @@ impl Planner<'_> {
             return self.succeed(at, Reply::body(body));
         }
         // A branch compares the bare word; the details stay in the body.
-        match self.branch(at, &Value::String("approved".into())) {
+        match self.branch(at, &Value::String("approved".into()), false) {
             Ok(Some(handle)) => self.finish_success(at, Reply::body(body), crate::run::Exit::Took(handle)),
             Ok(None) => {
                 let failure = Failure::new("no_branch", "no branch matches the result approved");
@@ -245,6 +248,16 @@ impl Planner<'_> {
     }
 }
 
+/// A gate's body: the answer that decided it, and those of the others who approved before.
+fn decided(decision: &str, said: Value, others: Vec<Value>) -> Value {
+    let mut body = said;
+    body["decision"] = decision.into();
+    if !others.is_empty() {
+        body["others"] = Value::Array(others);
+    }
+    body
+}
+
 fn worth_retrying(retry: &Retry, failure: &Failure, reply: &Option<Reply>) -> bool {
     if retry.on.is_empty() {
         return failure.retryable;
@@ -253,7 +266,7 @@ fn worth_retrying(retry: &Retry, failure: &Failure, reply: &Option<Reply>) -> bo
     retry.on.iter().any(|on| match on {
         RetryOn::Any => true,
         RetryOn::Timeout => failure.kind == FailureKind::Timeout,
-        RetryOn::Network => matches!(failure.kind, FailureKind::Network | FailureKind::Unknown),
+        RetryOn::Network => failure.kind == FailureKind::Network,
         RetryOn::Status(code) => status == Some(*code),
         RetryOn::StatusClass(class) => status.is_some_and(|code| code / 100 == *class),
     })

@@ -3,11 +3,13 @@
 use super::go::{Readiness, first_match, readiness};
 use super::{Effect, Planner, Task};
 use crate::event::{Failure, Reply, Timer, TimerKind};
+use crate::expr::StepIx;
 use crate::fact::{End, Fact};
 use crate::graph::{Dialect, Handle, Kind, OnFail, Target};
-use crate::run::{At, EdgeState, Exit, Phase, RunStatus, Status};
-use crate::value::{Payload, ValueId};
+use crate::run::{At, EdgeState, Exit, OwnResult, Phase, RunStatus, Status};
+use crate::value::{Payload, ValueId, check_size};
 use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 impl Planner<'_> {
@@ -16,7 +18,7 @@ impl Planner<'_> {
         if def.branches.is_empty() {
             return self.finish_success(at, reply, Exit::Took(Handle::SUCCESS));
         }
-        match self.branch(at, &reply.body) {
+        match self.branch(at, &reply.body, reply.truncated) {
             Ok(Some(handle)) => self.finish_success(at, reply, Exit::Took(handle)),
             Ok(None) => {
                 let message = format!("no branch matches the result {}", super::shown(&reply.body));
@@ -26,9 +28,9 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn branch(&self, at: At, result: &Value) -> Result<Option<Handle>, Failure> {
+    pub(super) fn branch(&self, at: At, value: &Value, truncated: bool) -> Result<Option<Handle>, Failure> {
         let mut view = self.view(at.instance);
-        view.result = Some(result);
+        view.result = Some(OwnResult { step: at.step, value, truncated });
         let branches = &self.graph.step(at.step).def.branches;
         first_match(branches, &view).map_err(|missing| Failure::new("template_error", missing.to_string()))
     }
@@ -75,7 +77,7 @@ impl Planner<'_> {
         let step = self.graph.step(at.step);
         if status == Status::Denied
             && !step.def.branches.is_empty()
-            && let Ok(Some(handle)) = self.branch(at, &Value::String("denied".into()))
+            && let Ok(Some(handle)) = self.branch(at, &Value::String("denied".into()), false)
         {
             return Exit::Took(handle);
         }
@@ -144,34 +146,47 @@ impl Planner<'_> {
     /// Failures with no live out-edge and no path of failed edges to a step that ran.
     pub(super) fn unhandled(&self, instance: u32) -> Vec<At> {
         let failures = &self.run.instances[instance as usize].failures;
-        let at = |&step| At { instance, step };
-        failures.iter().map(at).filter(|&at| !self.is_handled(at)).collect()
+        let handled = self.handled(instance, failures);
+        let open = failures.iter().filter(|step| !handled.contains(step));
+        open.map(|&step| At { instance, step }).collect()
     }
 
-    fn is_handled(&self, failure: At) -> bool {
-        let outs =
-            |at: At| self.graph.step(at.step).outs.iter().map(move |out| (out, self.run.edge(self.graph, at, out)));
-        let tolerated = self.graph.step(failure.step).def.on_fail == OnFail::Tolerate;
-        if tolerated || outs(failure).any(|(_, state)| state == EdgeState::Live) {
-            return true;
-        }
-        let mut seen = vec![failure.step];
-        let mut todo = vec![failure];
-        while let Some(at) = todo.pop() {
-            for (out, state) in outs(at) {
-                let Target::Step(to) = out.to else { continue };
-                if state != EdgeState::Failed || seen.contains(&to) {
+    /// Walks the failed edges once, from all failures together, and then back from what they lead to.
+    fn handled(&self, instance: u32, failures: &[StepIx]) -> HashSet<StepIx> {
+        let mut handled = HashSet::new();
+        let mut back: HashMap<StepIx, Vec<StepIx>> = HashMap::new();
+        let mut seen: HashSet<StepIx> = failures.iter().copied().collect();
+        let mut todo = failures.to_vec();
+        let mut reached = Vec::new();
+        while let Some(step) = todo.pop() {
+            let at = At { instance, step };
+            let here = self.graph.step(step);
+            let failed = self.state(at).status().is_some_and(Status::is_failure);
+            if failed && here.def.on_fail == OnFail::Tolerate {
+                handled.insert(step);
+            }
+            for out in &here.outs {
+                let edge = self.run.edge(self.graph, at, out);
+                if failed && edge == EdgeState::Live {
+                    handled.insert(step);
+                }
+                let (EdgeState::Failed, Target::Step(to)) = (edge, out.to) else { continue };
+                if self.state(At { instance, step: to }).ran() {
+                    reached.push(step);
                     continue;
                 }
-                let target = At { step: to, ..at };
-                if self.state(target).ran() {
-                    return true;
+                back.entry(to).or_default().push(step);
+                if seen.insert(to) {
+                    todo.push(to);
                 }
-                seen.push(to);
-                todo.push(target);
             }
         }
-        false
+        while let Some(step) = reached.pop() {
+            if handled.insert(step) || back.contains_key(&step) {
+                reached.extend(back.remove(&step).unwrap_or_default());
+            }
+        }
+        handled
     }
 
     /// All steps of the root scope have ended.
@@ -253,7 +268,9 @@ impl Planner<'_> {
                         all.extend(fields.clone());
                     }
                 }
-                Ok(Some(self.add(Value::Object(all))))
+                let all = Value::Object(all);
+                check_size(&all)?;
+                Ok(Some(self.add(all)))
             }
         }
     }

@@ -4,11 +4,11 @@ use super::{Effect, Planner, Task};
 use crate::event::{Failure, Reply, TimerKind};
 use crate::expr::{self, Missing};
 use crate::fact::{Fact, SkipReason, Wait};
-use crate::graph::{Arm, Call, Each, Handle, Join, Kind, Rule, Sleep, Test};
+use crate::graph::{Arm, Call, Dialect, Each, Handle, Join, Kind, Rule, Sleep, Test};
 use crate::run::{At, Exit, Status, StepState, View, handle_name};
 use crate::template::Template;
 use crate::time::{Millis, Time};
-use crate::value::Payload;
+use crate::value::{Payload, check_size};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -53,6 +53,7 @@ impl Planner<'_> {
         match self.enter_kind(at, &def.kind) {
             Ok(()) => {}
             Err(Refused::Template(missing)) => self.template_error(at, &missing),
+            Err(Refused::Size(failure)) => self.fail(at, Status::Failed, failure, None),
             Err(Refused::Value(message)) => {
                 self.fail(at, Status::TemplateError, Failure::new("template_error", message), None);
             }
@@ -80,7 +81,9 @@ impl Planner<'_> {
                 for (name, template) in outputs {
                     all.insert(name.to_string(), Arc::unwrap_or_clone(self.resolve(at, template)?.value));
                 }
-                self.succeed(at, Reply::body(Value::Object(all)));
+                let all = Value::Object(all);
+                check_size(&all).map_err(Refused::Size)?;
+                self.succeed(at, Reply::body(all));
             }
             Kind::Sleep(sleep) => {
                 let until = self.wake_time(at, sleep)?;
@@ -135,6 +138,7 @@ impl Planner<'_> {
             && let Value::Object(fields) = Arc::make_mut(&mut payload.value)
         {
             fields.insert("ctx".into(), self.view(at.instance).context());
+            check_size(&payload.value).map_err(Refused::Size)?;
         }
         Ok(payload)
     }
@@ -178,8 +182,10 @@ impl Planner<'_> {
         let name = chosen.map(|handle| handle_name(self.graph, at.step, handle));
         let reply = Reply::body(name.map_or(Value::Null, Value::from));
         // Steps that `need` a condition follow it whatever it chose, and look at its body.
-        let needed = self.graph.step(at.step).has_out(Handle::SUCCESS);
-        let exit = if needed { Exit::Took(Handle::SUCCESS) } else { chosen.map_or(Exit::Untaken, Exit::Took) };
+        let exit = match self.graph.dialect {
+            Dialect::Tasks => Exit::Took(Handle::SUCCESS),
+            Dialect::Flow | Dialect::Graph => chosen.map_or(Exit::Untaken, Exit::Took),
+        };
         self.finish_success(at, reply, exit);
         Ok(())
     }
@@ -206,6 +212,7 @@ impl Planner<'_> {
 enum Refused {
     Template(Missing),
     Value(String),
+    Size(Failure),
 }
 
 /// The handle of the first entry whose test holds.

@@ -5,17 +5,18 @@
 //! Events arrive at least once and out of order: a stale or repeated one changes nothing and comes back as [`Ignored`].
 //!
 //! All of rules R1–R7 is in this folder: starting steps (`go`), ending them (`finish`), loops and eaches (`scopes`),
-//! events (here and in `attempts`), retrying runs (`retry`).
+//! events (here and in `attempts`), retrying runs (`retry`, `newer`).
 //!
 //! Not here: bookkeeping (`run`), claims and clocks (`engine`), SQL (`store`).
 
 mod attempts;
 mod finish;
 mod go;
+mod newer;
 mod retry;
 mod scopes;
 
-pub use retry::{Standing, retry_onto, standing};
+pub use newer::{Standing, retry_onto, standing};
 
 use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::expr::Val;
@@ -42,6 +43,8 @@ pub struct Transition {
     pub facts: Vec<Fact>,
     pub values: Vec<(ValueId, Payload)>,
     pub effects: Vec<Effect>,
+    /// Steps whose state changed, for whoever keeps a row per step. May name a step twice.
+    pub touched: Vec<At>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,6 +83,7 @@ impl Transition {
         self.facts.extend(later.facts);
         self.values.extend(later.values);
         self.effects.extend(later.effects);
+        self.touched.extend(later.touched);
     }
 }
 
@@ -136,8 +140,8 @@ impl<'a> Planner<'a> {
                 self.attempt_ended(at, outcome);
                 Ok(())
             }
-            Event::Woken { at, .. } => {
-                self.expect(at, None, &[Phase::Sleeping, Phase::Backoff])?;
+            Event::Woken { at, attempt, .. } => {
+                self.expect(at, Some(attempt), &[Phase::Sleeping, Phase::Backoff])?;
                 self.clear_timers(at);
                 self.wake(at);
                 Ok(())
@@ -148,8 +152,10 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             Event::Cancelled { by, reason } => {
-                if self.run.status.is_terminal() {
-                    return Err(Ignored::RunFinished);
+                match self.run.status {
+                    RunStatus::New => return Err(Ignored::NotStarted),
+                    RunStatus::Queued | RunStatus::Running => {}
+                    _ => return Err(Ignored::RunFinished),
                 }
                 let message = reason.unwrap_or_else(|| "cancelled".into());
                 self.end_run(RunStatus::Cancelled, Some(Failure::new("cancelled", message)), Some(by));
@@ -204,7 +210,8 @@ impl<'a> Planner<'a> {
         }
         let input = self.add(body);
         let headers = headers.map(|headers| self.add(headers));
-        self.fact(Fact::Created { input, headers, by });
+        let (seed, max_duration) = (self.run.seed, self.run.max_duration);
+        self.fact(Fact::Created { input, headers, by, seed, max_duration });
         if queued { Ok(()) } else { self.admit() }
     }
 
@@ -224,8 +231,25 @@ impl<'a> Planner<'a> {
 
     /// The only way the state changes while planning.
     fn fact(&mut self, fact: Fact) {
+        match &fact {
+            Fact::Ended { .. } => {
+                let cancelled = self.unfinished();
+                self.out.touched.extend(cancelled);
+            }
+            Fact::Retried { reset, reopened, .. } => self.out.touched.extend(reset.iter().chain(reopened)),
+            Fact::Adopted { stands, .. } => self.out.touched.extend(stands),
+            other => self.out.touched.extend(other.step()),
+        }
         self.run.apply(self.graph, &fact, self.env.now);
         self.out.facts.push(fact);
+    }
+
+    fn unfinished(&self) -> Vec<At> {
+        if self.run.instances.first().is_none_or(|root| root.remaining == 0) {
+            return Vec::new();
+        }
+        let open = self.run.steps(self.graph).filter(|(_, state)| state.status().is_none());
+        open.map(|(at, _)| at).collect()
     }
 
     fn add(&mut self, payload: impl Into<Payload>) -> ValueId {

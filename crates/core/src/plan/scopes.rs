@@ -4,13 +4,22 @@ use super::Planner;
 use crate::event::{Failure, Reply};
 use crate::fact::{End, Fact};
 use crate::graph::{Each, Kind, OnItemError, Target};
-use crate::run::{At, EdgeState, Exit, Status};
-use crate::value::{Payload, ValueId};
+use crate::limits;
+use crate::run::{At, EdgeState, Exit, RunStatus, Status};
+use crate::value::{Payload, ValueId, check_size};
 use serde_json::{Map, Value};
 
 impl Planner<'_> {
-    /// Begins a pass or an item.
+    /// Begins a pass or an item. A run that would hold too many of them fails at the loop that asked for one more.
     pub(super) fn open(&mut self, at: At, index: u32) {
+        if self.run.instances.len() > limits::MAX_INSTANCES {
+            let message = format!("the run has more than {} passes and items", limits::MAX_INSTANCES);
+            return self.end_run(
+                RunStatus::Failed,
+                Some(self.about(at, &Failure::new("too_many_items", message))),
+                None,
+            );
+        }
         self.fact(Fact::Opened { step: at, index });
         if let Some(instance) = self.state(at).scope().and_then(|scope| scope.last()) {
             self.start_instance(instance);
@@ -100,7 +109,9 @@ impl Planner<'_> {
             let body = output.and_then(|output| self.run.values.get(output.body)).cloned();
             bodies.insert(self.graph.step(step).def.name.to_string(), body.unwrap_or_default());
         }
-        Ok(self.add(Value::Object(bodies)))
+        let bodies = Value::Object(bodies);
+        check_size(&bodies)?;
+        Ok(self.add(bodies))
     }
 
     /// Opens items while there is room; ends the each when none runs and none will.
@@ -118,6 +129,9 @@ impl Planner<'_> {
             }
             let next = scope.opened;
             self.open(at, next);
+            if self.run.status.is_terminal() {
+                return;
+            }
         }
     }
 
@@ -127,7 +141,10 @@ impl Planner<'_> {
             let value = |id: Option<ValueId>| id.and_then(|id| self.run.values.get(id)).cloned().unwrap_or_default();
             let results = scope.closed.iter().map(|closed| value(closed.and_then(|(_, result)| result)));
             let results = Value::Array(results.collect());
-            return self.succeed(at, Reply::body(results));
+            return match check_size(&results) {
+                Ok(()) => self.succeed(at, Reply::body(results)),
+                Err(failure) => self.fail(at, Status::Failed, failure, None),
+            };
         }
         let denied = scope.unsuccessful == scope.denied;
         let first = scope.closed.iter().position(|closed| matches!(closed, Some((End::Denied | End::Failed, _))));

@@ -1,6 +1,7 @@
 //! Applies facts to the state. Mechanical: whether a fact should hold was decided before it was written.
 
-use super::{At, EdgeState, Exit, Instance, Names, Phase, Run, RunStatus, ScopeState, Status, StepState};
+use super::{At, CtxValue, EdgeState, Exit, Instance, Names, Phase, Run, RunStatus, ScopeState, Status, StepState};
+use crate::expr::StepIx;
 use crate::fact::{Fact, Output, Reason, Wait};
 use crate::graph::{Graph, ScopeIx, Target};
 use crate::time::Time;
@@ -11,7 +12,8 @@ impl Run {
     /// Changes the state by one fact, decided at `now`. Facts of a log must be applied in its order, from the first.
     pub fn apply(&mut self, graph: &Graph, fact: &Fact, now: Time) {
         match fact {
-            Fact::Created { input, headers, by } => {
+            Fact::Created { input, headers, by, seed, max_duration } => {
+                (self.seed, self.max_duration) = (*seed, *max_duration);
                 self.status = RunStatus::Queued;
                 self.by = by.clone();
                 self.input = Some(*input);
@@ -42,13 +44,12 @@ impl Run {
                 state.output = *output;
                 state.more().failure = Some(failure.clone());
             }
-            Fact::Again { step, attempt, reason } => {
+            Fact::Again { step, attempt, reason, until } => {
                 let child = matches!(graph.step(step.step).def.kind, crate::graph::Kind::Child { .. });
                 self.set_phase(graph, *step, if child { Phase::Child } else { Phase::Running });
-                let until = graph.step(step.step).def.timeout.filter(|_| child).map(|timeout| now + timeout);
                 let state = self.state_mut(graph, *step);
                 state.attempt = *attempt;
-                state.due = until;
+                state.due = *until;
                 state.since = now;
                 if *reason == Reason::WorkerLost {
                     state.losses += 1;
@@ -72,6 +73,9 @@ impl Run {
                 output.iter().for_each(|output| self.seen_output(output));
                 variable.iter().for_each(|id| self.seen(*id));
                 let state = self.state_mut(graph, *step);
+                if state.phase == Phase::Idle {
+                    state.since = now;
+                }
                 state.attempt = *attempt;
                 state.output = *output;
                 if failure.is_some() || variable.is_some() || state.more.is_some() {
@@ -91,7 +95,10 @@ impl Run {
                 self.seen(*message);
                 self.state_mut(graph, *step).more().mail = Some(*message);
             }
-            Fact::Approved { step, by } => self.state_mut(graph, *step).more().approved_by.push(by.clone()),
+            Fact::Approved { step, by, answer } => {
+                self.seen(*answer);
+                self.state_mut(graph, *step).more().approvals.push((by.clone(), *answer));
+            }
             Fact::Escalated { step, until } => {
                 let state = self.state_mut(graph, *step);
                 state.due = *until;
@@ -184,8 +191,15 @@ impl Run {
                 format!("{around}{}[{index}].", graph.step(owner.step).def.name).into()
             }
         };
-        let steps: Vec<StepState> =
-            graph.scope(scope).steps.iter().map(|&step| StepState::idle(graph.step(step).in_edges)).collect();
+        let retired = |step: StepIx| match self.retired.is_empty() {
+            true => 0,
+            false => self.retired.get(&format!("{prefix}{}", graph.step(step).def.name)).copied().unwrap_or(0),
+        };
+        let idle = |&step: &StepIx| {
+            let attempt = retired(step);
+            StepState { attempt, uncounted: attempt, ..StepState::idle(graph.step(step).in_edges) }
+        };
+        let steps: Vec<StepState> = graph.scope(scope).steps.iter().map(idle).collect();
         let remaining = steps.len() as u32;
         let (failures, names) = (Vec::new(), Names::default());
         self.instances.push(Instance { scope, parent, frame, prefix, remaining, steps, failures, names });
@@ -232,6 +246,7 @@ impl Run {
         let frame = self.instances[at.instance as usize].frame;
         let state = self.state(graph, at);
         let (phase, variable) = (state.phase, state.more.as_ref().and_then(|more| more.variable));
+        let truncated = state.output.is_some_and(|output| output.truncated && Some(output.body) == variable);
         if frame != at.instance {
             let known = self.instances[frame as usize].names.latest.get(&at.step).copied();
             let stays = known.is_some_and(|known| self.state(graph, known).ran());
@@ -244,7 +259,7 @@ impl Run {
             if ctx.len() <= number as usize {
                 ctx.resize(number as usize + 1, None);
             }
-            ctx[number as usize] = Some(value);
+            ctx[number as usize] = Some(CtxValue { value, step: at.step, truncated });
         }
     }
 

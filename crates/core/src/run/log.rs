@@ -50,6 +50,12 @@ impl Run {
         stored.map(&mut Numbers(self, graph)).map_err(LogError::UnknownStep)
     }
 
+    /// Can a step's exit be said in the words of another version?
+    pub(crate) fn exit_carries(old: &Graph, was: StepIx, new: &Graph, step: StepIx, exit: Exit) -> bool {
+        let at = |step| At { instance: 0, step };
+        exit_named(new, at(step), &exit_name(old, at(was), exit)).is_some()
+    }
+
     /// Folds the rest of a log into the state. Returns the graph of the version the run is on at its end.
     pub fn replay<'g>(
         &mut self,
@@ -77,7 +83,8 @@ pub(super) fn exit_name(graph: &Graph, at: At, exit: Exit) -> String {
         Exit::Failed => "failed".into(),
         Exit::Untaken => "untaken".into(),
         Exit::Left => "left".into(),
-        Exit::Took(handle) => format!("via:{}", handle_name(graph, at.step, handle)),
+        Exit::Took(handle) if handle.0 >= Handle::FIRST_NAMED => format!("via:{}", handle_name(graph, at.step, handle)),
+        Exit::Took(handle) => handle_name(graph, at.step, handle).into(),
     }
 }
 
@@ -87,6 +94,9 @@ pub(super) fn exit_named(graph: &Graph, at: At, name: &str) -> Option<Exit> {
         "failed" => Some(Exit::Failed),
         "untaken" => Some(Exit::Untaken),
         "left" => Some(Exit::Left),
+        "success" => Some(Exit::Took(Handle::SUCCESS)),
+        "error" => Some(Exit::Took(Handle::ERROR)),
+        "denied" => Some(Exit::Took(Handle::DENIED)),
         _ => handle_named(graph, at, name.strip_prefix("via:")?).map(Exit::Took),
     }
 }
@@ -101,14 +111,8 @@ pub fn handle_name(graph: &Graph, step: StepIx, handle: Handle) -> &str {
     }
 }
 
+/// The handle an author named so. A branch may well be called `success`; it is not the built-in one.
 fn handle_named(graph: &Graph, at: At, name: &str) -> Option<Handle> {
-    // Named handles first: a condition may well have a branch called `success`.
-    let named = graph.step(at.step).def.handles.iter().position(|handle| &**handle == name);
-    match (named, name) {
-        (Some(n), _) => Some(Handle(n as u16 + Handle::FIRST_NAMED)),
-        (None, "success") => Some(Handle::SUCCESS),
-        (None, "error") => Some(Handle::ERROR),
-        (None, "denied") => Some(Handle::DENIED),
-        (None, _) => None,
-    }
+    let position = graph.step(at.step).def.handles.iter().position(|handle| &**handle == name)?;
+    Some(Handle(position as u16 + Handle::FIRST_NAMED))
 }

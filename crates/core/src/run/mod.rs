@@ -13,7 +13,7 @@ mod waiting;
 
 pub use log::{LogError, StoredFact, handle_name};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use view::{View, error};
+pub use view::{OwnResult, View, error};
 pub use waiting::{Waiting, WaitingFor};
 
 use crate::event::Failure;
@@ -23,7 +23,7 @@ use crate::graph::{Graph, Handle, Out, ScopeIx};
 use crate::time::Time;
 use crate::value::{ValueId, Values};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// One step in one instance of its scope.
@@ -194,7 +194,8 @@ pub struct More {
     pub variable: Option<ValueId>,
     /// A message that came early.
     pub mail: Option<ValueId>,
-    pub approved_by: Vec<Arc<str>>,
+    /// Who approved so far, and what each said.
+    pub approvals: Vec<(Arc<str>, ValueId)>,
     pub escalate: Option<Time>,
     pub escalated: bool,
     pub scope: Option<ScopeState>,
@@ -238,7 +239,15 @@ pub struct Instance {
 pub struct Names {
     /// The latest finished (or, failing that, skipped) instance of steps inside loops.
     pub latest: HashMap<StepIx, At>,
-    pub ctx: Vec<Option<ValueId>>,
+    pub ctx: Vec<Option<CtxValue>>,
+}
+
+/// The last write to a `ctx` variable, and by whom.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CtxValue {
+    pub value: ValueId,
+    pub step: StepIx,
+    pub truncated: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -261,6 +270,8 @@ pub struct Run {
     pub(crate) instances: Vec<Instance>,
     /// Steps that ended so far.
     pub(crate) ended: u32,
+    /// Attempts of steps that the run's version no longer has; should one come back, it goes on counting.
+    pub(crate) retired: BTreeMap<String, u32>,
     pub(crate) gates: u32,
     pub(crate) working: u32,
 }
@@ -282,6 +293,7 @@ impl Run {
             values: Values::default(),
             instances: Vec::new(),
             ended: 0,
+            retired: BTreeMap::new(),
             gates: 0,
             working: 0,
         }
@@ -313,6 +325,21 @@ impl Run {
             let at = move |&step| At { instance: i as u32, step };
             steps.iter().map(at).zip(&instance.steps).filter(move |_| self.is_open(graph, i as u32))
         })
+    }
+
+    /// What is kept per open instance and follows from its steps, in words: for tests of recovery.
+    pub(crate) fn derived(&self, graph: &Graph) -> Vec<(String, String)> {
+        let mut all = vec![("[run]".to_string(), format!("{} {} {}", self.gates, self.working, self.ended))];
+        let open = self.instances.iter().enumerate().filter(|(id, _)| self.is_open(graph, *id as u32));
+        for (_, instance) in open {
+            let names = &instance.names;
+            let latest: BTreeMap<StepIx, String> =
+                names.latest.iter().map(|(&step, &at)| (step, self.path(graph, at))).collect();
+            let ctx: Vec<_> = names.ctx.iter().flatten().collect();
+            let text = format!("{} {:?} {latest:?} {ctx:?}", instance.remaining, instance.failures);
+            all.push((format!("[{}]", instance.prefix), text));
+        }
+        all
     }
 
     /// False for instances left from before their scope step was reset.

@@ -10,6 +10,7 @@ use crate::limits;
 use crate::time::{Millis, Time};
 use crate::value::{ValueId, Values};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -27,6 +28,11 @@ pub struct Snapshot {
     pub expires: Option<Time>,
     /// Steps that ended so far, those reset since included.
     pub ended: u32,
+    /// Payload numbers given out so far.
+    pub values: u32,
+    /// Attempts of steps that the run's version no longer has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retired: BTreeMap<String, u32>,
     /// Order of their instances: a scope step comes before what is inside it.
     pub steps: Vec<Row>,
 }
@@ -61,7 +67,7 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail: Option<ValueId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub approved_by: Vec<Arc<str>>,
+    pub approvals: Vec<(Arc<str>, ValueId)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalate: Option<Time>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -112,6 +118,8 @@ impl Run {
             failure: self.failure.clone(),
             expires: self.expires,
             ended: self.ended,
+            values: self.values.count(),
+            retired: self.retired.clone(),
             steps,
         }
     }
@@ -135,7 +143,7 @@ impl Run {
             skipped: more.skipped,
             variable: more.variable,
             mail: more.mail,
-            approved_by: more.approved_by,
+            approvals: more.approvals,
             escalate: more.escalate,
             escalated: more.escalated,
             scope: more.scope.map(|scope| ScopeRow { count: scope.count, closed: scope.closed }),
@@ -153,8 +161,11 @@ impl Run {
         run.failure = snapshot.failure;
         run.expires = snapshot.expires;
         run.ended = snapshot.ended;
+        run.retired = snapshot.retired;
         run.values = values;
-        if !matches!(run.status, RunStatus::New | RunStatus::Queued) {
+        run.values.reserve_all(snapshot.values);
+        // A run that was cancelled while it was queued never started.
+        if run.expires.is_some() {
             run.add_instance(graph, ScopeIx::ROOT, None);
         }
         for row in snapshot.steps {
@@ -182,7 +193,7 @@ impl Run {
             skipped: row.skipped,
             variable: row.variable,
             mail: row.mail,
-            approved_by: row.approved_by,
+            approvals: row.approvals,
             escalate: row.escalate,
             escalated: row.escalated,
             scope: scope.map(|scope| ScopeState { instances, ..scope }),
@@ -236,47 +247,23 @@ impl Run {
     /// Moves the state to another version of the workflow. Steps named in `stands` (outside any scope) keep what they
     /// have, with everything inside them; of the others only the attempts they used are remembered.
     pub(crate) fn carry(&mut self, old: &Graph, new: &Graph, stands: &[String]) {
-        let snapshot = self.snapshot(old);
+        let stands: HashSet<&str> = stands.iter().map(String::as_str).collect();
+        let mut kept = Vec::new();
+        for row in self.snapshot(old).steps {
+            let top = row.path.split(['[', '.']).next().unwrap_or_default();
+            if stands.contains(top) {
+                kept.push(row);
+            } else if row.attempt > 0 {
+                self.retired.insert(row.path, row.attempt);
+            }
+        }
         self.instances.clear();
         self.add_instance(new, ScopeIx::ROOT, None);
-        for row in snapshot.steps {
-            let top = row.path.split(['[', '.']).next().unwrap_or_default();
-            let row = if stands.iter().any(|name| name == top) {
-                row
-            } else if row.attempt > 0 {
-                Row { uncounted: row.attempt, ..Row::idle(row.path, row.attempt) }
-            } else {
-                continue;
-            };
-            // A step that the new version does not have is gone; the log still tells of it.
-            let _ = self.put(new, row);
+        for row in kept {
+            // `standing` lets a step stand only if the new version has it, body and exit included.
+            let put = self.put(new, row);
+            debug_assert!(put.is_ok(), "{put:?}");
         }
         self.recount(new);
-    }
-}
-
-impl Row {
-    fn idle(path: String, attempt: u32) -> Row {
-        Row {
-            path,
-            phase: Phase::Idle,
-            exit: None,
-            attempt,
-            uncounted: 0,
-            losses: 0,
-            since: Time::default(),
-            due: None,
-            input: None,
-            output: None,
-            ended: 0,
-            failure: None,
-            skipped: None,
-            variable: None,
-            mail: None,
-            approved_by: Vec::new(),
-            escalate: None,
-            escalated: false,
-            scope: None,
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! What expressions see from one place in a run.
 
-use super::{At, Phase, Run, Status, StepState};
+use super::{At, CtxValue, Phase, Run, Status, StepState};
 use crate::event::Failure;
 use crate::expr::{Dotted, Found, Names, Path, Segment, StepIx, Val, Var, walk};
 use crate::graph::{Graph, Kind, ScopeIx};
 use crate::value::ValueId;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 /// The names in scope of a step (or of the end of an instance).
 pub struct View<'a> {
@@ -13,9 +14,16 @@ pub struct View<'a> {
     pub run: &'a Run,
     pub instance: u32,
     /// The step's own result, in a branch.
-    pub result: Option<&'a Value>,
+    pub result: Option<OwnResult<'a>>,
     /// The URL of a wait, by its path.
     pub callback: &'a dyn Fn(&str) -> String,
+}
+
+#[derive(Clone, Copy)]
+pub struct OwnResult<'a> {
+    pub step: StepIx,
+    pub value: &'a Value,
+    pub truncated: bool,
 }
 
 impl Names for View<'_> {
@@ -26,9 +34,15 @@ impl Names for View<'_> {
             Var::Input => self.value(self.run.input, rest),
             Var::Trigger => self.trigger(rest),
             Var::Step(step) => self.step(step, rest),
-            Var::Ctx(number) => self.value(self.ctx(number), rest),
+            Var::Ctx(number) => match self.ctx(number) {
+                Some(ctx) if ctx.truncated && !rest.is_empty() => self.truncated(ctx.step, "body", rest),
+                ctx => self.value(ctx.map(|ctx| ctx.value), rest),
+            },
             Var::CtxAll => Found::Value(Val::Owned(self.context())),
-            Var::Result => self.result.and_then(|value| walk(value, rest)).map_or(Found::Nothing, found),
+            Var::Result => match self.result {
+                Some(result) if result.truncated && !rest.is_empty() => self.truncated(result.step, "result", rest),
+                result => result.and_then(|result| walk(result.value, rest)).map_or(Found::Nothing, found),
+            },
             Var::WaitUrl(step) => match self.around(self.graph.step(step).scope) {
                 Some(instance) => {
                     let url = (self.callback)(&self.run.path(self.graph, At { instance, step }));
@@ -58,6 +72,13 @@ impl<'a> View<'a> {
     fn value<'s>(&'s self, id: Option<ValueId>, rest: &[Segment]) -> Found<'s> {
         let value = id.and_then(|id| self.run.values.get(id));
         value.and_then(|value| walk(value, rest)).map_or(Found::Nothing, found)
+    }
+
+    /// Whoever reads into a body that was cut off is told whose and what.
+    fn truncated<'s>(&'s self, step: StepIx, field: &str, inner: &[Segment]) -> Found<'s> {
+        let inner = Dotted(inner).to_string();
+        let dot = if inner.starts_with('[') { "" } else { "." };
+        Found::Truncated { step: &self.graph.step(step).def.name, field: format!("{field}{dot}{inner}") }
     }
 
     fn trigger<'s>(&'s self, rest: &[Segment]) -> Found<'s> {
@@ -128,8 +149,8 @@ impl<'a> View<'a> {
             }
             "body" | "result" | "output" => match state.output {
                 Some(output) if output.truncated && !inner.is_empty() => {
-                    let field = Dotted(rest).to_string();
-                    Found::Truncated { step: &self.graph.step(step).def.name, field }
+                    let field = field.to_string();
+                    self.truncated(step, &field, inner)
                 }
                 Some(output) => self.value(Some(output.body), inner),
                 None if inner.is_empty() => Found::Value(Val::Null),
@@ -174,7 +195,7 @@ impl<'a> View<'a> {
         })
     }
 
-    fn ctx(&self, number: u32) -> Option<ValueId> {
+    fn ctx(&self, number: u32) -> Option<CtxValue> {
         let mut frame = self.run.instances[self.instance as usize].frame;
         loop {
             let instance = &self.run.instances[frame as usize];
@@ -201,10 +222,12 @@ impl<'a> View<'a> {
         let mut all = Map::new();
         let input = self.run.input.and_then(|id| self.run.values.get(id)).cloned();
         for (number, name) in self.graph.variables.iter().enumerate() {
-            if let Some(value) = self.ctx(number as u32).and_then(|id| self.run.values.get(id)) {
+            if let Some(value) = self.ctx(number as u32).and_then(|ctx| self.run.values.get(ctx.value)) {
                 all.insert(name.to_string(), value.clone());
             }
         }
+        // An item hides a variable of the same name, and an inner item an outer one, as in expressions.
+        let mut taken = HashSet::new();
         let mut instance = Some(self.instance);
         while let Some(at) = instance {
             let parent = self.run.instances[at as usize].parent;
@@ -212,8 +235,14 @@ impl<'a> View<'a> {
                 && let Kind::Each(each) = &self.graph.step(owner.step).def.kind
             {
                 let item = self.item(each.body).cloned().unwrap_or_default();
-                all.entry(each.item_variable.as_deref().unwrap_or("item")).or_insert(item);
-                all.entry(each.index_variable.as_deref().unwrap_or("index")).or_insert(index.into());
+                let names = [each.item_variable.as_deref(), each.index_variable.as_deref()];
+                let values = [item, index.into()];
+                for ((name, plain), value) in names.into_iter().zip(["item", "index"]).zip(values) {
+                    let name = name.unwrap_or(plain);
+                    if taken.insert(name) {
+                        all.insert(name.to_string(), value);
+                    }
+                }
             }
             instance = parent.map(|(owner, _)| owner.instance);
         }

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, Failure, FailureKind, Ignored, Outcome, Reply, TimerKind, Verdict};
+use stepwell_core::event::{Answer, Event, Failure, Ignored, Outcome, Reply, TimerKind, Verdict};
 use stepwell_core::plan::Transition;
 use stepwell_core::run::{At, Phase};
 use stepwell_core::simulate::{Broken, World, someone};
@@ -97,7 +97,7 @@ impl<'g> Story<'g> {
                 failure(Failure::new("http_status", format!("answered {rest}")), Some(reply))
             }
             "times" => failure(Failure::timeout(Millis(30_000)), None),
-            "unknown" => failure(Failure { kind: FailureKind::Unknown, ..Failure::retryable("cut", "cut off") }, None),
+            "unknown" => failure(Failure { may_have_happened: true, ..Failure::retryable("cut", "cut off") }, None),
             "lost" => return self.world.lose(at, attempt),
             "approved" | "denied" => {
                 let by = rest.strip_prefix("by ").unwrap_or("someone").into();
@@ -105,7 +105,7 @@ impl<'g> Story<'g> {
                 return self.world.feed(Event::Answered { at, attempt, answer });
             }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),
-            "woken" => return self.world.feed(Event::Woken { at, by: someone() }),
+            "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),
             "happened" | "again" | "given" => {
                 let verdict = match verb {
                     "happened" => Verdict::Happened { body: body() },

@@ -21,7 +21,7 @@ pub fn line(now: Time, fact: &StoredFact) -> String {
         Fact::Retrying { step, attempt, due, failure, .. } => {
             format!("{step} failed{}: {}; again at {}", nth(*attempt), failure.message, clock(*due))
         }
-        Fact::Again { step, attempt, reason } => format!("{step} dispatched{} ({})", nth(*attempt), word(reason)),
+        Fact::Again { step, attempt, reason, .. } => format!("{step} dispatched{} ({})", nth(*attempt), word(reason)),
         Fact::Unsure { step, .. } => format!("{step}: nobody knows whether the call happened; a person is asked"),
         Fact::Opened { step, index } => format!("{step}[{index}] begins"),
         Fact::Closed { step, index, end, .. } => format!("{step}[{index}] ends: {}", word(end)),
@@ -31,7 +31,7 @@ pub fn line(now: Time, fact: &StoredFact) -> String {
         Fact::Finished { step, status, failure: None, .. } => format!("{step} {}", status.name()),
         Fact::Skipped { step, reason, .. } => format!("{step} skipped ({})", word(reason)),
         Fact::Kept { step, .. } => format!("{step}: a call came early and is kept"),
-        Fact::Approved { step, by } => format!("{step} approved by {by}, others are still asked"),
+        Fact::Approved { step, by, .. } => format!("{step} approved by {by}, others are still asked"),
         Fact::Escalated { step, .. } => format!("{step} escalated"),
         Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
         Fact::Ended { status, failure: None, .. } => format!("run {}", status.name()),

@@ -1,0 +1,190 @@
+//! Going on with a finished run under a newer version of its workflow: what stands, what runs again.
+
+use super::retry::is_retryable;
+use super::{Env, Planner, Task, Transition};
+use crate::event::{Ignored, TimerKind};
+use crate::expr::StepIx;
+use crate::fact::Fact;
+use crate::graph::{Graph, Kind, Out, ScopeIx, Target};
+use crate::run::{At, Phase, Run, Status, handle_name};
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+/// Which recorded steps would stand if the run went on under a newer version, and which would run again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    pub stands: Vec<String>,
+    pub again: Vec<String>,
+}
+
+/// Says what [`retry_onto`] would keep. Both graphs must be of the same dialect.
+pub fn standing(old: &Graph, new: &Graph, run: &Run) -> Result<Standing, Ignored> {
+    if !is_retryable(run.status) || old.dialect != new.dialect {
+        return Err(Ignored::NothingToRetry);
+    }
+    let mut result = Standing { stands: Vec::new(), again: Vec::new() };
+    if run.instances.is_empty() {
+        return Ok(result);
+    }
+    let stands = standing_steps(old, new, run);
+    for &was in &old.scope(ScopeIx::ROOT).steps {
+        let name = &old.step(was).def.name;
+        if new.find(ScopeIx::ROOT, name).is_some_and(|step| stands.contains(&step)) {
+            result.stands.push(name.to_string());
+        } else if run.state(old, At { instance: 0, step: was }).ran() {
+            result.again.push(name.to_string());
+        }
+    }
+    Ok(result)
+}
+
+/// Goes on with a finished run under a newer version. The run belongs to `new` afterwards.
+pub fn retry_onto(
+    (old, new): (&Graph, &Graph),
+    run: &mut Run,
+    by: Arc<str>,
+    version: u32,
+    env: Env,
+) -> Result<Transition, Ignored> {
+    let standing = standing(old, new, run)?;
+    run.carry(old, new, &standing.stands);
+    let expires = env.now + run.max_duration;
+    let mut planner = Planner { graph: new, run, env, out: Transition::default(), agenda: VecDeque::new() };
+    let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
+    let stands = standing.stands.iter().filter_map(root).collect();
+    planner.fact(Fact::Adopted { by, expires, version, stands });
+    planner.set_timer(None, TimerKind::Expire, expires);
+    for &step in &new.scope(ScopeIx::ROOT).steps {
+        let at = At { instance: 0, step };
+        if planner.state(at).phase == Phase::Idle {
+            planner.reconsider(at);
+        }
+    }
+    if planner.run.instances[0].remaining == 0 {
+        planner.agenda.push_back(Task::Close(0));
+    }
+    planner.settle();
+    Ok(planner.out)
+}
+
+/// Steps of the new root scope that keep what they have, found in the order in which they run.
+fn standing_steps(old: &Graph, new: &Graph, run: &Run) -> HashSet<StepIx> {
+    let (before, after) = (in_edges(old), in_edges(new));
+    let same = |&step: &StepIx| {
+        let was = old.find(ScopeIx::ROOT, &new.step(step).def.name)?;
+        let same = before.get(&was) == after.get(&step) && signature(old, was) == signature(new, step);
+        same.then_some((step, was))
+    };
+    let unchanged: HashMap<StepIx, StepIx> = new.scope(ScopeIx::ROOT).steps.iter().filter_map(same).collect();
+    let order = topological(new);
+    let doubtful = before_changes(new, &order, &unchanged);
+    let mut shaken: HashSet<StepIx> = HashSet::new();
+    let mut stands = HashSet::new();
+    for step in order {
+        let kept = unchanged.get(&step).is_some_and(|&was| {
+            let state = run.state(old, At { instance: 0, step: was });
+            let ended = matches!(state.phase, Phase::Done(Status::Success | Status::Skipped));
+            let asked_again = doubtful.contains(&step) && has_gate(new, step);
+            ended && !asked_again && Run::exit_carries(old, was, new, step, state.exit)
+        });
+        if kept && !shaken.contains(&step) {
+            stands.insert(step);
+        } else {
+            shaken.extend(targets(new, step));
+        }
+    }
+    stands
+}
+
+/// Steps after which something is new or changed.
+fn before_changes(new: &Graph, order: &[StepIx], unchanged: &HashMap<StepIx, StepIx>) -> HashSet<StepIx> {
+    let mut found = HashSet::new();
+    for &step in order.iter().rev() {
+        if targets(new, step).any(|to| found.contains(&to) || !unchanged.contains_key(&to)) {
+            found.insert(step);
+        }
+    }
+    found
+}
+
+/// A gate, or a loop or each with one inside. Scopes nest at most `MAX_SCOPE_DEPTH` deep.
+fn has_gate(graph: &Graph, step: StepIx) -> bool {
+    let kind = &graph.step(step).def.kind;
+    let inside = kind.body().map(|body| graph.scope(body).steps.as_slice()).unwrap_or_default();
+    matches!(kind, Kind::Gate(_)) || inside.iter().any(|&step| has_gate(graph, step))
+}
+
+/// Everything about a step that its author wrote: itself and, for a scope, its body with the edges in it.
+fn signature(graph: &Graph, step: StepIx) -> Value {
+    let here = graph.step(step);
+    let Some(body) = here.def.kind.body() else { return (*here.def.written).clone() };
+    let mut inside: Vec<Value> = graph
+        .scope(body)
+        .steps
+        .iter()
+        .map(|&inner| {
+            let edges: BTreeSet<(String, String)> =
+                graph.step(inner).outs.iter().map(|out| (handle(graph, inner, out), target(graph, out))).collect();
+            json!([&*graph.step(inner).def.name, signature(graph, inner), edges])
+        })
+        .collect();
+    inside.sort_by(|a, b| a[0].as_str().cmp(&b[0].as_str()));
+    // A loop made from a cycle is written nowhere; what it is made of says all.
+    let own = if matches!(here.def.kind, Kind::Loop { .. }) { Value::Null } else { (*here.def.written).clone() };
+    json!([own, inside])
+}
+
+fn target(graph: &Graph, out: &Out) -> String {
+    match out.to {
+        Target::Step(to) => graph.step(to).def.name.to_string(),
+        Target::Back => "[back".into(),
+        Target::Leave(_) => "[leave".into(),
+    }
+}
+
+/// Where an edge really starts: for one that leaves a loop, the step inside and its handle.
+fn handle(graph: &Graph, from: StepIx, out: &Out) -> String {
+    let (mut step, mut out) = (from, out);
+    while let Some((inner, pos)) = out.inner {
+        (step, out) = (inner, &graph.step(inner).outs[pos as usize]);
+    }
+    format!("{}.{}", graph.step(step).def.name, handle_name(graph, step, out.handle))
+}
+
+/// Per root step, where its in-edges come from.
+fn in_edges(graph: &Graph) -> HashMap<StepIx, BTreeSet<String>> {
+    let mut edges: HashMap<StepIx, BTreeSet<String>> = HashMap::new();
+    for &from in &graph.scope(ScopeIx::ROOT).steps {
+        for out in &graph.step(from).outs {
+            if let Target::Step(to) = out.to {
+                edges.entry(to).or_default().insert(handle(graph, from, out));
+            }
+        }
+    }
+    edges
+}
+
+fn targets(graph: &Graph, step: StepIx) -> impl Iterator<Item = StepIx> {
+    graph.step(step).outs.iter().filter_map(|out| match out.to {
+        Target::Step(to) => Some(to),
+        Target::Back | Target::Leave(_) => None,
+    })
+}
+
+fn topological(graph: &Graph) -> Vec<StepIx> {
+    let mut missing: HashMap<StepIx, u32> = HashMap::new();
+    let mut order = graph.scope(ScopeIx::ROOT).starts.clone();
+    let mut next = 0;
+    while let Some(&step) = order.get(next) {
+        next += 1;
+        for to in targets(graph, step) {
+            let left = missing.entry(to).or_insert(graph.step(to).in_edges);
+            *left -= 1;
+            if *left == 0 {
+                order.push(to);
+            }
+        }
+    }
+    order
+}
