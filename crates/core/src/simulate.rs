@@ -7,7 +7,7 @@ use crate::event::{Event, Ignored, Outcome, Timer};
 use crate::fact::Fact;
 use crate::graph::Graph;
 use crate::plan::{Effect, Env, Transition, advance, retry_onto};
-use crate::run::{At, Phase, Run, StoredFact};
+use crate::run::{At, Phase, Run, RunStatus, StoredFact};
 use crate::time::{Millis, Time};
 use crate::value::{Payload, ValueId, Values};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +104,7 @@ impl<'g> World<'g> {
                 let what = format!("{:?} {:?} {:?}", self.running, self.children, self.timers);
                 return Err(Broken(format!("the run is finished and yet these are not stopped: {what}")));
             }
-        } else {
+        } else if self.run.status == RunStatus::Running {
             // The run's own time limit does not count: something must be able to move it on before that.
             let own = self.timers.len() > 1;
             if !own && self.running.is_empty() && self.children.is_empty() && self.waiting.is_empty() {

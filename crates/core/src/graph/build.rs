@@ -58,8 +58,14 @@ impl Builder {
             outs: Vec::new(),
             variable: None,
         });
-        let graph =
-            Graph { dialect: spec.dialect, scopes: Vec::new(), steps: steps.collect(), variables: Vec::new(), output };
+        let graph = Graph {
+            dialect: spec.dialect,
+            scopes: Vec::new(),
+            steps: steps.collect(),
+            variables: Vec::new(),
+            output,
+            order: None,
+        };
         Builder { spec, graph, faults: Vec::new() }
     }
 

@@ -14,6 +14,7 @@ mod step;
 
 pub use build::Fault;
 pub use loops::{Parts, components};
+pub use reach::Order;
 pub use spec::{Origin, Spec, SpecEdge, SpecStep};
 pub use step::*;
 
@@ -46,6 +47,8 @@ pub struct Graph {
     pub variables: Vec<Box<str>>,
     /// The run's output, if the definition gives one.
     pub output: Option<Template>,
+    /// Only where code may read any step before it.
+    pub order: Option<Arc<Order>>,
 }
 
 /// A directed acyclic part of the graph: the root, the body of a loop or the body of an `each`.

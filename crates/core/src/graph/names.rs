@@ -82,6 +82,11 @@ impl<'a> Binder<'a> {
             self.template(&mut output, site);
             self.graph.output = Some(output);
         }
+        let code = |step: &super::Step| matches!(step.def.kind, Kind::Call { call: Call::Javascript, .. });
+        if self.spec.dialect != super::Dialect::Graph && self.graph.steps.iter().any(code) {
+            let parent = self.spec.steps.iter().map(|step| step.parent).collect();
+            self.graph.order = Some(Arc::new(super::Order { parent, reach: self.reach }));
+        }
         self.faults
     }
 

@@ -2,7 +2,27 @@
 
 use super::loops::components;
 
+/// Which steps of a definition come before which, for code that may read them all.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The each around a step.
+    pub parent: Vec<Option<usize>>,
+    pub reach: Reach,
+}
+
+impl Order {
+    /// What `step` can see, innermost group first: steps that can have finished when its turn comes.
+    pub fn visible(&self, step: usize) -> impl Iterator<Item = usize> {
+        let groups = std::iter::successors(Some(step), |&at| self.parent[at]);
+        groups.flat_map(move |at| {
+            let beside = move |&other: &usize| self.parent[other] == self.parent[at];
+            (0..self.parent.len()).filter(beside).filter(move |&other| self.reach.before(other, at))
+        })
+    }
+}
+
 /// Ancestors of every strongly connected part, as bit sets: a question is one look-up.
+#[derive(Clone, Debug)]
 pub struct Reach {
     part: Vec<usize>,
     cyclic: Vec<bool>,

@@ -137,7 +137,7 @@ impl Planner<'_> {
         if call == Call::Javascript
             && let Value::Object(fields) = Arc::make_mut(&mut payload.value)
         {
-            fields.insert("ctx".into(), self.view(at.instance).context());
+            fields.insert("ctx".into(), self.view(at.instance).context_of(at.step));
             check_size(&payload.value).map_err(Refused::Size)?;
         }
         Ok(payload)

@@ -217,7 +217,23 @@ impl<'a> View<'a> {
         items.as_array()?.get(index as usize)
     }
 
-    /// Everything a step's code may see: the input, `ctx` variables, loop items and, outside graphs, finished steps.
+    /// Everything a step's code may see: `ctx` and, outside graphs, the steps that came before it.
+    pub fn context_of(&self, step: StepIx) -> Value {
+        let mut context = self.context();
+        if let Some(order) = &self.graph.order {
+            let mut tasks = Map::new();
+            for other in order.visible(step.0 as usize).map(|other| StepIx(other as u32)) {
+                let state = self.named(other).map(|at| self.run.state(self.graph, at)).filter(|s| s.status().is_some());
+                if let (Some(state), name) = (state, &self.graph.step(other).def.name) {
+                    tasks.entry(name.to_string()).or_insert_with(|| self.summary(other, state));
+                }
+            }
+            context["tasks"] = Value::Object(tasks);
+        }
+        context
+    }
+
+    /// The input, `ctx` variables and loop items.
     pub fn context(&self) -> Value {
         let mut all = Map::new();
         let input = self.run.input.and_then(|id| self.run.values.get(id)).cloned();
@@ -246,25 +262,8 @@ impl<'a> View<'a> {
             }
             instance = parent.map(|(owner, _)| owner.instance);
         }
-        if self.graph.dialect != crate::graph::Dialect::Graph {
-            all.insert("tasks".into(), self.finished_steps());
-        }
         all.insert("input".into(), input.unwrap_or_default());
         Value::Object(all)
-    }
-
-    fn finished_steps(&self) -> Value {
-        let mut tasks = Map::new();
-        for (i, step) in self.graph.steps.iter().enumerate() {
-            let ix = StepIx(i as u32);
-            if let Some(at) = self.named(ix) {
-                let state = self.run.state(self.graph, at);
-                if state.status().is_some() {
-                    tasks.insert(step.def.name.to_string(), self.summary(ix, state));
-                }
-            }
-        }
-        Value::Object(tasks)
     }
 }
 

@@ -7,6 +7,7 @@
 mod attempts;
 mod joins;
 mod loops;
+mod recovery;
 mod runs;
 mod seeds;
 mod story;
