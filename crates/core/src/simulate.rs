@@ -223,7 +223,9 @@ impl<'g> World<'g> {
     fn adopt(&mut self, run: Run, how: &str) -> Result<(), Broken> {
         let key = |snapshot: crate::run::Snapshot| {
             let rows: BTreeMap<String, _> = snapshot.steps.iter().map(|row| (row.path.clone(), row.clone())).collect();
-            (rows, crate::run::Snapshot { steps: Vec::new(), ..snapshot })
+            let ended: BTreeMap<(String, u32), _> =
+                snapshot.instances.iter().map(|row| ((row.path.clone(), row.index), row.clone())).collect();
+            (rows, ended, crate::run::Snapshot { steps: Vec::new(), instances: Vec::new(), ..snapshot })
         };
         let (expected, found) = (key(self.run.snapshot(self.graph)), key(run.snapshot(self.graph)));
         if expected != found {
@@ -231,7 +233,7 @@ impl<'g> World<'g> {
             had.retain(|path, row| has.get(path) != Some(row) || has.remove(path).is_none());
             return Err(Broken(format!(
                 "{how} gives another state\nhad {:?} {had:?}\nhas {:?} {has:?}",
-                expected.1, found.1
+                expected.2, found.2
             )));
         }
         if derived(&self.run, self.graph) != derived(&run, self.graph) {

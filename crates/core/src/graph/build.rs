@@ -39,6 +39,17 @@ impl Graph {
         }
         if faults.is_empty() { Ok(graph) } else { Err(faults) }
     }
+
+    /// What is wrong with names in expressions, for a definition whose edges are already known to be incomplete: nothing
+    /// that depends on them (which step comes first, what is in the body of a graph's loop) is reported.
+    pub fn name_faults(mut spec: Spec) -> Vec<Fault> {
+        spec.edges.clear();
+        if spec.dialect == Dialect::Graph {
+            spec.steps.iter_mut().for_each(|step| step.parent = None);
+        }
+        let Builder { spec, mut graph, .. } = Builder::new(spec);
+        Binder::new(&spec, &mut graph).without_edges().bind()
+    }
 }
 
 struct Builder {

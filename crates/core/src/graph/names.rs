@@ -3,7 +3,7 @@
 use super::build::Fault;
 use super::reach::Reach;
 use super::spec::{Origin, Spec};
-use super::{Arm, Call, Graph, Kind, Sleep, StepDef, Test};
+use super::{Arm, Call, Dialect, Graph, Kind, Sleep, StepDef, Test};
 use crate::expr::{Expr, Path, Segment, StepIx, Var};
 use crate::limits;
 use crate::nearest::nearest;
@@ -42,6 +42,10 @@ pub struct Binder<'a> {
     /// Steps that write a variable.
     writers: HashMap<&'a str, Vec<usize>>,
     reach: Reach,
+    /// Whether the edges are all there: without them nobody knows what comes first.
+    edges: bool,
+    /// A loop that any step may be in, where nobody knows what a graph's loops hold.
+    around_all: Option<usize>,
     faults: Vec<Fault>,
 }
 
@@ -66,7 +70,32 @@ impl<'a> Binder<'a> {
             targets[edge.from].push(edge.to);
         }
         graph.variables = variables.iter().map(|name| (**name).into()).collect();
-        Binder { spec, graph, names, variables, writers, reach: Reach::new(&targets), faults: Vec::new() }
+        Binder {
+            spec,
+            graph,
+            names,
+            variables,
+            writers,
+            reach: Reach::new(&targets),
+            edges: true,
+            around_all: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Leaves out every fault that would follow from edges.
+    pub fn without_edges(mut self) -> Binder<'a> {
+        self.edges = false;
+        if self.spec.dialect == Dialect::Graph {
+            for (i, step) in self.spec.steps.iter().enumerate() {
+                let Kind::Each(each) = &step.def.kind else { continue };
+                self.variables.extend(each.item_variable.iter().chain(&each.index_variable).cloned());
+                self.around_all = self.around_all.or(Some(i));
+            }
+            self.variables.sort();
+            self.variables.dedup();
+        }
+        self
     }
 
     pub fn bind(mut self) -> Vec<Fault> {
@@ -83,7 +112,7 @@ impl<'a> Binder<'a> {
             self.graph.output = Some(output);
         }
         let code = |step: &super::Step| matches!(step.def.kind, Kind::Call { call: Call::Javascript, .. });
-        if self.spec.dialect != super::Dialect::Graph && self.graph.steps.iter().any(code) {
+        if self.spec.dialect != Dialect::Graph && self.graph.steps.iter().any(code) {
             let parent = self.spec.steps.iter().map(|step| step.parent).collect();
             self.graph.order = Some(Arc::new(super::Order { parent, reach: self.reach }));
         }
@@ -248,7 +277,7 @@ impl<'a> Binder<'a> {
     /// Can `first` have finished when the expression is evaluated?
     fn before(&self, first: usize, site: Site) -> bool {
         let group = self.spec.steps[first].parent;
-        if site.at_end && group == site.group {
+        if !self.edges || (site.at_end && group == site.group) {
             return true;
         }
         // The step, or the each around it, that stands in the same group as `first`.
@@ -290,7 +319,7 @@ impl<'a> Binder<'a> {
         let writers = self.writers.get(name).map(Vec::as_slice).unwrap_or_default();
         let written =
             writers.iter().any(|&writer| self.lift(writer, site.group).is_some_and(|writer| self.before(writer, site)));
-        if !written {
+        if self.edges && !written {
             return Err(Unbound {
                 code: "not-before",
                 message: "it is written only by steps that cannot have finished by then".to_string(),
@@ -321,7 +350,7 @@ impl<'a> Binder<'a> {
     }
 
     fn item(&self, root: &str, site: Site) -> Result<(Var, usize), Unbound> {
-        let each = self.eaches(site).next().ok_or_else(|| {
+        let each = self.eaches(site).next().or(self.around_all).ok_or_else(|| {
             misplaced(&format!("`{root}` is known only inside a for_each body"), "read the list itself instead")
         })?;
         let body = self.graph.steps[each].def.kind.body().unwrap_or(super::ScopeIx::ROOT);

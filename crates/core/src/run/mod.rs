@@ -12,7 +12,7 @@ mod view;
 mod waiting;
 
 pub use log::{LogError, StoredFact, handle_name};
-pub use snapshot::{Snapshot, SnapshotError};
+pub use snapshot::{InstanceRow, Row, ScopeRow, Snapshot, SnapshotError};
 pub use view::{OwnResult, View, error};
 pub use waiting::{Waiting, WaitingFor};
 

@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub retired: BTreeMap<String, u32>,
     /// Order of their instances: a scope step comes before what is inside it.
     pub steps: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<InstanceRow>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -76,12 +78,22 @@ pub struct Row {
     pub scope: Option<ScopeRow>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScopeRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// One entry per opened instance; `null` while it runs.
-    pub closed: Vec<Option<(End, Option<ValueId>)>>,
+    pub opened: u32,
+}
+
+/// How a pass or an item ended. A row of its own, so that a scope step's row does not grow with its items.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct InstanceRow {
+    /// Of the scope step.
+    pub path: String,
+    pub index: u32,
+    pub end: End,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ValueId>,
 }
 
 fn zero<T: Default + PartialEq>(n: &T) -> bool {
@@ -97,11 +109,17 @@ pub enum SnapshotError {
 impl Run {
     pub fn snapshot(&self, graph: &Graph) -> Snapshot {
         let mut steps = Vec::new();
+        let mut instances = Vec::new();
         for (id, instance) in self.instances.iter().enumerate() {
             for (&step, state) in graph.scope(instance.scope).steps.iter().zip(&instance.steps) {
                 let at = At { instance: id as u32, step };
                 if state.phase != Phase::Idle || state.attempt > 0 || state.more.is_some() {
                     steps.push(self.row(graph, at, state));
+                }
+                let closed = state.scope().map(|scope| scope.closed.as_slice()).unwrap_or_default();
+                for (index, ended) in closed.iter().enumerate().filter_map(|(k, ended)| Some((k as u32, (*ended)?))) {
+                    let (end, result) = ended;
+                    instances.push(InstanceRow { path: self.path(graph, at), index, end, result });
                 }
             }
         }
@@ -121,6 +139,7 @@ impl Run {
             values: self.values.count(),
             retired: self.retired.clone(),
             steps,
+            instances,
         }
     }
 
@@ -146,7 +165,7 @@ impl Run {
             approvals: more.approvals,
             escalate: more.escalate,
             escalated: more.escalated,
-            scope: more.scope.map(|scope| ScopeRow { count: scope.count, closed: scope.closed }),
+            scope: more.scope.map(|scope| ScopeRow { count: scope.count, opened: scope.opened }),
         }
     }
 
@@ -171,6 +190,9 @@ impl Run {
         for row in snapshot.steps {
             run.put(graph, row)?;
         }
+        for row in snapshot.instances {
+            run.put_instance(graph, row)?;
+        }
         run.recount(graph);
         Ok(run)
     }
@@ -180,8 +202,8 @@ impl Run {
         let exit = row.exit.as_deref().map_or(Some(Exit::Open), |exit| exit_named(graph, at, exit));
         let exit = exit.ok_or_else(|| SnapshotError::UnknownStep(row.path.clone()))?;
         let scope = row.scope.map(|scope| {
-            let opened = scope.closed.len() as u32;
-            ScopeState { opened, count: scope.count, closed: scope.closed, ..ScopeState::default() }
+            let (opened, closed) = (scope.opened, vec![None; scope.opened as usize]);
+            ScopeState { opened, count: scope.count, closed, ..ScopeState::default() }
         });
         for k in 0..scope.as_ref().map_or(0, |scope| scope.opened) {
             self.inner_instance(graph, at, k);
@@ -212,6 +234,16 @@ impl Run {
             more: (more != More::default()).then(|| Box::new(more)),
             ..StepState::idle(0)
         };
+        Ok(())
+    }
+
+    fn put_instance(&mut self, graph: &Graph, row: InstanceRow) -> Result<(), SnapshotError> {
+        let at = self.find(graph, &row.path);
+        let scope = at.and_then(|at| self.state_mut(graph, at).more().scope.as_mut());
+        match scope.and_then(|scope| scope.closed.get_mut(row.index as usize)) {
+            Some(closed) => *closed = Some((row.end, row.result)),
+            None => return Err(SnapshotError::UnknownStep(format!("{}[{}]", row.path, row.index))),
+        }
         Ok(())
     }
 
@@ -249,9 +281,10 @@ impl Run {
     pub(crate) fn carry(&mut self, old: &Graph, new: &Graph, stands: &[String]) {
         let stands: HashSet<&str> = stands.iter().map(String::as_str).collect();
         let mut kept = Vec::new();
-        for row in self.snapshot(old).steps {
-            let top = row.path.split(['[', '.']).next().unwrap_or_default();
-            if stands.contains(top) {
+        let top = |path: &str| path.split(['[', '.']).next().is_some_and(|top| stands.contains(top));
+        let Snapshot { steps, instances, .. } = self.snapshot(old);
+        for row in steps {
+            if top(&row.path) {
                 kept.push(row);
             } else if row.attempt > 0 {
                 self.retired.insert(row.path, row.attempt);
@@ -259,9 +292,13 @@ impl Run {
         }
         self.instances.clear();
         self.add_instance(new, ScopeIx::ROOT, None);
+        // `standing` lets a step stand only if the new version has it, body and exit included.
         for row in kept {
-            // `standing` lets a step stand only if the new version has it, body and exit included.
             let put = self.put(new, row);
+            debug_assert!(put.is_ok(), "{put:?}");
+        }
+        for row in instances.into_iter().filter(|row| top(&row.path)) {
+            let put = self.put_instance(new, row);
             debug_assert!(put.is_ok(), "{put:?}");
         }
         self.recount(new);

@@ -222,11 +222,18 @@ fn literals(source: &str) -> Vec<Value> {
 
 /// Can this become of such a step?
 fn fits(kind: &Kind, fate: &Fate) -> bool {
-    match (kind, fate) {
-        (Kind::Gate(_), Fate::Approve | Fate::Deny | Fate::Timeout | Fate::Never) => true,
-        (Kind::Webhook { .. }, Fate::Call(_) | Fate::Timeout | Fate::Never) => true,
-        (Kind::Call { .. } | Kind::Child { .. }, Fate::Ok(_) | Fate::Fail(_) | Fate::Timeout | Fate::Never) => true,
-        _ => false,
+    match kind {
+        Kind::Gate(_) => matches!(fate, Fate::Approve | Fate::Deny | Fate::Timeout | Fate::Never),
+        Kind::Webhook { .. } => matches!(fate, Fate::Call(_) | Fate::Timeout | Fate::Never),
+        Kind::Call { .. } | Kind::Child { .. } => {
+            matches!(fate, Fate::Ok(_) | Fate::Fail(_) | Fate::Timeout | Fate::Never)
+        }
+        Kind::Pass { .. }
+        | Kind::Condition { .. }
+        | Kind::End { .. }
+        | Kind::Sleep(_)
+        | Kind::Each(_)
+        | Kind::Loop { .. } => false,
     }
 }
 
