@@ -29,6 +29,9 @@ impl Millis {
         if let Ok(secs) = text.parse::<f64>() {
             return Millis::from_secs_f64(secs);
         }
+        if text.is_empty() {
+            return None;
+        }
         let mut rest = text;
         let mut total = 0f64;
         while !rest.is_empty() {

@@ -65,6 +65,7 @@ codes! {
     UNKNOWN_NODE_TYPE "unknown-node-type" "A `nodeType` that does not exist.";
     UNKNOWN_STEP "unknown-step" "A name that no step has.";
     UNREACHABLE_BRANCH "unreachable-branch" "An entry that stands behind the default one and can never be chosen.";
+    UNREADABLE "unreadable" "The file cannot be read.";
     WRONG_TYPE "wrong-type" "A value of another type is needed here.";
 }
 

@@ -41,9 +41,6 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
     fields.finish(draft, "a workflow", &[]);
 
     let origin = draft.origin(&Place { path: String::new(), span: root.span }, None);
-    if draft.is_broken() {
-        return None;
-    }
     let spec = Spec {
         dialect: dialect?,
         origin,
@@ -52,6 +49,13 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
         output,
         max_iterations: iterations.unwrap_or(limits::DEFAULT_ITERATIONS),
     };
+    if draft.is_broken() {
+        // Names can still be checked, if they are all there.
+        if spec.steps.len() < limits::MAX_STEPS {
+            draft.add_graph_faults(Graph::name_faults(spec));
+        }
+        return None;
+    }
     let graph = Graph::build(spec).map_err(|faults| draft.add_graph_faults(faults)).ok()?;
     Some(Definition {
         name: name?,

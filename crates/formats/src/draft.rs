@@ -4,7 +4,8 @@
 
 use crate::code;
 use crate::fault::{Fault, Faults};
-use crate::source::{Node, Span, Value, join_key};
+use crate::source::{Flaws, Node, Span, Value, join_key};
+use std::collections::HashSet;
 use stepwell_core::graph::{self, Handle, Origin, SpecEdge, SpecStep};
 use stepwell_core::limits;
 use stepwell_core::nearest::nearest;
@@ -25,13 +26,30 @@ pub struct Draft<'d> {
     pub edges: Vec<SpecEdge>,
     faults: Vec<Fault>,
     more: usize,
+    /// Where something could not be read: reported once, as that.
+    flawed: HashSet<Span>,
     origins: Vec<(Place, Option<&'d Node>)>,
     /// Names or edges are missing: what the builder would say about the rest might not be true.
     broken: bool,
 }
 
 impl<'d> Draft<'d> {
+    /// A draft of a document in which these flaws were found.
+    pub fn after(flaws: Flaws) -> Draft<'d> {
+        Draft {
+            more: flaws.more,
+            flawed: flaws.places,
+            // Entries that had to be left out may have been steps, or edges between them.
+            broken: flaws.list.iter().any(|flaw| matches!(flaw.code, code::DUPLICATE_KEY | code::BAD_ALIAS)),
+            faults: flaws.list.into_iter().map(Fault::from).collect(),
+            ..Draft::default()
+        }
+    }
+
     pub fn fault(&mut self, place: &Place, fault: Fault) {
+        if place.span.is_some_and(|span| self.flawed.contains(&span)) {
+            return;
+        }
         // Keep some to spare: they are sorted before the list is cut.
         if self.faults.len() < 2 * limits::MAX_FAULTS {
             self.faults.push(fault.place(place.path.clone(), place.span));

@@ -1,6 +1,6 @@
 //! What is wrong with a document, for people and for programs.
 
-use crate::source::Span;
+use crate::source::{Flaw, Span};
 use serde::Serialize;
 use std::fmt;
 use stepwell_core::limits;
@@ -49,6 +49,12 @@ impl Fault {
     pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Fault {
         self.hint = hint;
         self
+    }
+}
+
+impl From<Flaw> for Fault {
+    fn from(flaw: Flaw) -> Fault {
+        Fault::new(flaw.code, flaw.message).maybe_hint(flaw.hint).place(flaw.path, flaw.span)
     }
 }
 

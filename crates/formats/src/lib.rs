@@ -28,23 +28,23 @@ mod values;
 pub use fault::{Fault, Faults};
 
 use fields::Fields;
-use source::{Flaw, Node};
+use source::{Flaw, Flaws, Node};
 use stepwell_core::definition::Definition;
 
 /// Reads a document. The extension of `file` says whether it is JSON or YAML; without one the text itself does.
 pub fn read(text: &[u8], file: Option<&str>) -> Result<Definition, Faults> {
-    let node = source::read(text, file).map_err(flawed)?;
-    define(&node)
+    let source::Read { root, flaws } = source::read(text, file).map_err(flawed)?;
+    define(&root, flaws)
 }
 
 /// Reads a document that arrived as a value, as in the body of a request. Faults have paths but no lines.
 pub fn read_value(value: &serde_json::Value) -> Result<Definition, Faults> {
-    let node = source::from_value(value).map_err(flawed)?;
-    define(&node)
+    let root = source::from_value(value).map_err(flawed)?;
+    define(&root, Flaws::default())
 }
 
-fn define(root: &Node) -> Result<Definition, Faults> {
-    let mut draft = draft::Draft::default();
+fn define(root: &Node, flaws: Flaws) -> Result<Definition, Faults> {
+    let mut draft = draft::Draft::after(flaws);
     let definition = Fields::of_root(root, &mut draft).and_then(|fields| common::read(&mut draft, fields, root));
     match definition {
         Some(definition) if draft.is_clean() => Ok(definition),
@@ -52,7 +52,6 @@ fn define(root: &Node) -> Result<Definition, Faults> {
     }
 }
 
-fn flawed(flaws: Vec<Flaw>) -> Faults {
-    let fault = |flaw: Flaw| Fault::new(flaw.code, flaw.message).maybe_hint(flaw.hint).place(flaw.path, flaw.span);
-    Faults::of(flaws.into_iter().map(fault).collect(), 0)
+fn flawed(flaw: Flaw) -> Faults {
+    Faults::of(vec![Fault::from(flaw)], 0)
 }

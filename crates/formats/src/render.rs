@@ -46,15 +46,40 @@ fn excerpt(out: &mut String, fault: &Fault, lines: &[&str]) {
     };
     // Cut a long line around the caret, a third of the room before it.
     let from = if length <= WIDTH { 0 } else { start.saturating_sub(WIDTH / 3) };
-    let shown: String = source.chars().skip(from).take(WIDTH).map(visible).collect();
+    let shown: Vec<char> = source.chars().skip(from).take(WIDTH).map(visible).collect();
     let before = if from > 0 { "…" } else { "" };
     let after = if from + WIDTH < length { "…" } else { "" };
-    let carets = (end - start).min((from + WIDTH).saturating_sub(start)).max(1);
+    let columns = |chars: &[char]| chars.iter().copied().map(width).sum::<usize>();
+    let (left, rest) = shown.split_at((start - from).min(shown.len()));
+    let carets = columns(&rest[..(end - start).min(rest.len())]).max(1);
     let number = line.to_string();
-    let row = format!(" {number} | {before}{}{after}", shown.trim_end());
+    let row = format!(" {number} | {before}{}{after}", String::from_iter(&shown).trim_end());
     let _ = writeln!(out, "{}", row.trim_end());
-    let indent = " ".repeat(start - from + before.chars().count());
+    let indent = " ".repeat(columns(left) + before.chars().count());
     let _ = writeln!(out, " {} | {indent}{}", " ".repeat(number.len()), "^".repeat(carets));
+}
+
+/// Columns that a terminal gives a character: two for those of East Asia and for pictures, none for accents that
+/// stand on the one before.
+fn width(c: char) -> usize {
+    match c {
+        '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{303e}'
+        | '\u{3041}'..='\u{a4cf}'
+        | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1f64f}'
+        | '\u{1f680}'..='\u{1f6ff}'
+        | '\u{1f900}'..='\u{1f9ff}'
+        | '\u{1fa70}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -66,7 +91,7 @@ fn harmless(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// One column for one character, and nothing a terminal acts on.
+/// Nothing a terminal acts on, and no tabs.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',
@@ -95,6 +120,12 @@ mod tests {
             "f.yaml:2:6: a.b: wrong  [some-code]\n 2 | two: three\n   |      ^^^^^\n",
         );
         check("a\r\n\tb\rc", (3, 1, 2), "f.yaml:3:1: a.b: wrong  [some-code]\n 3 | c\n   | ^\n");
+    }
+
+    #[test]
+    fn carets_stand_under_wide_characters_and_accents_too() {
+        check("日本: é 語x", (1, 7, 8), "f.yaml:1:7: a.b: wrong  [some-code]\n 1 | 日本: é 語x\n   |         ^^\n");
+        check("🚀e\u{301}: x", (1, 6, 7), "f.yaml:1:6: a.b: wrong  [some-code]\n 1 | 🚀e\u{301}: x\n   |      ^\n");
     }
 
     #[test]

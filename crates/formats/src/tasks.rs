@@ -9,6 +9,7 @@ use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::kinds::{self, Made, Rules};
+use crate::source::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use stepwell_core::expr::{Expr, Grammar};
@@ -51,6 +52,34 @@ struct Read<'d> {
     needs: Vec<Field<'d>>,
 }
 
+impl<'d> Read<'d> {
+    fn nothing(index: usize, name: &'d str) -> Read<'d> {
+        Read { index, name, needs: Vec::new() }
+    }
+}
+
+/// Keeps the name of a step that could not be read, so that nobody is told that it does not exist.
+pub fn stand_in(draft: &mut Draft<'_>, name: &str, place: &Place, parent: Option<usize>) -> Option<usize> {
+    draft.break_shape();
+    let def = StepDef {
+        name: name.into(),
+        kind: Made::nothing().kind,
+        join: Join::Every,
+        condition: None,
+        on_fail: OnFail::Route,
+        retry: Retry::NEVER,
+        timeout: None,
+        at_most_once: None,
+        output_variable: None,
+        branches: Vec::new(),
+        handles: Vec::new(),
+        done: false,
+        written: Arc::default(),
+    };
+    let origin = draft.origin(place, None);
+    draft.add_step(SpecStep { def, origin, parent, entry: true, aliases: Vec::new() })
+}
+
 fn body<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: Option<usize>, rules: &Rules) {
     let Some(fields) = Fields::of(field, draft) else { return draft.break_shape() };
     if fields.names().next().is_none() {
@@ -61,11 +90,11 @@ fn body<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: Option<usize>, rul
     for (entry, field) in fields.into_entries() {
         let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
         draft.step_name(&entry.key, &place);
-        let Some(fields) = Fields::of(&field, draft) else {
-            draft.break_shape();
-            continue;
+        let step = match Fields::of(&field, draft) {
+            Some(fields) => step(draft, &entry.key, &field, fields, (parent, rules)),
+            None => stand_in(draft, &entry.key, &place, parent).map(|index| Read::nothing(index, &entry.key)),
         };
-        match step(draft, &entry.key, &field, fields, (parent, rules)) {
+        match step {
             Some(step) => read.push(step),
             None => return,
         }
@@ -80,7 +109,7 @@ fn step<'d>(
     mut fields: Fields<'d>,
     (parent, rules): (Option<usize>, &Rules),
 ) -> Option<Read<'d>> {
-    let needs = fields.take("needs").map(|needs| draft.one_or_more(&needs)).unwrap_or_default();
+    let needs = fields.take("needs").map(|needs| needed(draft, &needs)).unwrap_or_default();
     let condition = fields.take("if");
     let written_if = condition.is_some();
     let condition: Option<Expr> = condition.and_then(|field| draft.expr(&field, rules.grammar));
@@ -115,6 +144,13 @@ fn step<'d>(
     Some(Read { index, name, needs })
 }
 
+fn needed<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<Field<'d>> {
+    if !matches!(field.node.value, Value::List(_) | Value::String(_)) {
+        draft.break_shape();
+    }
+    draft.one_or_more(field)
+}
+
 fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>]) {
     let by_name: HashMap<&str, usize> = read.iter().enumerate().map(|(i, step)| (step.name, i)).collect();
     // Each step's needs as positions in `read`, with their places, for the search for cycles.
@@ -123,7 +159,10 @@ fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>]) {
         let mut known: Vec<(usize, Place)> = Vec::new();
         let mut seen = HashSet::new();
         for need in &step.needs {
-            let Some(name) = draft.text(need) else { continue };
+            let Some(name) = draft.text(need) else {
+                draft.break_shape();
+                continue;
+            };
             let Some(&other) = by_name.get(name) else {
                 draft.unknown_step(name, &need.place, read.iter().map(|step| step.name));
                 continue;

@@ -90,25 +90,36 @@ impl<'d> Draft<'d> {
     }
 
     pub fn duration(&mut self, field: &Field<'d>, unit: Unit) -> Option<Millis> {
+        let mut too_long = false;
         let found = match &field.node.value {
-            Value::Number(number) => number.as_f64().and_then(|n| match unit {
-                Unit::Seconds => Millis::from_secs_f64(n),
-                Unit::Millis => Millis::from_secs_f64(n / 1_000.0),
+            Value::Number(number) => number.as_f64().and_then(|n| {
+                too_long = n > 0.0;
+                Millis::from_secs_f64(if unit == Unit::Seconds { n } else { n / 1_000.0 })
             }),
             Value::String(text) if unit == Unit::Millis && text.trim().parse::<f64>().is_ok() => None,
-            Value::String(text) => Millis::parse(text),
+            Value::String(text) => {
+                too_long = is_length(text);
+                Millis::parse(text)
+            }
             _ => {
                 self.wrong_type(field, "a length of time");
                 return None;
             }
         };
-        if found.is_none() {
+        if found.is_none() && too_long {
+            self.too_long(&field.place);
+        } else if found.is_none() {
             let fault = Fault::new(code::BAD_DURATION, "this is not a length of time");
             let number = if unit == Unit::Seconds { "seconds" } else { "milliseconds" };
             let hint = format!("write 30s, 5m, 2h or 1d, or a number of {number}");
             self.fault(&field.place, fault.hint(hint));
         }
         found
+    }
+
+    pub fn too_long(&mut self, place: &Place) {
+        let message = format!("this is longer than {}, the longest time allowed", Millis::MAX);
+        self.fault(place, Fault::new(code::BAD_DURATION, message));
     }
 
     /// A duration of at least a millisecond.
@@ -179,8 +190,13 @@ impl<'d> Draft<'d> {
         self.fault_in_shape(place, fault.maybe_hint(near));
     }
 
+    /// A condition; YAML reads a bare `true` or `false` as more than text.
     pub fn expr(&mut self, field: &Field<'d>, grammar: Grammar) -> Option<Expr> {
-        let text = self.text(field)?;
+        let text = match field.node.value {
+            Value::Bool(true) => "true",
+            Value::Bool(false) => "false",
+            _ => self.text(field)?,
+        };
         let trimmed = text.trim();
         // Some write a condition as a template; its braces say nothing more.
         let inner = trimmed.strip_prefix("{{").and_then(|t| t.strip_suffix("}}"));
@@ -206,6 +222,12 @@ impl<'d> Draft<'d> {
             self.fault(&place, Fault::new(code::BAD_TEMPLATE, fault.message).maybe_hint(fault.hint));
         }
     }
+}
+
+/// Whether this is written like a length of time, however long: it would be one if its digits were all zeros.
+fn is_length(text: &str) -> bool {
+    let zeros: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    !text.trim().starts_with('-') && Millis::parse(&zeros).is_some()
 }
 
 /// What keeps `name` from naming a step: dots, brackets and colons would make paths ambiguous.

@@ -100,8 +100,13 @@ fn bombs_are_defused() {
         assert_ne!(within_bounds(pattern, text.as_bytes(), "a.yaml"), "valid");
     }
     check("too many bytes", &vec![b' '; limits::MAX_DOCUMENT_BYTES + 1], "a.yaml", "limit-bytes");
-    check("a long number", format!("{{\"name\": {}}}", "9".repeat(MEGA)).as_bytes(), "a.json", "bad-number");
-    check("a huge exponent", b"name: 1e999999999999999999999\n", "a.yaml", "bad-number");
+    let long = format!("{{\"name\": {}, \"tasks\": {{\"a\": {{\"sleep\": 1}}}}}}", "9".repeat(MEGA));
+    check("a long number", long.as_bytes(), "a.json", "bad-number");
+    check("a huge exponent", b"name: 1e999999999999999999999\ntasks: {a: {sleep: 1}}\n", "a.yaml", "bad-number");
+    let flawed = format!("{{\"name\": \"t\", \"labels\": [{}0], \"tasks\": {{}}}}", "1e999,".repeat(490_000));
+    check("flaws", flawed.as_bytes(), "a.json", "bad-number");
+    let repeated = format!("{{\"name\": \"t\", \"labels\": {{{}\"a\": 0}}}}", "\"a\":0,".repeat(490_000));
+    check("repeated keys", repeated.as_bytes(), "a.json", "duplicate-key");
     check("not UTF-8", b"name: \xff\xfe\n", "a.yaml", "not-utf8");
     check("UTF-16", b"\xff\xfen\0a\0", "a.yaml", "not-utf8");
     check("NUL", b"{\"name\": \"\0\"}", "a.json", "bad-character");
@@ -125,6 +130,51 @@ fn bombs_are_defused() {
     );
 }
 
+/// What the YAML scanner could be made to hoard, and what only looks like it.
+#[test]
+fn brackets_are_bounded_and_blocks_of_text_are_not() {
+    let valid = |code: &str| format!("name: t\ntasks:\n  a:\n    {code}\n  b: {{needs: [a], sleep: 1s}}\n");
+    let line = "      f({a: [1, 2], b: !x ? y : z}, '&', \"*\");\n";
+    for header in ["javascript: |", "javascript: &x |-", "javascript: !!str >2 # why"] {
+        let text = valid(&format!("{header}\n{}", line.repeat(1_800_000 / line.len())));
+        assert!(text.bytes().filter(|b| b",[]{}:?&*!".contains(b)).count() > 400_000);
+        check(header, text.as_bytes(), "a.yaml", "valid");
+    }
+    let nodes = format!(
+        "name: t\nnodes:\n- id: s\n  type: start\n- id: a\n  type: javascript\n  data:\n    code: |\n{}",
+        line.repeat(40_000)
+    );
+    check("nodes", format!("{nodes}edges: [{{source: s, target: a}}]\n").as_bytes(), "a.yaml", "valid");
+    let many = "0,".repeat(MEGA);
+    let block = format!("a: |\n  {}\nb: [", ",".repeat(MEGA));
+    assert_ne!(within_bounds("after a block", format!("{block}{many}").as_bytes(), "a.yaml"), "valid");
+    for before in
+        ["[", "? [", "- [", "a: [[", "a: {a: |\n [", "a: &a\n  [", "a: [\"x: |\n  \",", "a: \"b\" [", "{a: >\n  {"]
+    {
+        let document = format!("{before}{many}");
+        assert_ne!(within_bounds(before, document.as_bytes(), "a.yaml"), "valid");
+    }
+    for pattern in [": ", "!a ", "&a ", "*a ", "a: b, ", "? ", "[", "- [", "| [,", "a: |\n [,", "\"\" [,"] {
+        for start in ["", "[", "{", "a: ", "a: [", "a: {b: ", "- "] {
+            let document = format!("{start}{}", pattern.repeat(3 * MEGA / pattern.len()));
+            assert_ne!(within_bounds(&format!("{start}{pattern}"), document.as_bytes(), "a.yaml"), "valid");
+        }
+    }
+    let Err(faults) = outcome(format!("[{many}").as_bytes(), "a.yaml") else { panic!("valid") };
+    assert!(faults.list[0].message.contains("400000"), "{faults}");
+}
+
+#[test]
+fn cron_expressions_are_judged_at_once() {
+    let commas = format!("{}1", ",".repeat(250));
+    for expression in [",,, * * * *", "* * * * ,", "0 0 31 2,4,6,9,11 *", "0 0 * * L", &commas] {
+        let text = format!("name: t\ntrigger: [{{cron: \"{expression}\"}}]\ntasks: {{a: {{sleep: 1}}}}\n");
+        let started = Instant::now();
+        let _ = outcome(text.as_bytes(), "a.yaml");
+        assert!(started.elapsed() < Duration::from_secs(1), "{expression} took {:?}", started.elapsed());
+    }
+}
+
 #[test]
 fn large_documents_full_of_faults_are_read_in_reasonable_time() {
     let unknown: String = (0..200_000).map(|n| format!("f{n}: 1\n")).collect();
@@ -136,6 +186,10 @@ fn large_documents_full_of_faults_are_read_in_reasonable_time() {
     );
     let steps: String = (0..9_000).map(|n| format!("  a{n}: {{needs: [b{n}, c{n}], sleep: 1}}\n")).collect();
     check("unknown needs", format!("name: t\ntasks:\n{steps}").as_bytes(), "a.yaml", "unknown-step");
+    let steps: String = (0..9_000)
+        .map(|n| format!("  a{n}: {{needs: b{n}, tool: t, args: {{x: \"{{{{tasks.c{n}}}}}\"}}}}\n"))
+        .collect();
+    check("unknown names", format!("name: t\ntasks:\n{steps}").as_bytes(), "a.yaml", "unknown-step");
     let all: String = (0..300).map(|n| format!("t{n}, ")).collect();
     let dense: String = (0..300).map(|n| format!("  t{n}: {{needs: [{all}], sleep: 1s}}\n")).collect();
     check("everything needs everything", format!("name: t\ntasks:\n{dense}").as_bytes(), "a.yaml", "self-need");

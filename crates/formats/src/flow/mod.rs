@@ -35,7 +35,15 @@ struct Read<'d> {
     index: usize,
     key: &'d str,
     transition: Transition<'d>,
+    /// Targets of transitions that it should not have beside that one.
+    beside: Vec<Field<'d>>,
     on_error: Option<Field<'d>>,
+}
+
+impl<'d> Read<'d> {
+    fn nothing(index: usize, key: &'d str) -> Read<'d> {
+        Read { index, key, transition: Transition::Done, beside: Vec::new(), on_error: None }
+    }
 }
 
 enum Transition<'d> {
@@ -62,11 +70,11 @@ pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
     for (entry, field) in fields.into_entries() {
         let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
         draft.step_name(&entry.key, &place);
-        let Some(fields) = Fields::of(&field, draft) else {
-            draft.break_shape();
-            continue;
+        let step = match Fields::of(&field, draft) {
+            Some(fields) => step(draft, &entry.key, &field, fields, &rules),
+            None => tasks::stand_in(draft, &entry.key, &place, None).map(|index| Read::nothing(index, &entry.key)),
         };
-        match step(draft, &entry.key, &field, fields, &rules) {
+        match step {
             Some(step) => read.push(step),
             None => return,
         }
@@ -87,7 +95,7 @@ fn step<'d>(
     }
     let mut branches = Vec::new();
     let mut handles = Vec::new();
-    let transition = transition(draft, &mut fields, (&mut branches, &mut handles), rules);
+    let (transition, beside) = transition(draft, &mut fields, (&mut branches, &mut handles), rules);
     let on_error = fields.take("on_error").filter(|field| draft.text(field).is_some_and(|text| text != "fail"));
     let Made { kind, body, .. } = kind(draft, &mut fields, rules);
     let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
@@ -117,7 +125,7 @@ fn step<'d>(
     if let Some(body) = body {
         tasks::nested(draft, &body, index, rules);
     }
-    Some(Read { index, key, transition, on_error })
+    Some(Read { index, key, transition, beside, on_error })
 }
 
 /// The first step goes by its `name`, and `start` stays an alias. Elsewhere `name` only repeats the key.
@@ -166,12 +174,13 @@ fn kind<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Ma
 
 type Branches<'b> = (&'b mut Vec<Arm>, &'b mut Vec<Arc<str>>);
 
+/// What comes next, and the targets of what is said too much.
 fn transition<'d>(
     draft: &mut Draft<'d>,
     fields: &mut Fields<'d>,
     branches: Branches<'_>,
     rules: &Rules,
-) -> Transition<'d> {
+) -> (Transition<'d>, Vec<Field<'d>>) {
     let done = draft.flag(fields, "done", false);
     let (next, branch) = (fields.take("next"), fields.take("branch"));
     let (parallel, join) = (fields.take("parallel"), fields.take("join"));
@@ -197,28 +206,46 @@ fn transition<'d>(
         };
         draft.fault_in_shape(&fields.key_place(second), fault);
     }
+    let next = next.filter(|field| one_target(draft, field));
+    let parallel = parallel.map(|field| parallel_entries(draft, &field));
+    let mut beside: Vec<Field<'d>> = Vec::new();
     if let Some(field) = branch {
-        return Transition::Branch(branch_entries(draft, &field, branches, rules));
+        beside.extend(next.into_iter().chain(parallel.into_iter().flatten()).chain(join));
+        return (Transition::Branch(branch_entries(draft, &field, branches, rules)), beside);
     }
-    if let Some(field) = parallel {
-        let items = draft.items(&field);
-        if items.is_empty() {
-            draft.fault_in_shape(&field.place, Fault::new(code::BAD_VALUE, "a `parallel` needs at least one step"));
-        }
-        return Transition::Parallel { branches: items, join };
+    if let Some(branches) = parallel {
+        beside.extend(next);
+        return (Transition::Parallel { branches, join }, beside);
     }
-    match next.or(join) {
-        Some(field) => {
-            if matches!(field.node.value, Value::List(_)) {
-                let fault = Fault::new(code::WRONG_TYPE, "one step is needed here, not a list");
-                draft.fault_in_shape(&field.place, fault.hint("several at once are a `parallel`"));
-                return Transition::Done;
-            }
-            Transition::Next(field)
-        }
-        None if done => Transition::Done,
+    let listed = said.iter().any(|name| matches!(*name, "next" | "join"));
+    let mut targets = next.into_iter().chain(join.filter(|field| one_target(draft, field)));
+    let transition = match targets.next() {
+        Some(field) => Transition::Next(field),
+        None if done || listed => Transition::Done,
         None => Transition::Open,
+    };
+    beside.extend(targets);
+    (transition, beside)
+}
+
+fn one_target<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> bool {
+    let one = !matches!(field.node.value, Value::List(_));
+    if !one {
+        let fault = Fault::new(code::WRONG_TYPE, "one step is needed here, not a list");
+        draft.fault_in_shape(&field.place, fault.hint("several at once are a `parallel`"));
     }
+    one
+}
+
+fn parallel_entries<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<Field<'d>> {
+    let items = draft.items(field);
+    if items.is_empty() {
+        draft.break_shape();
+    }
+    if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
+        draft.fault(&field.place, Fault::new(code::BAD_VALUE, "a `parallel` needs at least one step"));
+    }
+    items
 }
 
 /// `[{if, then}, …]`; an entry without `if` (or `else: step`) is the default.
@@ -232,7 +259,10 @@ fn branch_entries<'d>(
     let mut default = false;
     let items = draft.items(field);
     if items.is_empty() {
-        draft.fault_in_shape(&field.place, Fault::new(code::BAD_VALUE, "a `branch` needs at least one entry"));
+        draft.break_shape();
+    }
+    if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
+        draft.fault(&field.place, Fault::new(code::BAD_VALUE, "a `branch` needs at least one entry"));
     }
     for item in kinds::at_most(draft, items, field) {
         let Some(mut entry) = Fields::of(&item, draft) else { continue };

@@ -55,7 +55,10 @@ struct Names<'d> {
 
 impl Names<'_> {
     fn find<'d>(&self, draft: &mut Draft<'d>, field: &Field<'d>) -> Option<usize> {
-        let name = draft.text(field)?;
+        let Some(name) = draft.text(field) else {
+            draft.break_shape();
+            return None;
+        };
         let found = self.by_name.get(name).copied();
         let found = found.or_else(|| self.start.as_ref().filter(|(start, _)| start == name).map(|(_, i)| *i));
         if found.is_none() {
@@ -74,6 +77,9 @@ fn route<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], names: &Names<'_>) {
                 edges.push(Edge { from, handle, to, place: field.place.clone() });
             }
         };
+        for field in &step.beside {
+            names.find(draft, field);
+        }
         match &step.transition {
             Transition::Open | Transition::Done => {}
             Transition::Next(field) => add(draft, Handle::SUCCESS, field),

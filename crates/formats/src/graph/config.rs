@@ -6,8 +6,8 @@ use crate::draft::Draft;
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::kinds::{self, Made, Rules};
-use crate::source::{Node, Value};
-use serde_json::json;
+use crate::source::Value;
+use serde_json::{Value as Json, json};
 use stepwell_core::graph::{Each, Handle, Kind, OnItemError, ScopeIx, Sleep};
 use stepwell_core::limits;
 use stepwell_core::template::Template;
@@ -45,7 +45,7 @@ const TYPES: [(&str, NodeType); 12] = [
 ];
 
 /// Fields of some node type: one of these on another is misplaced rather than unknown.
-pub const NODE_FIELDS: [&str; 41] = [
+pub const NODE_FIELDS: [&str; 53] = [
     "code",
     "timeoutSeconds",
     "memory",
@@ -87,6 +87,18 @@ pub const NODE_FIELDS: [&str; 41] = [
     "maxAttempts",
     "retry",
     "at_most_once",
+    "maxParallel",
+    "onItemError",
+    "approvals",
+    "escalate_after",
+    "notify",
+    "write",
+    "saved",
+    "toolName",
+    "on_unknown",
+    "max_attempts",
+    "retry_attempts",
+    "timeout_s",
 ];
 
 impl NodeType {
@@ -189,8 +201,7 @@ fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules, 
     let expr = draft.expr(field, rules.grammar)?;
     let bare = expr.as_path().is_some_and(|path| !ROOTS.iter().any(|root| path.begins_with(root)));
     let path = if bare { format!("ctx.{text}") } else { text.to_owned() };
-    let node = Node { value: Value::String(format!("{{{{{path}{or}}}}}")), span: None };
-    Template::parse(&node.to_json(), rules.grammar).ok()
+    Template::parse(&Json::String(format!("{{{{{path}{or}}}}}")), rules.grammar).ok()
 }
 
 /// `delayType: fixed|dynamic|until`, or whichever of their fields is there.
@@ -226,7 +237,11 @@ fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> M
         Type::Fixed if amounts.is_empty() => none(draft, fields, "delaySeconds"),
         Type::Fixed => {
             let lengths: Vec<f64> = amounts.iter().filter_map(|(field, unit)| amount(draft, field, *unit)).collect();
-            Millis::from_secs_f64(lengths.iter().sum::<f64>() / 1_000.0).map(Sleep::For)
+            let length = Millis::from_secs_f64(lengths.iter().sum::<f64>() / 1_000.0);
+            if length.is_none() {
+                draft.too_long(&amounts[0].0.place);
+            }
+            length.map(Sleep::For)
         }
     };
     Made::of(Kind::Sleep(sleep.unwrap_or(Sleep::For(Millis(0)))))
@@ -247,7 +262,11 @@ fn amount<'d>(draft: &mut Draft<'d>, field: &Field<'d>, unit: u64) -> Option<f64
             return None;
         }
     };
-    let millis = number.map(|n| n * unit as f64).filter(|n| *n >= 0.0 && *n <= Millis::MAX.0 as f64);
+    let millis = number.map(|n| n * unit as f64).filter(|n| *n >= 0.0);
+    if millis.is_some_and(|n| n > Millis::MAX.0 as f64) {
+        draft.too_long(&field.place);
+        return None;
+    }
     if millis.is_none() {
         let fault = Fault::new(code::BAD_DURATION, "this is not a length of time");
         draft.fault(&field.place, fault.hint("a delay known only at run time has delayType `dynamic`"));

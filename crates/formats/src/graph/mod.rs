@@ -115,8 +115,12 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Op
         return None;
     };
     let id = fields.take_one(&["nodeID", "id"], draft).map(|(_, field)| field);
-    let Some((id, id_field)) = id.and_then(|field| Some((draft.text(&field)?, field))) else {
+    let Some(id_field) = id else {
         draft.fault_in_shape(&field.place, Fault::new(code::MISSING_FIELD, "a node has no `id`"));
+        return None;
+    };
+    let Some(id) = draft.text(&id_field) else {
+        draft.break_shape();
         return None;
     };
     draft.step_name(id, &id_field.place);

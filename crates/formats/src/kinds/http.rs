@@ -74,8 +74,12 @@ fn check_url(url: &str) -> Result<(), String> {
     let text = url.trim();
     let known = text.split("{{").next().unwrap_or_default();
     let template = known.len() < text.len();
-    if known.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return Err("a URL holds no spaces".into());
+    match known.chars().find(|c| c.is_whitespace() || c.is_control()) {
+        Some(odd) if odd.is_control() => {
+            return Err(format!("the URL holds the control character U+{:04X}", odd as u32));
+        }
+        Some(_) => return Err("a URL holds no spaces".into()),
+        None => {}
     }
     let lower = known.to_ascii_lowercase();
     let schemes = ["https://", "http://"];
@@ -116,6 +120,13 @@ fn check_url(url: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_character_that_no_url_holds_is_named() {
+        assert_eq!(check_url("https://a b/"), Err("a URL holds no spaces".into()));
+        assert_eq!(check_url("https://a\nb/"), Err("the URL holds the control character U+000A".into()));
+        assert_eq!(check_url("https://a\u{7f}/"), Err("the URL holds the control character U+007F".into()));
+    }
 
     #[test]
     fn a_url_is_absolute_as_far_as_it_is_known() {

@@ -73,7 +73,7 @@ pub const TYPES: [&str; 11] = [
 ];
 
 /// Every field that some kind of step has: one of these on another kind is misplaced rather than unknown.
-pub const STEP_FIELDS: [&str; 37] = [
+pub const STEP_FIELDS: [&str; 41] = [
     "url",
     "method",
     "headers",
@@ -111,6 +111,10 @@ pub const STEP_FIELDS: [&str; 37] = [
     "parallel",
     "join",
     "on_error",
+    "done",
+    "name",
+    "max_attempts",
+    "timeoutSeconds",
 ];
 
 /// How a message speaks of a step of this kind; one that stands in for a broken step has no type to name.

@@ -83,11 +83,19 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
     {
         retry.attempts = n;
     }
-    let first = fields.take_one(&["first", "delay"], draft);
-    let first = first.and_then(|(_, field)| draft.duration(&field, Unit::Seconds));
-    let cap = fields.take_one(&["cap", "max"], draft);
-    let cap = cap.and_then(|(_, field)| draft.duration(&field, Unit::Seconds));
+    let first_field = fields.take_one(&["first", "delay"], draft);
+    let first = first_field.as_ref().and_then(|(_, field)| draft.duration(field, Unit::Seconds));
+    let cap_field = fields.take_one(&["cap", "max"], draft);
+    let cap = cap_field.as_ref().and_then(|(_, field)| draft.duration(field, Unit::Seconds));
     let backoff = fields.take("backoff");
+    match backoff.as_ref().map(|field| &field.node.value) {
+        Some(Value::String(text)) if text == "fixed" => no_effect(draft, cap_field, "`backoff: fixed`"),
+        Some(Value::List(_)) => {
+            no_effect(draft, first_field, "a list of pauses");
+            no_effect(draft, cap_field, "a list of pauses");
+        }
+        _ => {}
+    }
     let start = first.unwrap_or(Millis::SECOND);
     let exponential = Backoff::Exponential { first: start, cap: cap.unwrap_or(limits::DEFAULT_BACKOFF_CAP) };
     match backoff.as_ref().map(|field| (field, &field.node.value)) {
@@ -113,6 +121,13 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
             _ => draft.one_or_more(&field),
         };
         retry.on = draft.at_most(items, MAX_RETRY_RULES).iter().filter_map(|item| retry_on(draft, item)).collect();
+    }
+}
+
+fn no_effect<'d>(draft: &mut Draft<'d>, given: Option<(&str, Field<'d>)>, beside: &str) {
+    if let Some((name, field)) = given {
+        let message = format!("`{name}` has no effect beside {beside}");
+        draft.fault(&field.place, Fault::new(code::NOT_ALLOWED, message).hint("remove one of the two"));
     }
 }
 

@@ -4,19 +4,24 @@
 //! Everything a hostile document could blow up is bounded before memory is spent: bytes, depth, values after aliases
 //! are expanded, and the text those values hold.
 //!
+//! A flaw that leaves the rest readable (a number too large, a key written twice) is noted, and reading goes on.
+//!
 //! Not here: what any field means.
 
+mod guard;
 mod json;
+mod lines;
 mod scalar;
 mod yaml;
 
 use crate::code;
+use lines::Line;
 use serde_json::Number;
 use std::collections::HashSet;
 use stepwell_core::limits;
 
 /// A place in the text: line and column from 1, columns in characters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Mark {
     pub line: u32,
     pub column: u32,
@@ -27,7 +32,7 @@ impl Mark {
 }
 
 /// From the first character to just after the last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
     pub start: Mark,
     pub end: Mark,
@@ -44,6 +49,8 @@ impl Span {
 pub struct Node {
     pub value: Value,
     pub span: Option<Span>,
+    /// For text over several lines: where each of them stands.
+    lines: Option<Box<[Line]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +61,8 @@ pub enum Value {
     String(String),
     List(Vec<Node>),
     Map(Vec<Entry>),
+    /// Stands where something could not be read; the flaw is reported, and nothing else about this place.
+    Bad(Box<Flaw>),
 }
 
 #[derive(Clone, Debug)]
@@ -64,7 +73,7 @@ pub struct Entry {
 }
 
 /// Something wrong with the text itself, before any field is looked at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flaw {
     pub code: &'static str,
     pub message: String,
@@ -84,19 +93,53 @@ impl Flaw {
     }
 }
 
+/// A document as far as it could be read, and what was wrong with it.
+pub struct Read {
+    pub root: Node,
+    pub flaws: Flaws,
+}
+
+/// Flaws that leave the rest readable. Those beyond what anybody reads are only counted.
+#[derive(Default)]
+pub struct Flaws {
+    pub list: Vec<Flaw>,
+    pub more: usize,
+    /// Where values stand that could not be read.
+    pub places: HashSet<Span>,
+    seen: HashSet<(&'static str, Span)>,
+}
+
+impl Flaws {
+    fn add(&mut self, flaw: Flaw) {
+        // What stands behind an anchor is met again at each of its aliases.
+        if flaw.span.is_some_and(|span| !self.seen.insert((flaw.code, span))) {
+            return;
+        }
+        if self.list.len() < 2 * limits::MAX_FAULTS {
+            self.list.push(flaw);
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
 /// Reads a document. The extension of `file` decides the format, else how the text begins.
-pub fn read(bytes: &[u8], file: Option<&str>) -> Result<Node, Vec<Flaw>> {
-    let text = decode(bytes).map_err(|flaw| vec![flaw])?;
-    let node = if is_json(text, file) { json::read(text) } else { yaml::read(text) }.map_err(|flaw| vec![flaw])?;
-    check(&node)?;
-    Ok(node)
+pub fn read(bytes: &[u8], file: Option<&str>) -> Result<Read, Flaw> {
+    let text = decode(bytes)?;
+    let mut root = if is_json(text, file) { json::read(text) } else { yaml::read(text) }?;
+    let flaws = sift(&mut root);
+    Ok(Read { root, flaws })
 }
 
 /// Takes a document that arrived as a value, under the same limits.
-pub fn from_value(value: &serde_json::Value) -> Result<Node, Vec<Flaw>> {
+pub fn from_value(value: &serde_json::Value) -> Result<Node, Flaw> {
     let mut meter = Meter::default();
-    convert(value, 0, &mut meter).map_err(|(code, message)| {
-        vec![Flaw { code, message: message.into(), hint: None, path: String::new(), span: None }]
+    convert(value, 0, &mut meter).map_err(|(code, message)| Flaw {
+        code,
+        message: message.into(),
+        hint: None,
+        path: String::new(),
+        span: None,
     })
 }
 
@@ -104,8 +147,8 @@ pub fn from_value(value: &serde_json::Value) -> Result<Node, Vec<Flaw>> {
 pub fn decode(bytes: &[u8]) -> Result<&str, Flaw> {
     let start = Span::at(Mark::START);
     if bytes.len() > limits::MAX_DOCUMENT_BYTES {
-        let message =
-            format!("the document has {} bytes; at most {} are read", bytes.len(), limits::MAX_DOCUMENT_BYTES);
+        // Callers read no further than they must, so how many there are is not known.
+        let message = format!("the document has more than {} bytes", limits::MAX_DOCUMENT_BYTES);
         return Err(Flaw::new(code::LIMIT_BYTES, message, start));
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -206,41 +249,55 @@ fn convert(value: &serde_json::Value, depth: usize, meter: &mut Meter) -> Result
             Value::Map(entries)
         }
     };
-    Ok(Node { value, span: None })
+    Ok(Node::new(value, None))
 }
 
-/// Keys written twice, everywhere in the tree. Readers keep both; the first would win silently.
-fn check(root: &Node) -> Result<(), Vec<Flaw>> {
-    let mut flaws = Vec::new();
+/// Collects the flaws in the tree, and takes out what cannot stay: of a key written twice, the first is kept.
+fn sift(root: &mut Node) -> Flaws {
+    let mut flaws = Flaws::default();
     let mut open = vec![(root, String::new())];
     while let Some((node, path)) = open.pop() {
-        match &node.value {
+        match &mut node.value {
+            Value::Bad(flaw) => {
+                flaws.places.extend(node.span);
+                flaws.add(Flaw { path, ..(**flaw).clone() });
+            }
             Value::Map(entries) => {
-                let mut seen = HashSet::with_capacity(entries.len());
-                for entry in entries {
-                    let path = join_key(&path, &entry.key);
-                    if !seen.insert(entry.key.as_str()) {
-                        let message = format!("{:?} is written twice here", entry.key);
-                        let span = entry.key_span;
-                        let hint = Some("keep one of the two".into());
-                        flaws.push(Flaw { code: code::DUPLICATE_KEY, message, hint, path: path.clone(), span });
-                    }
-                    if matches!(entry.value.value, Value::Map(_) | Value::List(_)) {
-                        open.push((&entry.value, path));
-                    }
-                }
+                drop_repeated(entries, &path, &mut flaws);
+                let inner = entries.iter_mut().rev().filter(|entry| entry.value.may_hold_flaws());
+                open.extend(inner.map(|entry| (&mut entry.value, join_key(&path, &entry.key))));
             }
             Value::List(items) => {
-                for (n, item) in items.iter().enumerate() {
-                    if matches!(item.value, Value::Map(_) | Value::List(_)) {
-                        open.push((item, format!("{path}[{n}]")));
-                    }
-                }
+                let inner = items.iter_mut().enumerate().rev().filter(|(_, item)| item.may_hold_flaws());
+                open.extend(inner.map(|(n, item)| (item, format!("{path}[{n}]"))));
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    if flaws.is_empty() { Ok(()) } else { Err(flaws) }
+    flaws
+}
+
+fn drop_repeated(entries: &mut Vec<Entry>, path: &str, flaws: &mut Flaws) {
+    let mut seen = HashSet::with_capacity(entries.len());
+    let repeated: Vec<bool> = entries.iter().map(|entry| !seen.insert(entry.key.as_str())).collect();
+    let mut repeated = repeated.into_iter();
+    entries.retain(|entry| {
+        let repeated = repeated.next() == Some(true);
+        if repeated {
+            let message = format!("{:?} is written twice here", entry.key);
+            let (path, hint) = (join_key(path, &entry.key), Some("keep one of the two".into()));
+            flaws.add(Flaw { code: code::DUPLICATE_KEY, message, hint, path, span: entry.key_span });
+        }
+        // A merge key that could not be followed is no field of the map.
+        let merge = match &entry.value.value {
+            Value::Bad(flaw) if entry.key == yaml::MERGE => Some(flaw),
+            _ => None,
+        };
+        if let Some(flaw) = merge {
+            flaws.add(Flaw { path: path.to_owned(), ..(**flaw).clone() });
+        }
+        !repeated && merge.is_none()
+    });
 }
 
 /// `parent.key`, or `parent["odd key"]` when the key would make the path unreadable.
@@ -259,25 +316,19 @@ pub fn join_key(parent: &str, key: &str) -> String {
     }
 }
 
-/// A place in a literal block (`|`), whose lines stand in the document one by one. Folded text has fewer line breaks
-/// than lines, so it is not mistaken for one.
-fn within_block(span: Span, text: &str, start: usize, end: usize) -> Option<Span> {
-    let breaks = text.bytes().filter(|b| *b == b'\n').count();
-    if breaks != (span.end.line - span.start.line) as usize {
-        return None;
-    }
-    let before = text.get(..start)?;
-    let line = span.start.line + before.bytes().filter(|b| *b == b'\n').count() as u32;
-    let column = span.start.column + before.rsplit('\n').next().map_or(0, |last| last.chars().count()) as u32;
-    let width = text.get(start..end)?.lines().next().map_or(1, |first| first.chars().count().max(1)) as u32;
-    Some(Span { start: Mark { line, column }, end: Mark { line, column: column + width } })
-}
-
 impl Node {
+    pub fn new(value: Value, span: Option<Span>) -> Node {
+        Node { value, span, lines: None }
+    }
+
+    fn may_hold_flaws(&self) -> bool {
+        matches!(self.value, Value::Map(_) | Value::List(_) | Value::Bad(_))
+    }
+
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match &self.value {
-            Value::Null => Json::Null,
+            Value::Null | Value::Bad(_) => Json::Null,
             Value::Bool(b) => Json::Bool(*b),
             Value::Number(n) => Json::Number(n.clone()),
             Value::String(s) => Json::String(s.clone()),
@@ -295,6 +346,7 @@ impl Node {
             Value::String(_) => "text",
             Value::List(_) => "a list",
             Value::Map(_) => "an object",
+            Value::Bad(_) => "what stands here",
         }
     }
 
@@ -320,7 +372,8 @@ impl Node {
     pub fn within(&self, start: usize, end: usize) -> Option<Span> {
         let (span, text) = (self.span?, self.as_str()?);
         if span.start.line != span.end.line {
-            return Some(within_block(span, text, start, end).unwrap_or(span));
+            let lines = self.lines.as_deref().unwrap_or_default();
+            return Some(lines::within(lines, text, start, end).unwrap_or(span));
         }
         let width = (span.end.column.saturating_sub(span.start.column)) as usize;
         let length = text.chars().count();

@@ -84,7 +84,7 @@ mod tests {
 
     fn check(text: &str, expected: &str) {
         let found = match plain(text) {
-            Ok(value) => super::super::Node { value, span: None }.to_json().to_string(),
+            Ok(value) => super::super::Node::new(value, None).to_json().to_string(),
             Err(_) => "refused".into(),
         };
         assert_eq!(found, expected, "{text}");

@@ -4,28 +4,42 @@
 //! Aliases are copies, paid for before they are made. Tags other than the core ones, several documents and keys that
 //! are not scalars are refused. Merge keys (`<<`) are understood, because people use them.
 
-use super::{Entry, Flaw, Mark, Meter, Node, Span, TOO_DEEP, Value, scalar};
+use super::guard::{self, Guard};
+use super::{Entry, Flaw, Mark, Meter, Node, Span, TOO_DEEP, Value, lines, scalar};
 use crate::code;
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span as RawSpan, Tag};
+use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, ScanError, Span as RawSpan, Tag};
 use std::collections::HashMap;
 use stepwell_core::limits;
 
-/// Characters that can each begin a token. Inside `[…]` and `{…}` the scanner keeps all tokens until the end, a hundred
-/// bytes and more for each, because the whole might turn out to be a key.
-const MAX_INDICATORS: usize = 400_000;
+/// The key whose value is another object's entries.
+pub const MERGE: &str = "<<";
 
 pub fn read(text: &str) -> Result<Node, Flaw> {
-    let indicators = text.bytes().filter(|b| b",[]{}:?&*!".contains(b)).count();
-    if indicators > MAX_INDICATORS {
-        return Err(Flaw::new(code::LIMIT_NODES, "the document holds too many values", Span::at(Mark::START))
-            .hint("a document of this size is better written as JSON"));
+    if guard::is_harmless(text) {
+        return build(text, Parser::new_from_str(text), None);
     }
-    let mut builder =
-        Builder { text, lines: None, open: Vec::new(), anchors: HashMap::new(), meter: Meter::default(), root: None };
+    let guard = Guard::new(text);
+    build(text, Parser::new_from_iter(guard.chars()), Some(&guard))
+}
+
+fn build<'i, I: Input>(text: &str, mut parser: Parser<'i, I>, guard: Option<&Guard<'_>>) -> Result<Node, Flaw> {
+    let mut builder = Builder {
+        text,
+        lines: None,
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        meter: Meter::default(),
+        root: None,
+        last: Mark::START,
+    };
     let mut documents = 0;
-    let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
+        if guard.is_some_and(Guard::has_tripped) {
+            return Err(hoarded(builder.last));
+        }
         let (event, span) = event.map_err(|error| broken(&error))?;
+        builder.last = marked(&span.end);
+        guard.iter().for_each(|guard| guard.passed(&event, span));
         if let Event::DocumentStart(_) = event {
             documents += 1;
             if documents > 1 {
@@ -46,6 +60,8 @@ struct Builder<'t> {
     anchors: HashMap<usize, Anchor>,
     meter: Meter,
     root: Option<Node>,
+    /// Where the last event ended.
+    last: Mark,
 }
 
 struct Frame {
@@ -82,8 +98,10 @@ impl Builder<'_> {
                 if self.wants_key() {
                     return self.key(&text, style, span);
                 }
-                let value = scalar_value(&text, style, tag.as_deref(), span)?;
-                self.finish(Node { value, span: Some(span) }, anchor)
+                let value = scalar_value(&text, style, tag.as_deref(), span);
+                let value = value.unwrap_or_else(|flaw| Value::Bad(Box::new(flaw)));
+                let lines = self.lines_of(span, style, &text);
+                self.finish(Node { value, span: Some(span), lines }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
                 let items = Items::List(Vec::new());
@@ -97,9 +115,9 @@ impl Builder<'_> {
                 let Some(frame) = self.open.pop() else { return Ok(()) };
                 let value = match frame.items {
                     Items::List(items) => Value::List(items),
-                    Items::Map(entries, _) => Value::Map(merge(entries)?),
+                    Items::Map(entries, _) => Value::Map(merge(entries)),
                 };
-                let node = Node { value, span: Some(Span { start: frame.start, end: span.end }) };
+                let node = Node::new(value, Some(Span { start: frame.start, end: span.end }));
                 self.finish(node, frame.anchor)
             }
             Event::Alias(anchor) => self.alias(anchor, span),
@@ -139,7 +157,7 @@ impl Builder<'_> {
         if self.open.len() + size.depth > limits::MAX_DEPTH {
             return Err(Flaw::new(TOO_DEEP.0, TOO_DEEP.1, span));
         }
-        let node = Node { value: node.value.clone(), span: Some(span) };
+        let node = Node::new(node.value.clone(), Some(span));
         self.finish(node, 0)
     }
 
@@ -192,9 +210,7 @@ impl Builder<'_> {
         if span.start.line != span.end.line || width <= text.chars().count() + 2 {
             return span;
         }
-        let source = self.text;
-        let lines = self.lines.get_or_insert_with(|| split_lines(source));
-        let Some(line) = lines.get(span.start.line as usize - 1).filter(|line| line.len() < LONG_LINE) else {
+        let Some(line) = self.lines().get(span.start.line as usize - 1).filter(|line| line.len() < LONG_LINE) else {
             return span;
         };
         let shown: Vec<char> = line.chars().skip(span.start.column as usize - 1).take(width).collect();
@@ -205,6 +221,19 @@ impl Builder<'_> {
             }
             _ => span,
         }
+    }
+
+    fn lines_of(&mut self, span: Span, style: ScalarStyle, text: &str) -> Option<Box<[lines::Line]>> {
+        if span.start.line == span.end.line {
+            return None;
+        }
+        let quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+        lines::locate(text, span, self.lines(), quoted)
+    }
+
+    fn lines(&mut self) -> &[&str] {
+        let source = self.text;
+        self.lines.get_or_insert_with(|| split_lines(source))
     }
 }
 
@@ -248,28 +277,37 @@ fn core_tag(tag: &Tag) -> Option<&str> {
 }
 
 /// Puts the entries of `<<` behind the map's own. What is written in the map itself wins, then the earlier source.
-fn merge(mut entries: Vec<Entry>) -> Result<Vec<Entry>, Flaw> {
-    let Some(at) = entries.iter().position(|entry| entry.key == "<<") else { return Ok(entries) };
+/// Where that cannot be done, `<<` stays with the flaw as its value.
+fn merge(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let Some(at) = entries.iter().position(|entry| entry.key == MERGE) else { return entries };
     let Entry { key_span, value, .. } = entries.remove(at);
-    let wrong = || {
-        let span = key_span.unwrap_or(Span::at(Mark::START));
-        Flaw::new(code::BAD_ALIAS, "`<<` takes an object, or a list of objects", span)
+    let mut flaws = Vec::new();
+    let mut wrong = |code, message: &str, hint: &str, span: Option<Span>| {
+        let flaw = Flaw::new(code, message, span.unwrap_or(Span::at(Mark::START))).hint(hint);
+        let value = Node::new(Value::Bad(Box::new(flaw)), span);
+        flaws.push(Entry { key: MERGE.into(), key_span: span, value });
     };
+    entries.retain(|entry| {
+        if entry.key == MERGE {
+            wrong(code::DUPLICATE_KEY, "`<<` is written twice here", "write it once, with a list", entry.key_span);
+        }
+        entry.key != MERGE
+    });
     let sources = match value.value {
-        Value::Map(_) => vec![value],
         Value::List(items) => items,
-        _ => return Err(wrong()),
+        _ => vec![value],
     };
     let mut seen: std::collections::HashSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
     for source in sources {
-        let Value::Map(more) = source.value else { return Err(wrong()) };
-        for entry in more {
-            if seen.insert(entry.key.clone()) {
-                entries.push(entry);
-            }
-        }
+        let Value::Map(more) = source.value else {
+            let message = "`<<` takes an object, or a list of objects";
+            wrong(code::BAD_ALIAS, message, "write `<<: *name`, or `<<: [*one, *other]`", key_span);
+            break;
+        };
+        entries.extend(more.into_iter().filter(|entry| seen.insert(entry.key.clone())));
     }
-    Ok(entries)
+    entries.append(&mut flaws);
+    entries
 }
 
 /// Recursion is bounded: the node was built under the depth limit.
@@ -301,6 +339,15 @@ fn bad_tag(span: Span) -> Flaw {
         .hint("remove it; only the core tags (!!str …) are read")
 }
 
+fn hoarded(after: Mark) -> Flaw {
+    let message = format!(
+        "what stands from here on holds more than {} of the characters , [ ] {{ }} : ? & * ! before anything is complete",
+        guard::MAX_INDICATORS
+    );
+    Flaw::new(code::LIMIT_NODES, message, Span::at(after))
+        .hint("write long lists and objects in lines instead of brackets, long text as a block (`|`), or use JSON")
+}
+
 fn broken(error: &ScanError) -> Flaw {
     let message = format!("not valid YAML: {}", error.info());
     let flaw = Flaw::new(code::BAD_YAML, message, Span::at(marked(error.marker())));
@@ -330,9 +377,13 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
+        let show = |flaw: &Flaw| format!("{} {:?}", flaw.code, flaw.span.map(|s| (s.start.line, s.start.column)));
         let found = match read(text) {
-            Ok(node) => node.to_json().to_string(),
-            Err(flaw) => format!("{} {:?}", flaw.code, flaw.span.map(|s| (s.start.line, s.start.column))),
+            Ok(mut node) => match super::super::sift(&mut node).list.first() {
+                Some(flaw) => show(flaw),
+                None => node.to_json().to_string(),
+            },
+            Err(flaw) => show(&flaw),
         };
         assert_eq!(found, expected, "{text}");
     }
