@@ -14,7 +14,8 @@ const MAX_TRIGGERS: usize = 100;
 const MAX_CRON_BYTES: usize = 256;
 /// Parts of one field between commas: there are no more minutes.
 const MAX_CRON_PARTS: usize = 60;
-const CRON_HINT: &str = "write minute, hour, day, month and weekday, such as `0 8 * * 1-5`; a field is *, 5, 1-5, */15 or several with commas";
+const CRON_HINT: &str = "write minute, hour, day, month and weekday, such as `0 8 * * 1-5`; \
+                         a field is *, 5, 1-5, */15 or several with commas";
 const NICKNAMES: [&str; 6] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@hourly"];
 const CRON_FIELDS: [&str; 3] = ["cron", "cron_expression", "schedule"];
 const NAMES: [&str; 4] = ["api", "webhook", "cron", "at"];
