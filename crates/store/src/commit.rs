@@ -77,6 +77,7 @@ pub struct NewRun {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     pub status: String,
+    /// The first one given stays.
     pub started: Option<Time>,
     pub finished: Option<Time>,
     /// When a finished run may be removed.

@@ -123,6 +123,11 @@ impl Run {
                 }
             }
         }
+        Snapshot { steps, instances, ..self.head() }
+    }
+
+    /// The snapshot without its steps: what changes with every transition and never grows.
+    pub fn head(&self) -> Snapshot {
         Snapshot {
             id: self.id.clone(),
             seed: self.seed,
@@ -138,8 +143,8 @@ impl Run {
             ended: self.ended,
             values: self.values.count(),
             retired: self.retired.clone(),
-            steps,
-            instances,
+            steps: Vec::new(),
+            instances: Vec::new(),
         }
     }
 

@@ -1,0 +1,223 @@
+//! A transition as a commit, and a stored run as a run again. Pure: nothing here waits or asks the time.
+//!
+//! A step's row is keyed by attempt, so that history stays: what a reset leaves behind is written under the attempt that
+//! would come next. A pass or an item has a row of its own once it closed, under its path: `each[3]`.
+
+use crate::keys::timer_key;
+use std::collections::{BTreeSet, HashMap};
+use stepwell_core::fact::{Fact, Reason};
+use stepwell_core::graph::Graph;
+use stepwell_core::plan::{Effect, Transition};
+use stepwell_core::run::{At, InstanceRow, Phase, Row, Run, Snapshot, SnapshotError, StepState, StoredFact};
+use stepwell_core::time::Time;
+use stepwell_core::value::{Payload, Values};
+use stepwell_store::*;
+
+/// What a commit needs to know beside the transition.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub run: RunId,
+    /// Where the run stood when the decision was made.
+    pub version: Version,
+    pub hash: [u8; 32],
+    pub auth: Auth,
+    /// Given with the first commit.
+    pub create: Option<NewRun>,
+    pub now: Time,
+    /// The node that takes new work at once, if it has room.
+    pub node: Option<NodeId>,
+    /// When a finished run may go.
+    pub purge: Option<Time>,
+    /// Timer rows that fired to cause this.
+    pub fired: Vec<String>,
+    /// Mail that caused this.
+    pub read: Vec<i64>,
+}
+
+/// The rows of a transition that has been applied to `run`.
+pub fn record(graph: &Graph, run: &Run, transition: &Transition, place: Place) -> Commit {
+    let facts: Vec<StoredFact> = transition.facts.iter().map(|fact| run.store(graph, fact)).collect();
+    let facts = json(&facts);
+    let hash = hash(&place.hash, place.now, &facts);
+    let ended = run.status.is_terminal();
+    Commit {
+        run: place.run,
+        expect: place.version,
+        create: place.create,
+        auth: place.auth,
+        head: Head {
+            status: run.status.name().into(),
+            started: run.expires.map(|_| place.now),
+            finished: ended.then_some(place.now),
+            purge: place.purge.filter(|_| ended),
+            state: json(&run.head()),
+        },
+        log: LogRow { at: place.now, facts, hash },
+        steps: steps(graph, run, transition, place.now),
+        values: transition.values.iter().map(|(id, payload)| ValueRow { id: *id, payload: json(payload) }).collect(),
+        work: work(graph, run, transition, (place.auth.org, place.now, place.node)),
+        timers: timers(graph, run, transition, place.fired),
+        mail: Vec::new(),
+        read: place.read,
+        outbox: Vec::new(),
+        unique: Vec::new(),
+        counters: Vec::new(),
+    }
+}
+
+fn steps(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<StepRow> {
+    let touched: BTreeSet<At> = transition.touched.iter().copied().collect();
+    let states = touched.into_iter().filter_map(|at| Some((at, run.step(graph, at)?)));
+    let mut rows: Vec<StepRow> = states.map(|(at, state)| step_row(run.row(graph, at, state), state, now)).collect();
+    rows.extend(transition.facts.iter().flat_map(|fact| instance_rows(graph, run, fact, now)));
+    rows
+}
+
+fn step_row(row: Row, state: &StepState, now: Time) -> StepRow {
+    StepRow {
+        path: row.path.clone(),
+        attempt: slot(state),
+        status: row.phase.name().into(),
+        since: row.since,
+        ended: state.status().map(|_| now),
+        input: row.input,
+        output: row.output.map(|output| output.body),
+        state: json(&row),
+    }
+}
+
+/// The attempt a row is kept under: the current one, or the next if none has begun since the last reset.
+fn slot(state: &StepState) -> u32 {
+    if state.attempt > state.uncounted { state.attempt } else { state.attempt + 1 }
+}
+
+/// Rows of passes and items: how one ended, or, after a retry, that it is open again.
+fn instance_rows(graph: &Graph, run: &Run, fact: &Fact, now: Time) -> Vec<StepRow> {
+    match fact {
+        Fact::Closed { step, index, end, result } => {
+            let row = InstanceRow { path: run.path(graph, *step), index: *index, end: *end, result: *result };
+            vec![instance_row(&row.path, *index, Some(&row), now)]
+        }
+        Fact::Opened { step, index } if run.generation > 0 => {
+            vec![instance_row(&run.path(graph, *step), *index, None, now)]
+        }
+        Fact::Retried { reopened, .. } => reopened.iter().flat_map(|at| open_again(graph, run, *at, now)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn open_again(graph: &Graph, run: &Run, at: At, now: Time) -> Vec<StepRow> {
+    let path = run.path(graph, at);
+    let closed = run.step(graph, at).and_then(|state| state.scope()).map(|scope| scope.closed.as_slice());
+    let open = closed.unwrap_or_default().iter().enumerate().filter(|(_, closed)| closed.is_none());
+    open.map(|(index, _)| instance_row(&path, index as u32, None, now)).collect()
+}
+
+fn instance_row(path: &str, index: u32, ended: Option<&InstanceRow>, now: Time) -> StepRow {
+    StepRow {
+        path: format!("{path}[{index}]"),
+        attempt: 1,
+        status: if ended.is_some() { "closed" } else { "open" }.into(),
+        since: now,
+        ended: ended.map(|_| now),
+        input: None,
+        output: ended.and_then(|row| row.result),
+        state: json(&ended),
+    }
+}
+
+/// Attempts that executors have now, and those they no longer have.
+fn work(
+    graph: &Graph,
+    run: &Run,
+    transition: &Transition,
+    (org, now, node): (OrgId, Time, Option<NodeId>),
+) -> Diff<Work> {
+    let mut diff: Diff<Work> = Diff::default();
+    let key = |at: At, attempt: u32| WorkKey { path: run.path(graph, at), attempt };
+    for fact in &transition.facts {
+        match *fact {
+            Fact::Retrying { step, attempt, .. } | Fact::Unsure { step, attempt } => {
+                diff.remove.push(key(step, attempt));
+            }
+            Fact::Finished { step, attempt, .. } => diff.remove.push(key(step, attempt)),
+            Fact::Again { step, attempt, reason: Reason::WorkerLost, .. } => diff.remove.push(key(step, attempt - 1)),
+            _ => {}
+        }
+    }
+    for effect in &transition.effects {
+        match *effect {
+            // Several events may share a commit: what began and ended in it never becomes work.
+            Effect::Dispatch { at, attempt } if is_running(graph, run, at, attempt) => {
+                let kind = graph.step(at.step).def.kind.name().into();
+                diff.put.push(Work { key: key(at, attempt), org, kind, ready: now, node });
+            }
+            Effect::Abort { at, attempt } => diff.remove.push(key(at, attempt)),
+            Effect::Dispatch { .. }
+            | Effect::SetTimer { .. }
+            | Effect::ClearTimer { .. }
+            | Effect::StartChild { .. }
+            | Effect::CancelChild { .. } => {}
+        }
+    }
+    diff
+}
+
+fn is_running(graph: &Graph, run: &Run, at: At, attempt: u32) -> bool {
+    run.step(graph, at).is_some_and(|state| state.phase == Phase::Running && state.attempt == attempt)
+}
+
+fn timers(graph: &Graph, run: &Run, transition: &Transition, fired: Vec<String>) -> Diff<TimerRow> {
+    let mut diff = Diff { put: Vec::new(), remove: fired };
+    for effect in &transition.effects {
+        match effect {
+            Effect::SetTimer { timer, due } => {
+                diff.put.push(TimerRow { key: timer_key(graph, run, timer), due: *due });
+            }
+            Effect::ClearTimer { timer } => {
+                let key = timer_key(graph, run, timer);
+                diff.put.retain(|row| row.key != key);
+                diff.remove.push(key);
+            }
+            _ => {}
+        }
+    }
+    diff
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoredRunError {
+    #[error("the stored run cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    #[error(transparent)]
+    Unknown(#[from] SnapshotError),
+}
+
+/// The run that was recorded.
+pub fn restore(graph: &Graph, stored: &LoadedRun) -> Result<Run, StoredRunError> {
+    let mut snapshot: Snapshot = serde_json::from_str(&stored.state)?;
+    for step in &stored.steps {
+        // Names hold no brackets: what ends in one is a pass or an item.
+        if step.path.ends_with(']') {
+            snapshot.instances.extend(serde_json::from_str::<Option<InstanceRow>>(&step.state)?);
+        } else {
+            snapshot.steps.push(serde_json::from_str(&step.state)?);
+        }
+    }
+    // A scope step comes before what is inside it; what is left of items it has not opened again says nothing.
+    snapshot.steps.sort_by(|a, b| a.path.cmp(&b.path));
+    let scopes = snapshot.steps.iter().filter_map(|step| Some((step.path.as_str(), step.scope?.opened)));
+    let opened: HashMap<&str, u32> = scopes.collect();
+    let counts = |row: &InstanceRow| opened.get(row.path.as_str()).is_some_and(|&opened| row.index < opened);
+    snapshot.instances.retain(counts);
+    let mut values = Values::default();
+    for value in &stored.values {
+        let payload: Payload = serde_json::from_str(&value.payload)?;
+        values.put(value.id, payload);
+    }
+    Ok(Run::restore(graph, snapshot, values)?)
+}
+
+fn json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("rows are plain structs with text keys, which always serialise")
+}
