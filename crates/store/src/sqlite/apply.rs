@@ -61,9 +61,8 @@ fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
         ])?;
         return Ok(changed == 1);
     }
-    let sql = "UPDATE workflow_runs SET status = ?1, version = ?2, started_at = coalesce(started_at, ?3), finished_at = ?4,
-                 purge_at = ?5,
-                 hash = ?6, state = ?7 WHERE id = ?8 AND version = ?9";
+    let sql = "UPDATE workflow_runs SET status = ?1, version = ?2, started_at = coalesce(started_at, ?3),
+                 finished_at = ?4, purge_at = ?5, hash = ?6, state = ?7 WHERE id = ?8 AND version = ?9";
     let changed = db.prepare_cached(sql)?.execute(params![
         head.status,
         version,
