@@ -183,6 +183,8 @@ pub enum Ignored {
     RunFinished,
     #[error("the run is not finished, or there is nothing in it to retry")]
     NothingToRetry,
+    #[error("the newer version is written in another dialect")]
+    OtherDialect,
     #[error("the run has no such step")]
     UnknownStep,
     #[error("that attempt is no longer the current one")]

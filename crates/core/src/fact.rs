@@ -125,6 +125,7 @@ pub enum Fact<S = At, E = Exit> {
         by: Arc<str>,
         expires: Time,
         version: u32,
+        max_duration: Millis,
         stands: Vec<S>,
     },
 }
@@ -229,8 +230,8 @@ impl<S, E> Fact<S, E> {
             Fact::Retried { by, expires, reset, reopened } => {
                 Fact::Retried { by, expires, reset: all(reset, names)?, reopened: all(reopened, names)? }
             }
-            Fact::Adopted { by, expires, version, stands } => {
-                Fact::Adopted { by, expires, version, stands: all(stands, names)? }
+            Fact::Adopted { by, expires, version, max_duration, stands } => {
+                Fact::Adopted { by, expires, version, max_duration, stands: all(stands, names)? }
             }
         })
     }

@@ -6,7 +6,7 @@
 use crate::event::{Event, Ignored, Outcome, Timer};
 use crate::fact::Fact;
 use crate::graph::Graph;
-use crate::plan::{Effect, Env, Transition, advance, retry_onto};
+use crate::plan::{Effect, Env, Newer, Transition, advance, retry_onto};
 use crate::run::{At, Phase, Run, RunStatus, StoredFact};
 use crate::time::{Millis, Time};
 use crate::value::{Payload, ValueId, Values};
@@ -77,14 +77,14 @@ impl<'g> World<'g> {
     }
 
     /// Goes on with a finished run under a newer version.
-    pub fn retry_onto(&mut self, graph: &'g Graph, version: u32) -> Fed {
+    pub fn retry_onto(&mut self, newer: Newer<'g>) -> Fed {
         let env = Env { now: self.now, callback: &callback };
-        let transition = match retry_onto((self.graph, graph), &mut self.run, "someone".into(), version, env) {
+        let transition = match retry_onto(self.graph, newer, &mut self.run, someone(), env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),
         };
-        self.graph = graph;
-        self.newer.insert(version, graph);
+        self.graph = newer.graph;
+        self.newer.insert(newer.version, newer.graph);
         self.carry_out(&transition)?;
         Ok(Ok(transition))
     }

@@ -86,9 +86,15 @@ impl fmt::Display for TemplateFault {
 impl Template {
     /// All faults at once, up to a hundred.
     pub fn parse(value: &Value, mode: Mode) -> Result<Template, Vec<TemplateFault>> {
+        let (template, faults) = Template::parse_what_can_be(value, mode);
+        if faults.is_empty() { Ok(template) } else { Err(faults) }
+    }
+
+    /// The template without what is wrong in it, so that the names in the rest can still be checked.
+    pub fn parse_what_can_be(value: &Value, mode: Mode) -> (Template, Vec<TemplateFault>) {
         let mut parser = Parser { mode, pointer: String::new(), nodes: 0, holes: Vec::new(), faults: Vec::new() };
         let root = parser.node(value, 0);
-        if parser.faults.is_empty() { Ok(Template { root, holes: parser.holes }) } else { Err(parser.faults) }
+        (Template { root, holes: parser.holes }, parser.faults)
     }
 
     /// Taken as it is: what looks like a hole is text.

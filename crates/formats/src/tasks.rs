@@ -133,7 +133,7 @@ fn step<'d>(
         branches: Vec::new(),
         handles,
         done: false,
-        written: Arc::new(field.node.to_json()),
+        written: Arc::new(crate::values::written(field.node)),
     };
     let origin = draft.origin(&field.place, Some(field.node));
     let entry = needs.is_empty();

@@ -212,7 +212,9 @@ impl<'d> Draft<'d> {
     }
 
     pub fn template(&mut self, field: &Field<'d>, grammar: Grammar) -> Option<Template> {
-        Template::parse(&field.node.to_json(), grammar).map_err(|faults| self.template_faults(field, faults)).ok()
+        let (template, faults) = Template::parse_what_can_be(&field.node.to_json(), grammar);
+        self.template_faults(field, faults);
+        Some(template)
     }
 
     fn template_faults(&mut self, field: &Field<'d>, faults: Vec<TemplateFault>) {
@@ -222,6 +224,22 @@ impl<'d> Draft<'d> {
             self.fault(&place, Fault::new(code::BAD_TEMPLATE, fault.message).maybe_hint(fault.hint));
         }
     }
+}
+
+/// A step as it was written, without what only tells people about it: a new description makes no new step.
+pub fn written(node: &Node) -> Json {
+    let mut json = node.to_json();
+    // Bodies nest no deeper than documents do.
+    let mut todo = vec![&mut json];
+    while let Some(step) = todo.pop() {
+        if let Some(fields) = step.as_object_mut() {
+            fields.remove("description");
+            todo.extend(
+                fields.get_mut("tasks").and_then(Json::as_object_mut).into_iter().flat_map(|body| body.values_mut()),
+            );
+        }
+    }
+    json
 }
 
 /// Whether this is written like a length of time, however long: it would be one if its digits were all zeros.
@@ -292,18 +310,17 @@ impl<'d> Input<'d> {
     }
 
     pub fn parse(self, draft: &mut Draft<'d>, grammar: Grammar) -> Template {
-        Template::parse(&Json::Object(self.object), grammar).unwrap_or_else(|faults| {
-            for mut fault in faults {
-                let mut pointer = fault.pointer.splitn(3, '/').skip(1);
-                let name = pointer.next().unwrap_or_default();
-                let rest = pointer.next().map(|rest| format!("/{rest}")).unwrap_or_default();
-                if let Some((_, field)) = self.parts.iter().find(|(part, _)| *part == name) {
-                    fault.pointer = rest;
-                    draft.template_faults(field, vec![fault]);
-                }
+        let (template, faults) = Template::parse_what_can_be(&Json::Object(self.object), grammar);
+        for mut fault in faults {
+            let mut pointer = fault.pointer.splitn(3, '/').skip(1);
+            let name = pointer.next().unwrap_or_default();
+            let rest = pointer.next().map(|rest| format!("/{rest}")).unwrap_or_default();
+            if let Some((_, field)) = self.parts.iter().find(|(part, _)| *part == name) {
+                fault.pointer = rest;
+                draft.template_faults(field, vec![fault]);
             }
-            Template::constant(Json::Null)
-        })
+        }
+        template
     }
 }
 

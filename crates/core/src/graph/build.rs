@@ -8,6 +8,9 @@ use crate::expr::StepIx;
 use crate::limits;
 use std::collections::HashMap;
 
+/// Steps named in one message.
+const MAX_SHOWN: usize = 5;
+
 /// Something wrong with a definition, at the place the reader knows as `origin`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
@@ -195,7 +198,7 @@ impl Builder {
                     self.irreducible(&cycle);
                     continue;
                 };
-                let (loop_step, body_scope) = self.add_loop(header, &cycle, region.scope);
+                let (loop_step, body_scope) = self.add_loop(header, region.scope);
                 let (body, outs) = loops::contract(&mut region, &cycle, header, loop_step);
                 self.leave_through(region.scope, loop_step, &outs);
                 self.graph.steps[loop_step.0 as usize].outs = outs;
@@ -241,11 +244,10 @@ impl Builder {
         parents.take(limits::MAX_SCOPE_DEPTH + 1).count()
     }
 
-    fn add_loop(&mut self, header: StepIx, cycle: &loops::Cycle, outer: ScopeIx) -> (StepIx, ScopeIx) {
+    fn add_loop(&mut self, header: StepIx, outer: ScopeIx) -> (StepIx, ScopeIx) {
         let body = ScopeIx(self.graph.scopes.len() as u32);
         let step = StepIx(self.graph.steps.len() as u32);
         let head = &self.graph.step(header).def;
-        let written = cycle.members.iter().map(|&m| (*self.graph.step(m).def.written).clone()).collect();
         let def = StepDef {
             name: format!("loop:{}", head.name).into(),
             kind: Kind::Loop { body, limit: self.spec.max_iterations },
@@ -259,7 +261,7 @@ impl Builder {
             branches: Vec::new(),
             handles: Vec::new(),
             done: false,
-            written: std::sync::Arc::new(serde_json::Value::Array(written)),
+            written: std::sync::Arc::new(serde_json::Value::Null),
         };
         self.graph.steps.push(Step { def, scope: outer, local: 0, in_edges: 0, outs: Vec::new(), variable: None });
         self.graph.scopes.push(Scope { owner: Some(step), ..Scope::default() });
@@ -278,8 +280,11 @@ impl Builder {
 
     fn irreducible(&mut self, cycle: &loops::Cycle) {
         let names = |steps: &[StepIx]| {
-            let quoted: Vec<String> = steps.iter().map(|&s| format!("{:?}", &*self.graph.step(s).def.name)).collect();
-            quoted.join(", ")
+            let names = steps.iter().map(|&s| format!("{:?}", &*self.graph.step(s).def.name));
+            let shown: Vec<String> = names.take(MAX_SHOWN).collect();
+            let more =
+                if steps.len() > MAX_SHOWN { format!(" and {} more", steps.len() - MAX_SHOWN) } else { String::new() };
+            shown.join(", ") + &more
         };
         let message = format!(
             "the cycle through {} is entered at more than one step: {}",

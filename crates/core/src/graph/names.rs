@@ -114,7 +114,8 @@ impl<'a> Binder<'a> {
         let code = |step: &super::Step| matches!(step.def.kind, Kind::Call { call: Call::Javascript, .. });
         if self.spec.dialect != Dialect::Graph && self.graph.steps.iter().any(code) {
             let parent = self.spec.steps.iter().map(|step| step.parent).collect();
-            self.graph.order = Some(Arc::new(super::Order { parent, reach: self.reach }));
+            let names = self.names.iter().map(|(&(group, name), &step)| ((group, name.into()), step)).collect();
+            self.graph.order = Some(Arc::new(super::Order { parent, names, reach: self.reach }));
         }
         self.faults
     }

@@ -1,16 +1,29 @@
 //! Which steps can have finished before another starts, inside one group of steps that see each other's names.
 
 use super::loops::components;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Which steps of a definition come before which, for code that may read them all.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The each around a step.
     pub parent: Vec<Option<usize>>,
+    /// Steps by the group they are in and their name.
+    pub names: HashMap<(Option<usize>, Arc<str>), usize>,
     pub reach: Reach,
 }
 
 impl Order {
+    /// The step that `name` means to the code of `step`, if it can have finished by then.
+    pub fn named(&self, step: usize, name: &str) -> Option<usize> {
+        let mut groups = std::iter::successors(Some(step), |&at| self.parent[at]);
+        let name: Arc<str> = name.into();
+        groups
+            .find_map(|at| Some((*self.names.get(&(self.parent[at], name.clone()))?, at)))
+            .and_then(|(other, at)| self.reach.before(other, at).then_some(other))
+    }
+
     /// What `step` can see, innermost group first: steps that can have finished when its turn comes.
     pub fn visible(&self, step: usize) -> impl Iterator<Item = usize> {
         let groups = std::iter::successors(Some(step), |&at| self.parent[at]);

@@ -137,7 +137,9 @@ impl Planner<'_> {
         if call == Call::Javascript
             && let Value::Object(fields) = Arc::make_mut(&mut payload.value)
         {
-            fields.insert("ctx".into(), self.view(at.instance).context_of(at.step));
+            let code = fields.get("code").and_then(Value::as_str).unwrap_or_default();
+            let context = self.view(at.instance).context_of(at.step, code);
+            fields.insert("ctx".into(), context);
             check_size(&payload.value).map_err(Refused::Size)?;
         }
         Ok(payload)

@@ -16,7 +16,7 @@ mod newer;
 mod retry;
 mod scopes;
 
-pub use newer::{Standing, retry_onto, standing};
+pub use newer::{Newer, Standing, retry_onto, standing};
 
 use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::expr::Val;

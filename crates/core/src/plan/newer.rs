@@ -7,6 +7,7 @@ use crate::expr::StepIx;
 use crate::fact::Fact;
 use crate::graph::{Graph, Kind, Out, ScopeIx, Target};
 use crate::run::{At, Phase, Run, Status, handle_name};
+use crate::time::Millis;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -20,7 +21,10 @@ pub struct Standing {
 
 /// Says what [`retry_onto`] would keep. Both graphs must be of the same dialect.
 pub fn standing(old: &Graph, new: &Graph, run: &Run) -> Result<Standing, Ignored> {
-    if !is_retryable(run.status) || old.dialect != new.dialect {
+    if old.dialect != new.dialect {
+        return Err(Ignored::OtherDialect);
+    }
+    if !is_retryable(run.status) {
         return Err(Ignored::NothingToRetry);
     }
     let mut result = Standing { stands: Vec::new(), again: Vec::new() };
@@ -39,21 +43,24 @@ pub fn standing(old: &Graph, new: &Graph, run: &Run) -> Result<Standing, Ignored
     Ok(result)
 }
 
-/// Goes on with a finished run under a newer version. The run belongs to `new` afterwards.
-pub fn retry_onto(
-    (old, new): (&Graph, &Graph),
-    run: &mut Run,
-    by: Arc<str>,
-    version: u32,
-    env: Env,
-) -> Result<Transition, Ignored> {
+/// The version to go on under.
+#[derive(Clone, Copy)]
+pub struct Newer<'a> {
+    pub graph: &'a Graph,
+    pub version: u32,
+    pub max_duration: Millis,
+}
+
+/// Goes on with a finished run under a newer version. The run belongs to that graph afterwards.
+pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Arc<str>, env: Env) -> Result<Transition, Ignored> {
+    let Newer { graph: new, version, max_duration } = newer;
     let standing = standing(old, new, run)?;
     run.carry(old, new, &standing.stands);
-    let expires = env.now + run.max_duration;
+    let expires = env.now + max_duration;
     let mut planner = Planner { graph: new, run, env, out: Transition::default(), agenda: VecDeque::new() };
     let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
     let stands = standing.stands.iter().filter_map(root).collect();
-    planner.fact(Fact::Adopted { by, expires, version, stands });
+    planner.fact(Fact::Adopted { by, expires, version, max_duration, stands });
     planner.set_timer(None, TimerKind::Expire, expires);
     for &step in &new.scope(ScopeIx::ROOT).steps {
         let at = At { instance: 0, step };

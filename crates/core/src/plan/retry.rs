@@ -41,6 +41,9 @@ impl Planner<'_> {
         reset.into_iter().for_each(|at| self.reconsider(at));
         for at in reopened {
             let graph = self.graph;
+            if self.run.status.is_terminal() {
+                break;
+            }
             if let Kind::Each(each) = &graph.step(at.step).def.kind {
                 self.continue_each(at, each);
             }

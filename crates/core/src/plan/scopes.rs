@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 impl Planner<'_> {
     /// Begins a pass or an item. A run that would hold too many of them fails at the loop that asked for one more.
     pub(super) fn open(&mut self, at: At, index: u32) {
-        if self.run.instances.len() > limits::MAX_INSTANCES {
+        let known = self.state(at).scope().is_some_and(|scope| scope.instances.len() > index as usize);
+        if !known && self.run.instances.len() > limits::MAX_INSTANCES {
             let message = format!("the run has more than {} passes and items", limits::MAX_INSTANCES);
             return self.end_run(
                 RunStatus::Failed,

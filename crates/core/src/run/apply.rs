@@ -114,7 +114,10 @@ impl Run {
             }
             Fact::Retried { expires, reset, reopened, .. } => self.retry(graph, reset, reopened, *expires),
             // What stands was carried over before: see `Run::carry`.
-            Fact::Adopted { expires, .. } => self.go_on(*expires),
+            Fact::Adopted { expires, max_duration, .. } => {
+                self.max_duration = *max_duration;
+                self.go_on(*expires);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! are made in `plan`; this module only keeps books, and keeps them in constant time per fact.
 
 mod apply;
+mod code;
 mod log;
 mod paths;
 mod reset;

@@ -1,5 +1,6 @@
 //! What expressions see from one place in a run.
 
+use super::code::Reads;
 use super::{At, CtxValue, Phase, Run, Status, StepState};
 use crate::event::Failure;
 use crate::expr::{Dotted, Found, Names, Path, Segment, StepIx, Val, Var, walk};
@@ -217,12 +218,18 @@ impl<'a> View<'a> {
         items.as_array()?.get(index as usize)
     }
 
-    /// Everything a step's code may see: `ctx` and, outside graphs, the steps that came before it.
-    pub fn context_of(&self, step: StepIx) -> Value {
-        let mut context = self.context();
+    /// What a step's code sees: as much of `ctx` as it reads and, outside graphs, of the steps that came before it.
+    pub fn context_of(&self, step: StepIx, code: &str) -> Value {
+        let reads = Reads::of(code);
+        let mut context = self.context_with(&reads);
         if let Some(order) = &self.graph.order {
+            let own = step.0 as usize;
+            let steps: Vec<usize> = match &reads.tasks {
+                None => order.visible(own).collect(),
+                Some(names) => names.iter().filter_map(|name| order.named(own, name)).collect(),
+            };
             let mut tasks = Map::new();
-            for other in order.visible(step.0 as usize).map(|other| StepIx(other as u32)) {
+            for other in steps.into_iter().map(|other| StepIx(other as u32)) {
                 let state = self.named(other).map(|at| self.run.state(self.graph, at)).filter(|s| s.status().is_some());
                 if let (Some(state), name) = (state, &self.graph.step(other).def.name) {
                     tasks.entry(name.to_string()).or_insert_with(|| self.summary(other, state));
@@ -234,10 +241,13 @@ impl<'a> View<'a> {
     }
 
     /// The input, `ctx` variables and loop items.
-    pub fn context(&self) -> Value {
+    fn context(&self) -> Value {
+        self.context_with(&Reads { variables: None, tasks: None })
+    }
+
+    fn context_with(&self, reads: &Reads) -> Value {
         let mut all = Map::new();
-        let input = self.run.input.and_then(|id| self.run.values.get(id)).cloned();
-        for (number, name) in self.graph.variables.iter().enumerate() {
+        for (number, name) in self.graph.variables.iter().enumerate().filter(|(_, name)| reads.variable(name)) {
             if let Some(value) = self.ctx(number as u32).and_then(|ctx| self.run.values.get(ctx.value)) {
                 all.insert(name.to_string(), value.clone());
             }
@@ -250,19 +260,21 @@ impl<'a> View<'a> {
             if let Some((owner, index)) = parent
                 && let Kind::Each(each) = &self.graph.step(owner.step).def.kind
             {
-                let item = self.item(each.body).cloned().unwrap_or_default();
-                let names = [each.item_variable.as_deref(), each.index_variable.as_deref()];
-                let values = [item, index.into()];
-                for ((name, plain), value) in names.into_iter().zip(["item", "index"]).zip(values) {
-                    let name = name.unwrap_or(plain);
-                    if taken.insert(name) {
-                        all.insert(name.to_string(), value);
-                    }
+                let item = each.item_variable.as_deref().unwrap_or("item");
+                if reads.variable(item) && taken.insert(item) {
+                    all.insert(item.to_string(), self.item(each.body).cloned().unwrap_or_default());
+                }
+                let place = each.index_variable.as_deref().unwrap_or("index");
+                if taken.insert(place) {
+                    all.insert(place.to_string(), index.into());
                 }
             }
             instance = parent.map(|(owner, _)| owner.instance);
         }
-        all.insert("input".into(), input.unwrap_or_default());
+        if reads.variable("input") {
+            let input = self.run.input.and_then(|id| self.run.values.get(id)).cloned();
+            all.insert("input".into(), input.unwrap_or_default());
+        }
         Value::Object(all)
     }
 }

@@ -118,7 +118,7 @@ fn step<'d>(
         branches,
         handles,
         done: matches!(transition, Transition::Done),
-        written: Arc::new(field.node.to_json()),
+        written: Arc::new(crate::values::written(field.node)),
     };
     let origin = draft.origin(&field.place, Some(field.node));
     let index = draft.add_step(SpecStep { def, origin, parent: None, entry: key == "start", aliases })?;

@@ -1,6 +1,6 @@
 //! Cases in which a run that was rebuilt, carried to a newer version or pushed to a limit once went wrong.
 
-use super::story::{Story, check, check_input, compile, graph};
+use super::story::{Story, check, check_input, compile, graph, newer};
 use serde_json::json;
 use std::sync::Arc;
 use stepwell_core::event::{Event, Ignored, Outcome, Reply};
@@ -43,7 +43,7 @@ fn stands(old: &str, events: &[&str], new: &str) -> String {
     let mut story = Story::start(&old, json!({"l": [1]}));
     events.iter().for_each(|event| story.tell(event));
     let standing = standing(&old.graph, &new.graph, &story.world.run).unwrap();
-    story.world.retry_onto(&new.graph, 2).unwrap().unwrap();
+    story.world.retry_onto(newer(&new, 2)).unwrap().unwrap();
     story.world.crash_and_replay().unwrap();
     story.world.crash_and_restore().unwrap();
     format!("{} / {} → {}", standing.stands.join(" "), standing.again.join(" "), story.line())
@@ -114,9 +114,9 @@ fn attempts_go_on_counting_when_a_step_goes_and_comes_back() {
     let mut story = Story::start(&with, json!({}));
     ["a ok", "b fails"].iter().for_each(|event| story.tell(event));
     let changed = compile("{name: v, tasks: {a: {tool: log, retries: 0}}}");
-    story.world.retry_onto(&changed.graph, 2).unwrap().unwrap();
+    story.world.retry_onto(newer(&changed, 2)).unwrap().unwrap();
     story.tell("a fails");
-    story.world.retry_onto(&with.graph, 3).unwrap().unwrap();
+    story.world.retry_onto(newer(&with, 3)).unwrap().unwrap();
     assert_eq!(story.line(), "a=running#3 b=running#2 | running");
 }
 
@@ -238,8 +238,8 @@ fn going_on_needs_a_finished_run_and_the_same_dialect() {
     assert_eq!(standing(&tasks.graph, &tasks.graph, &story.world.run), Err(Ignored::NothingToRetry));
     story.tell("a fails");
     let env = stepwell_core::plan::Env { now: Time(0), callback: &callback };
-    let refused = retry_onto((&tasks.graph, &flow.graph), &mut story.world.run, someone(), 2, env);
-    assert_eq!(refused.map(|_| ()), Err(Ignored::NothingToRetry));
+    let refused = retry_onto(&tasks.graph, newer(&flow, 2), &mut story.world.run, someone(), env);
+    assert_eq!(refused.map(|_| ()), Err(Ignored::OtherDialect));
 }
 
 #[test]
@@ -249,7 +249,9 @@ name: js
 tasks:
   a: {tool: echo}
   p: {tool: echo}
-  j: {needs: a, javascript: return 1}
+  j: {needs: a, javascript: 'return Object.keys(ctx.tasks)'}
+  k: {needs: a, javascript: 'return ctx.tasks.a.body.v'}
+  l: {needs: a, javascript: 'return 1'}
 ";
     let definition = compile(text);
     let mut story = Story::start(&definition, json!({}));
@@ -257,4 +259,19 @@ tasks:
     let tasks = story.input_of("j")["ctx"]["tasks"].clone();
     assert_eq!(tasks["a"]["body"], json!({"v": 1}));
     assert_eq!(tasks.as_object().unwrap().len(), 1, "{tasks}");
+    assert_eq!(story.input_of("k")["ctx"]["tasks"], tasks);
+    assert_eq!(story.input_of("l")["ctx"], json!({"tasks": {}}));
+}
+
+#[test]
+fn a_newer_version_brings_its_own_max_duration_and_a_description_changes_nothing() {
+    let text = "{name: d, max_duration: 1h, tasks: {a: {tool: echo}, b: {needs: a, sleep: 2h}}}";
+    let new = text.replace("1h,", "9h,").replace("tool: echo", "tool: echo, description: why");
+    let (old, new) = (compile(text), compile(&new));
+    let mut story = Story::start(&old, json!({}));
+    ["a ok", "+1h"].iter().for_each(|event| story.tell(event));
+    assert_eq!(story.line(), "a=success b=cancelled | timeout");
+    story.world.retry_onto(newer(&new, 2)).unwrap().unwrap();
+    story.tell("+2h");
+    assert_eq!(story.line(), "a=success b=success#2 | completed");
 }

@@ -1,6 +1,6 @@
 //! How a run ends, and how it is retried, on its own version or a newer one (R4, R6, R7).
 
-use super::story::{DIAMOND, EACH, GATE, RETRY, Story, check, check_input, compile, graph};
+use super::story::{DIAMOND, EACH, GATE, RETRY, Story, check, check_input, compile, graph, newer};
 use serde_json::json;
 
 #[test]
@@ -99,7 +99,7 @@ fn on_a_newer_version_only_what_is_unchanged_and_succeeded_stands() {
     ["a ok", "b ok", "c ok", "d breaks"].iter().for_each(|event| story.tell(event));
     let standing = stepwell_core::plan::standing(&old.graph, &new.graph, &story.world.run).unwrap();
     assert_eq!((standing.stands.join(" "), standing.again.join(" ")), ("a b".into(), "c d".into()));
-    story.world.retry_onto(&new.graph, 2).unwrap().unwrap();
+    story.world.retry_onto(newer(&new, 2)).unwrap().unwrap();
     assert_eq!(story.line(), "a=success b=success c=running#2 | running");
     ["c ok", "d ok"].iter().for_each(|event| story.tell(event));
     assert_eq!(story.line(), "a=success b=success c=success#2 d=success#2 | completed");
@@ -111,6 +111,6 @@ fn a_gate_before_a_changed_step_is_asked_again() {
     let new = compile("{name: g, tasks: {ask: {approval: {message: ok?}}, do: {needs: ask, tool: log, retries: 0}}}");
     let mut story = Story::start(&old, json!({}));
     ["ask approved", "do fails"].iter().for_each(|event| story.tell(event));
-    story.world.retry_onto(&new.graph, 2).unwrap().unwrap();
+    story.world.retry_onto(newer(&new, 2)).unwrap().unwrap();
     assert_eq!(story.line(), "ask=gate#2 | paused");
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::event::{Answer, Event, Failure, Ignored, Outcome, Reply, TimerKind, Verdict};
-use stepwell_core::plan::Transition;
+use stepwell_core::plan::{Newer, Transition};
 use stepwell_core::run::{At, Phase};
 use stepwell_core::simulate::{Broken, World, someone};
 use stepwell_core::time::Millis;
@@ -19,6 +19,11 @@ pub fn compile(text: &str) -> Definition {
         Ok(definition) => definition,
         Err(faults) => panic!("{}", faults.render("definition", text)),
     }
+}
+
+/// A definition as the version to go on under.
+pub fn newer(definition: &Definition, version: u32) -> Newer<'_> {
+    Newer { graph: &definition.graph, version, max_duration: definition.max_duration }
 }
 
 pub struct Story<'g> {

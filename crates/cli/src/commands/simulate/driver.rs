@@ -13,8 +13,8 @@ use stepwell_core::run::{At, Phase, StepState};
 use stepwell_core::simulate::{Broken, World, someone};
 use stepwell_core::time::Millis;
 
-/// Far more than any definition within its limits should need; a run that is still going is stuck.
-const MAX_EVENTS: u64 = 1_000_000;
+/// More than any run worth simulating has; one that is still going is taken to be stuck.
+const MAX_EVENTS: u64 = 100_000_000;
 /// Crashes become rarer as the log grows, so that a long run is not spent recovering.
 const LOG_PER_CRASH: usize = 500;
 
@@ -176,19 +176,23 @@ impl<'a> Driver<'a> {
         moves.extend(self.early_call().map(Move::Call));
         // Time passes quickly only when nothing else is under way, or when things may take long.
         if moves.is_empty() || !self.calm {
-            moves.extend(self.next_timer().map(Move::Timer));
+            let alone = moves.is_empty();
+            moves.extend(self.next_timer(alone).map(Move::Timer));
         }
         moves
     }
 
-    /// The next timer, but not one that would take the place of a scripted answer, nor the end of the run's time.
-    fn next_timer(&self) -> Option<Timer> {
+    /// The next timer, but not one that would take the place of a scripted answer. The end of the run's time comes when
+    /// time reaches it, not before: that is when something else waits for time beyond it, or nothing else can happen.
+    fn next_timer(&self, alone: bool) -> Option<Timer> {
         let scripted = |timer: &Timer| {
             let fate = timer.at.and_then(|at| self.script.fate(self.name(at.step)));
             timer.kind == TimerKind::Timeout && !matches!(fate, None | Some(Fate::Timeout | Fate::Never))
         };
-        let timers = self.world.timers.iter().filter(|(timer, _)| timer.kind != TimerKind::Expire && !scripted(timer));
-        timers.min_by_key(|&(timer, due)| (*due, *timer)).map(|(timer, _)| *timer)
+        let timers = || self.world.timers.iter().filter(|(timer, _)| !scripted(timer));
+        let next = timers().min_by_key(|&(timer, due)| (*due, *timer)).map(|(timer, _)| *timer)?;
+        let others = timers().any(|(timer, _)| timer.kind != TimerKind::Expire);
+        (next.kind != TimerKind::Expire || others || alone).then_some(next)
     }
 
     /// A wait of the root scope that has not been reached: calls may come early, but not to steps that are scripted.

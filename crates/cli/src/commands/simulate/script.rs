@@ -59,7 +59,7 @@ impl Script {
             let fate = fate_named(fate).with_context(|| format!("--on {text}"))?;
             for kind in graph.steps.iter().filter(|other| &*other.def.name == step).map(|other| &other.def.kind) {
                 if !fits(kind, &fate) {
-                    bail!("--on {text}: that cannot happen to a {} step", kind.name());
+                    bail!("--on {text}: that does not happen to a step of kind {}", kind.name());
                 }
             }
             fates.insert(step.to_string(), fate);
