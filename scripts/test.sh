@@ -16,7 +16,7 @@ part "format" cargo fmt --all --check
 part "lint" cargo clippy --workspace --all-targets --quiet -- -D warnings
 part "build" cargo test --workspace --no-run --quiet
 # The properties have a part of their own, which prints what their cases covered.
-part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees
+part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip a_run_goes_on_under
 part "properties" cargo test --quiet -p stepwell-formats --test properties -- --nocapture
 part "planted bugs" bash scripts/mutants.sh
 echo "── all: $((SECONDS - total)) s"

@@ -65,6 +65,44 @@ fn agree(dialect: Dialect) {
     println!("{dialect:?}: {}", totals.lock().unwrap().text());
 }
 
+/// Random runs that did not complete go on under a version in which one call was changed.
+#[test]
+fn a_run_goes_on_under_a_changed_version_and_ends() {
+    let (first, cases) = (setting("STEPWELL_SEED", 1), setting("STEPWELL_CASES", DEFAULT_CASES) / 4);
+    let mut went_on = 0u64;
+    for seed in first..first + cases {
+        for dialect in [Dialect::Tasks, Dialect::Flow, Dialect::Graph] {
+            let mut rng = Rng::new(seed);
+            let size = 2 + rng.below(14);
+            let text = generate::definition(&mut rng, dialect, size);
+            let input = generate::input(&mut rng);
+            let changed = change(&text, &mut rng);
+            let (old, new) = match (stepwell_formats::read_value(&text), stepwell_formats::read_value(&changed)) {
+                (Ok(old), Ok(new)) => (old, new),
+                other => panic!("seed {seed}: {other:?}\n{changed}"),
+            };
+            let order = Order { seed, shuffle: seed, calm: true };
+            let mut walk = Walk::new(&old, &text, &input, order);
+            walk.run();
+            went_on += u64::from(walk.go_on_under(&new));
+        }
+    }
+    println!("{went_on} of {} runs went on under a newer version", 3 * cases);
+    assert!(went_on > 0);
+}
+
+/// The definition with one of its calls changed.
+fn change(definition: &Value, rng: &mut Rng) -> Value {
+    let text = definition.to_string();
+    let calls: Vec<usize> = text.match_indices("\"echo\"").map(|(at, _)| at).collect();
+    if calls.is_empty() {
+        return definition.clone();
+    }
+    let at = *rng.pick(&calls);
+    let text = format!("{}\"log\"{}", &text[..at], &text[at + "\"echo\"".len()..]);
+    serde_json::from_str(&text).expect("only a word was changed")
+}
+
 struct Case {
     features: Features,
     events: u64,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::event::{Answer, Event, Failure, Outcome, Reply, Timer, TimerKind};
 use stepwell_core::graph::Kind;
-use stepwell_core::run::{At, Phase};
+use stepwell_core::plan::{Newer, standing};
+use stepwell_core::run::{At, Phase, Run};
 use stepwell_core::simulate::{World, someone};
 use stepwell_core::time::Millis;
 
@@ -26,7 +27,8 @@ const MAX_RETRIES: u32 = 2;
 
 pub struct Walk<'a> {
     world: World<'a>,
-    reference: Reference,
+    /// Gone once the run is on another version, which the reference does not know.
+    reference: Option<Reference>,
     definition: &'a Value,
     order: Order,
     rng: Rng,
@@ -57,7 +59,7 @@ impl<'a> Walk<'a> {
         let started = world.feed(event).map(|result| result.map(|_| ()));
         let walk = Walk {
             world,
-            reference,
+            reference: Some(reference),
             definition,
             order,
             rng: Rng::new(order.seed ^ order.shuffle.rotate_left(32)),
@@ -95,12 +97,39 @@ impl<'a> Walk<'a> {
         self.recover();
     }
 
+    /// Goes on under a newer version, if the run can, and to its end. What stands must not be touched.
+    pub fn go_on_under(&mut self, newer: &'a Definition) -> bool {
+        let (old, new) = (self.world.graph, &newer.graph);
+        let Ok(standing) = standing(old, new, &self.world.run) else { return false };
+        let kept = |run: &Run, graph| -> Vec<(Phase, u32)> {
+            let find =
+                |name: &String| run.step(graph, run.find(graph, name)?).map(|state| (state.phase, state.attempt));
+            standing.stands.iter().filter_map(find).collect()
+        };
+        let before = kept(&self.world.run, old);
+        self.reference = None;
+        self.past.clear();
+        self.story.push(format!("a newer version; stands: {:?}", standing.stands));
+        let version = Newer { graph: new, version: 2, max_duration: newer.max_duration };
+        match self.world.retry_onto(version) {
+            Ok(Ok(_)) => {}
+            other => self.fail(&format!("it does not go on: {other:?}")),
+        }
+        self.run();
+        let after = kept(&self.world.run, new);
+        if self.retries == 0 && before != after {
+            self.fail(&format!("what stands was touched: {before:?} became {after:?}"));
+        }
+        true
+    }
+
     pub fn outcome(&self) -> (&'static str, BTreeMap<String, String>) {
-        (self.reference.status(), self.reference.settled())
+        let reference = self.reference.as_ref().expect("a walk on one version");
+        (reference.status(), reference.settled())
     }
 
     pub fn order_mattered(&self) -> bool {
-        self.reference.order_mattered()
+        self.reference.as_ref().is_none_or(Reference::order_mattered)
     }
 
     pub fn status(&self) -> &'static str {
@@ -309,7 +338,7 @@ impl<'a> Walk<'a> {
             Ok(Err(_)) => false,
             Err(broken) => self.fail(&broken.to_string()),
         };
-        if self.reference.apply(&input) != planned {
+        if self.reference.as_mut().is_some_and(|reference| reference.apply(&input) != planned) {
             self.fail(&format!("{input:?} counted for one and not for the other (planner: {planned})"));
         }
         if planned && !matches!(event, Event::Retried { .. }) {
@@ -319,6 +348,7 @@ impl<'a> Walk<'a> {
     }
 
     fn compare(&self) {
+        let Some(reference) = &self.reference else { return };
         let (run, graph) = (&self.world.run, self.world.graph);
         let mut active = BTreeMap::new();
         let mut settled = BTreeMap::new();
@@ -341,7 +371,7 @@ impl<'a> Walk<'a> {
             active.insert(run.path(graph, at), phase);
         }
         let planner = (run.status.name(), active, settled);
-        let reference = (self.reference.status(), self.reference.active(), self.reference.settled());
+        let reference = (reference.status(), reference.active(), reference.settled());
         if planner != reference {
             self.fail(&format!("they differ\nplanner   {planner:?}\nreference {reference:?}"));
         }

@@ -23,10 +23,37 @@ pub fn flow(rng: &mut Rng, size: usize) -> Value {
 
 /// Forks without a tool pass through; of those with one, `kind` decides by the same rule.
 fn is_call(node: &Node) -> bool {
-    !node.gate && node.shape != Shape::Fork
+    !node.gate && node.shape != Shape::Fork && !is_other(node)
+}
+
+/// Steps of the kinds that flow shares with tasks; nothing reads their results.
+fn is_other(node: &Node) -> bool {
+    node.shape == Shape::Step && !node.gate && node.name.ends_with(['3', '7'])
+}
+
+fn other_kind(rng: &mut Rng) -> Map<String, Value> {
+    let step = match rng.below(6) {
+        0 => json!({"sleep": "5s"}),
+        1 => json!({"wait_for_webhook": {}}),
+        2 => json!({"wait_for_webhook": {"timeout": "1h"}}),
+        3 => json!({"workflow": "child", "retries": rng.below(2)}),
+        _ => {
+            let mut tasks = json!({"x": {"tool": "echo", "retries": rng.below(2)}});
+            if rng.chance(50) {
+                tasks["y"] = json!({"tool": "echo", "retries": 0, "needs": ["x"]});
+            }
+            let on_item_error = rng.pick(&["stop", "continue"]).to_string();
+            let items = rng.pick(&["{{input.items}}", "{{input.items}}", "{{input.empty}}"]).to_string();
+            json!({"for_each": items, "max_parallel": 1 + rng.below(3), "on_item_error": on_item_error, "tasks": tasks})
+        }
+    };
+    step.as_object().cloned().unwrap_or_default()
 }
 
 fn kind(rng: &mut Rng, node: &Node) -> Map<String, Value> {
+    if is_other(node) {
+        return other_kind(rng);
+    }
     let mut step = Map::new();
     if node.gate && !node.calls {
         step.insert("tool".into(), Value::Null);

@@ -250,6 +250,7 @@ fn flow_step(name: &str, fields: &Map<String, Value>) -> Step {
         Some(Value::String(_)) => Kind::Call,
         Some(_) => Kind::Gate { expires },
         None if has("notify_user") || has("timeout_s") || has("approval") => Kind::Gate { expires },
+        None if ["sleep", "wait_for_webhook", "workflow", "for_each"].into_iter().any(has) => tasks_kind(fields),
         None => Kind::Instant,
     };
     let mut step = plain(name, kind, fields);
