@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stepwell_core::event::{Event, Outcome, Reply};
-use stepwell_core::graph::{
-    Call, Dialect, Graph, Handle, Join, Kind, OnFail, Origin, Retry, Spec, SpecEdge, SpecStep, StepDef,
-};
+use stepwell_core::graph::{Call, Dialect, Graph, Handle, Kind, Origin, Retry, Spec, SpecEdge, SpecStep, StepDef};
 use stepwell_core::plan::{Effect, Env, advance};
 use stepwell_core::run::{At, Run};
 use stepwell_core::simulate::callback;
@@ -24,21 +22,8 @@ fn main() {
 
 fn step(n: usize, args: &Value) -> SpecStep {
     let input = Template::parse(args, Mode::Standard).expect("a good template");
-    let def = StepDef {
-        name: format!("step{n}").into(),
-        kind: Kind::Call { call: Call::Tool, input },
-        join: Join::Every,
-        condition: None,
-        on_fail: OnFail::Route,
-        retry: Retry::exponential(3, Millis(1_000)),
-        timeout: None,
-        at_most_once: None,
-        output_variable: None,
-        branches: Vec::new(),
-        handles: Vec::new(),
-        done: false,
-        written: Arc::new(Value::Null),
-    };
+    let kind = Kind::Call { call: Call::Tool, input };
+    let def = StepDef { retry: Retry::exponential(3, Millis(1_000)), ..StepDef::new(format!("step{n}"), kind) };
     SpecStep { def, origin: Origin(0), parent: None, entry: n == 0, aliases: Vec::new() }
 }
 

@@ -13,7 +13,7 @@ use crate::source::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use stepwell_core::expr::{Expr, Grammar};
-use stepwell_core::graph::{Call, Handle, Join, OnFail, Retry, SpecStep, StepDef};
+use stepwell_core::graph::{Call, Handle, Join, Retry, SpecStep, StepDef};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
 
@@ -61,21 +61,7 @@ impl<'d> Read<'d> {
 /// Keeps the name of a step that could not be read, so that nobody is told that it does not exist.
 pub fn stand_in(draft: &mut Draft<'_>, name: &str, place: &Place, parent: Option<usize>) -> Option<usize> {
     draft.break_shape();
-    let def = StepDef {
-        name: name.into(),
-        kind: Made::nothing().kind,
-        join: Join::Every,
-        condition: None,
-        on_fail: OnFail::Route,
-        retry: Retry::NEVER,
-        timeout: None,
-        at_most_once: None,
-        output_variable: None,
-        branches: Vec::new(),
-        handles: Vec::new(),
-        done: false,
-        written: Arc::default(),
-    };
+    let def = StepDef::new(name, Made::nothing().kind);
     let origin = draft.origin(place, None);
     draft.add_step(SpecStep { def, origin, parent, entry: true, aliases: Vec::new() })
 }
@@ -121,19 +107,14 @@ fn step<'d>(
     fields.finish(draft, &kinds::describe(&kind), &kinds::STEP_FIELDS);
 
     let def = StepDef {
-        name: name.into(),
-        kind,
         join: if written_if { Join::Settled } else { Join::Every },
         condition,
-        on_fail: OnFail::Route,
         retry: attempts.retry,
         timeout: attempts.timeout,
         at_most_once: attempts.at_most_once,
-        output_variable: None,
-        branches: Vec::new(),
         handles,
-        done: false,
         written: Arc::new(crate::values::written(field.node)),
+        ..StepDef::new(name, kind)
     };
     let origin = draft.origin(&field.place, Some(field.node));
     let entry = needs.is_empty();

@@ -3,7 +3,7 @@
 use super::loops::{self, Link, Region};
 use super::names::Binder;
 use super::spec::{Origin, Spec};
-use super::{Dialect, Graph, Join, Kind, OnFail, Out, Retry, Scope, ScopeIx, Step, StepDef, Target};
+use super::{Dialect, Graph, Join, Kind, OnFail, Out, Scope, ScopeIx, Step, StepDef, Target};
 use crate::expr::StepIx;
 use crate::limits;
 use std::collections::HashMap;
@@ -248,21 +248,9 @@ impl Builder {
         let body = ScopeIx(self.graph.scopes.len() as u32);
         let step = StepIx(self.graph.steps.len() as u32);
         let head = &self.graph.step(header).def;
-        let def = StepDef {
-            name: format!("loop:{}", head.name).into(),
-            kind: Kind::Loop { body, limit: self.spec.max_iterations },
-            join: head.join,
-            condition: None,
-            on_fail: if self.spec.dialect == Dialect::Flow { OnFail::Abort } else { OnFail::Route },
-            retry: Retry::NEVER,
-            timeout: None,
-            at_most_once: None,
-            output_variable: None,
-            branches: Vec::new(),
-            handles: Vec::new(),
-            done: false,
-            written: std::sync::Arc::new(serde_json::Value::Null),
-        };
+        let on_fail = if self.spec.dialect == Dialect::Flow { OnFail::Abort } else { OnFail::Route };
+        let kind = Kind::Loop { body, limit: self.spec.max_iterations };
+        let def = StepDef { join: head.join, on_fail, ..StepDef::new(format!("loop:{}", head.name), kind) };
         self.graph.steps.push(Step { def, scope: outer, local: 0, in_edges: 0, outs: Vec::new(), variable: None });
         self.graph.scopes.push(Scope { owner: Some(step), ..Scope::default() });
         (step, body)

@@ -33,6 +33,27 @@ pub struct StepDef {
     pub written: Arc<Value>,
 }
 
+impl StepDef {
+    /// A step of which nothing but its name and kind was said.
+    pub fn new(name: impl Into<Arc<str>>, kind: Kind) -> StepDef {
+        StepDef {
+            name: name.into(),
+            kind,
+            join: Join::Every,
+            condition: None,
+            on_fail: OnFail::Route,
+            retry: Retry::NEVER,
+            timeout: None,
+            at_most_once: None,
+            output_variable: None,
+            branches: Vec::new(),
+            handles: Vec::new(),
+            done: false,
+            written: Arc::default(),
+        }
+    }
+}
+
 /// Which out-edges a finished step takes. Numbers are local to a step.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle(pub u16);

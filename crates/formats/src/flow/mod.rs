@@ -102,10 +102,7 @@ fn step<'d>(
     fields.finish(draft, &kinds::describe(&kind), &kinds::STEP_FIELDS);
 
     let def = StepDef {
-        name: name.into(),
-        kind,
         join: Join::Some,
-        condition: None,
         on_fail: match on_error.as_ref().map(|field| field.node.as_str()) {
             None => OnFail::Abort,
             Some(Some("continue")) => OnFail::Tolerate,
@@ -114,11 +111,11 @@ fn step<'d>(
         retry: attempts.retry,
         timeout: attempts.timeout,
         at_most_once: attempts.at_most_once,
-        output_variable: None,
         branches,
         handles,
         done: matches!(transition, Transition::Done),
         written: Arc::new(crate::values::written(field.node)),
+        ..StepDef::new(name, kind)
     };
     let origin = draft.origin(&field.place, Some(field.node));
     let index = draft.add_step(SpecStep { def, origin, parent: None, entry: key == "start", aliases })?;

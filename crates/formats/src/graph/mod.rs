@@ -173,19 +173,15 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Op
     fields.finish(draft, &format!("a node of type {}", kind_known.name()), &config::NODE_FIELDS);
 
     let def = StepDef {
-        name: id.into(),
-        kind,
         join: join.unwrap_or(Join::Some),
-        condition: None,
         on_fail: on_fail.unwrap_or(OnFail::Route),
         retry: attempts.retry,
         timeout: attempts.timeout,
         at_most_once: attempts.at_most_once,
         output_variable,
-        branches: Vec::new(),
         handles,
-        done: false,
         written: Arc::new(written(field.node)),
+        ..StepDef::new(id, kind)
     };
     let origin = draft.origin(&field.place, Some(field.node));
     let aliases = aliases.map(str::to_owned).into_iter().collect();
