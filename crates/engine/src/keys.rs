@@ -1,4 +1,5 @@
-//! Timers in words: their key in the store names step, attempt and kind, never a number that only this process knows.
+//! Timers and notices in words: their key in the store names step, attempt and kind, never a number that only this
+//! process knows.
 
 use stepwell_core::event::{Timer, TimerKind};
 use stepwell_core::graph::Graph;
@@ -26,4 +27,31 @@ pub fn timer_named(graph: &Graph, run: &Run, key: &str) -> Option<Timer> {
     let kind = KINDS.iter().find(|(name, _)| *name == kind)?.1;
     let at = if path.is_empty() { None } else { Some(run.find(graph, path)?) };
     Some(Timer { kind, at, attempt: attempt.parse().ok()? })
+}
+
+/// What is to be done about a child run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChildTask {
+    Start,
+    Cancel,
+}
+
+/// `start:1:each[3].build`.
+pub fn child_key(task: ChildTask, path: &str, attempt: u32) -> String {
+    let task = match task {
+        ChildTask::Start => "start",
+        ChildTask::Cancel => "cancel",
+    };
+    format!("{task}:{attempt}:{path}")
+}
+
+pub fn child_named(key: &str) -> Option<(ChildTask, &str, u32)> {
+    let (task, rest) = key.split_once(':')?;
+    let (attempt, path) = rest.split_once(':')?;
+    let task = match task {
+        "start" => ChildTask::Start,
+        "cancel" => ChildTask::Cancel,
+        _ => return None,
+    };
+    Some((task, path, attempt.parse().ok()?))
 }

@@ -1,10 +1,43 @@
 //! Runs workflows: takes events, lets the planner decide, commits, and acts on what is on disk.
 //!
-//! Here so far: what a transition is to the store and how a stored run becomes a run again. The loop, claims, timers and
-//! step kinds follow.
+//! | part | files |
+//! | --- | --- |
+//! | the way in | `commands/` |
+//! | event → plan → commit → dispatch | `runs.rs` (mailboxes), `drive.rs` (the loop), `dispatch.rs`, `slots.rs` |
+//! | a transition as rows, and back | `record.rs`, `keys.rs` |
+//! | time | `clock.rs`, `timers.rs` |
+//! | child runs | `children.rs` |
+//! | recovery, retention, what was missed | `upkeep.rs` |
+//! | what a step is given | `step.rs`, `secrets.rs`, `callback.rs` |
+//!
+//! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
+mod callback;
+mod children;
+mod clock;
+pub mod commands;
+mod definitions;
+mod dispatch;
+mod drive;
+mod engine;
+mod error;
+mod ids;
 mod keys;
 mod record;
+mod runs;
+mod secrets;
+mod slots;
+mod step;
+mod timers;
+mod upkeep;
 
+pub use clock::{Clock, SystemClock, TokioClock};
+pub use commands::Caller;
+pub use definitions::Compiled;
+pub use engine::{Committed, Config, Engine};
+pub use error::Error;
+pub use ids::Ids;
 pub use keys::{timer_key, timer_named};
 pub use record::{Place, StoredRunError, record, restore};
+pub use secrets::{EnvironmentSecrets, Secrets};
+pub use step::{Kinds, Principal, StepCall, StepKind};

@@ -3,7 +3,7 @@
 //! A step's row is keyed by attempt, so that history stays: what a reset leaves behind is written under the attempt that
 //! would come next. A pass or an item has a row of its own once it closed, under its path: `each[3]`.
 
-use crate::keys::timer_key;
+use crate::keys::{ChildTask, child_key, timer_key};
 use std::collections::{BTreeSet, HashMap};
 use stepwell_core::fact::{Fact, Reason};
 use stepwell_core::graph::Graph;
@@ -24,8 +24,9 @@ pub struct Place {
     /// Given with the first commit.
     pub create: Option<NewRun>,
     pub now: Time,
-    /// The node that takes new work at once, if it has room.
-    pub node: Option<NodeId>,
+    /// Of the run before the transition; a head is written only if something in it changed.
+    pub status: &'static str,
+    pub definition: i64,
     /// When a finished run may go.
     pub purge: Option<Time>,
     /// Timer rows that fired to cause this.
@@ -39,29 +40,42 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, place: Place) -
     let facts: Vec<StoredFact> = transition.facts.iter().map(|fact| run.store(graph, fact)).collect();
     let facts = json(&facts);
     let hash = hash(&place.hash, place.now, &facts);
-    let ended = run.status.is_terminal();
+    let adopted = transition.facts.iter().any(|fact| matches!(fact, Fact::Adopted { .. }));
+    let changed = place.create.is_some() || adopted || status(run) != place.status;
     Commit {
         run: place.run,
         expect: place.version,
+        head: changed.then(|| head(run, &place)),
         create: place.create,
         auth: place.auth,
-        head: Head {
-            status: run.status.name().into(),
-            started: run.expires.map(|_| place.now),
-            finished: ended.then_some(place.now),
-            purge: place.purge.filter(|_| ended),
-            state: json(&run.head()),
-        },
+        state: json(&run.head()),
         log: LogRow { at: place.now, facts, hash },
         steps: steps(graph, run, transition, place.now),
         values: transition.values.iter().map(|(id, payload)| ValueRow { id: *id, payload: json(payload) }).collect(),
-        work: work(graph, run, transition, (place.auth.org, place.now, place.node)),
+        work: work(graph, run, transition, (place.auth.org, place.now)),
         timers: timers(graph, run, transition, place.fired),
         mail: Vec::new(),
         read: place.read,
-        outbox: Vec::new(),
+        outbox: notices(graph, run, transition, place.now),
+        sent: Vec::new(),
         unique: Vec::new(),
-        counters: Vec::new(),
+        places: Vec::new(),
+    }
+}
+
+/// As lists show it: a run that only waits for people is paused.
+pub fn status(run: &Run) -> &'static str {
+    if run.is_paused() { "paused" } else { run.status.name() }
+}
+
+fn head(run: &Run, place: &Place) -> Head {
+    let ended = run.status.is_terminal();
+    Head {
+        status: status(run).into(),
+        definition: place.definition,
+        started: run.expires.map(|_| place.now),
+        finished: ended.then_some(place.now),
+        purge: place.purge.filter(|_| ended),
     }
 }
 
@@ -77,9 +91,10 @@ fn step_row(row: Row, state: &StepState, now: Time) -> StepRow {
     StepRow {
         path: row.path.clone(),
         attempt: slot(state),
-        status: row.phase.name().into(),
+        // The row is the attempt's: one that will be followed by another has failed.
+        status: if row.phase == Phase::Backoff { "failed" } else { row.phase.name() }.into(),
         since: row.since,
-        ended: state.status().map(|_| now),
+        ended: (state.status().is_some() || row.phase == Phase::Backoff).then_some(now),
         input: row.input,
         output: row.output.map(|output| output.body),
         state: json(&row),
@@ -126,13 +141,8 @@ fn instance_row(path: &str, index: u32, ended: Option<&InstanceRow>, now: Time) 
     }
 }
 
-/// Attempts that executors have now, and those they no longer have.
-fn work(
-    graph: &Graph,
-    run: &Run,
-    transition: &Transition,
-    (org, now, node): (OrgId, Time, Option<NodeId>),
-) -> Diff<Work> {
+/// Attempts that executors are to have now, and those they no longer have. Which node gets them is decided later.
+fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, Time)) -> Diff<Work> {
     let mut diff: Diff<Work> = Diff::default();
     let key = |at: At, attempt: u32| WorkKey { path: run.path(graph, at), attempt };
     for fact in &transition.facts {
@@ -150,7 +160,7 @@ fn work(
             // Several events may share a commit: what began and ended in it never becomes work.
             Effect::Dispatch { at, attempt } if is_running(graph, run, at, attempt) => {
                 let kind = graph.step(at.step).def.kind.name().into();
-                diff.put.push(Work { key: key(at, attempt), org, kind, ready: now, node });
+                diff.put.push(Work { key: key(at, attempt), org, kind, ready: now, node: None });
             }
             Effect::Abort { at, attempt } => diff.remove.push(key(at, attempt)),
             Effect::Dispatch { .. }
@@ -183,6 +193,21 @@ fn timers(graph: &Graph, run: &Run, transition: &Transition, fired: Vec<String>)
         }
     }
     diff
+}
+
+/// What is to be done about child runs.
+fn notices(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<Notice> {
+    let notice = |what: ChildTask, at: At, attempt: u32| {
+        let key = child_key(what, &run.path(graph, at), attempt);
+        Notice { key, body: String::new(), due: now }
+    };
+    let effects = transition.effects.iter();
+    let child = effects.filter_map(|effect| match *effect {
+        Effect::StartChild { at, attempt } => Some(notice(ChildTask::Start, at, attempt)),
+        Effect::CancelChild { at, attempt } => Some(notice(ChildTask::Cancel, at, attempt)),
+        Effect::Dispatch { .. } | Effect::Abort { .. } | Effect::SetTimer { .. } | Effect::ClearTimer { .. } => None,
+    });
+    child.collect()
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -72,7 +72,8 @@ impl Walk<'_> {
     async fn commit(&mut self, transition: Transition, fired: Vec<String>) {
         let public = format!("run_{}", self.run.0);
         let (by, now) = ("someone".into(), self.world.now);
-        let create = NewRun { public, org: ORG, definition: 1, created: now, by, test: false };
+        let create =
+            NewRun { public, org: ORG, created: now, by, test: false, secret: [0; 16], parent: None, place: None };
         let place = Place {
             run: self.run,
             version: Version(self.version),
@@ -80,12 +81,14 @@ impl Walk<'_> {
             auth: Auth { org: ORG, epoch: 1 },
             create: Some(create).filter(|_| self.version == 0),
             now,
-            node: Some(NodeId(1)),
+            status: "",
+            definition: 1,
             purge: None,
             fired,
             read: Vec::new(),
         };
-        let commit = record(self.world.graph, &self.world.run, &transition, place);
+        let mut commit = record(self.world.graph, &self.world.run, &transition, place);
+        commit.work.put.iter_mut().for_each(|work| work.node = Some(NodeId(1)));
         self.hash = commit.log.hash;
         self.store.commit(vec![commit]).await.unwrap().remove(0).unwrap();
         self.version += 1;

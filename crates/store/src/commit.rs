@@ -39,7 +39,10 @@ pub struct Commit {
     pub create: Option<NewRun>,
     /// The grants the decision was made on; a change since then refuses the commit.
     pub auth: Auth,
-    pub head: Head,
+    /// Given when it changed, and with the first commit.
+    pub head: Option<Head>,
+    /// The snapshot without its steps, as JSON.
+    pub state: String,
     pub log: LogRow,
     pub steps: Vec<StepRow>,
     pub values: Vec<ValueRow>,
@@ -50,8 +53,10 @@ pub struct Commit {
     /// Mail of this run that the decision used up.
     pub read: Vec<i64>,
     pub outbox: Vec<Notice>,
+    /// Keys of this run's notices that are done.
+    pub sent: Vec<String>,
     pub unique: Vec<UniqueKey>,
-    pub counters: Vec<CounterDelta>,
+    pub places: Vec<PlaceChange>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,24 +71,37 @@ pub struct NewRun {
     /// As the outside knows it: `run_…`.
     pub public: String,
     pub org: OrgId,
-    pub definition: i64,
     pub created: Time,
     pub by: String,
     /// Kept apart from real runs and removed as a whole.
     pub test: bool,
+    /// Known to nobody outside: callback URLs are made from it.
+    pub secret: [u8; 16],
+    pub parent: Option<Parent>,
+    /// The limit of concurrent runs that this one counts against.
+    pub place: Option<String>,
 }
 
-/// The part of a run that changes with it. No payload.
+/// The step of another run that waits for this one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parent {
+    pub run: RunId,
+    pub path: String,
+    pub attempt: u32,
+    /// How many runs are above this one.
+    pub depth: u32,
+}
+
+/// What lists of runs are made of and indexes cover: a plain step does not change it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     pub status: String,
+    pub definition: i64,
     /// The first one given stays.
     pub started: Option<Time>,
     pub finished: Option<Time>,
     /// When a finished run may be removed.
     pub purge: Option<Time>,
-    /// The snapshot without its steps, as JSON.
-    pub state: String,
 }
 
 /// One row per commit: its facts in words.
@@ -96,7 +114,8 @@ pub struct LogRow {
     pub hash: [u8; 32],
 }
 
-/// One attempt of one step. Written again until the attempt is over.
+/// One attempt of one step. Written again until the attempt is over; `since` stays as first written, unless the row was
+/// only `pending` then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepRow {
     pub path: String,
@@ -174,7 +193,7 @@ pub struct Mail {
     pub body: String,
 }
 
-/// Something to tell someone outside, delivered after the commit and until it succeeds.
+/// Something to be done outside the run, after the commit and until it succeeds. Keys are the run's own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
     pub key: String,
@@ -192,12 +211,21 @@ pub struct UniqueKey {
     pub expires: Option<Time>,
 }
 
-/// Changes how many runs hold a place. Over `limit` the commit is refused.
+/// Places among concurrent runs, by key: some runs hold one, others queue for one in the order of their ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CounterDelta {
-    pub key: String,
-    pub delta: i64,
-    pub limit: Option<i64>,
+pub enum PlaceChange {
+    /// Refused if `limit` runs hold a place, or an older run queues for one. Without a limit it is always given.
+    Take {
+        key: String,
+        limit: Option<u32>,
+    },
+    Queue {
+        key: String,
+    },
+    /// Gives the place up, or leaves the queue.
+    Leave {
+        key: String,
+    },
 }
 
 /// Why one commit of a batch was not applied. The others are not affected.

@@ -6,8 +6,10 @@
 mod commit;
 mod error;
 mod hash;
+pub mod memory;
 mod read;
 pub mod sqlite;
+mod turns;
 
 pub use commit::*;
 pub use error::Error;
@@ -27,13 +29,18 @@ pub trait Store: Send + Sync {
     /// A run with everything needed to go on with it.
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error>;
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
+    /// A run as lists show it.
+    async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error>;
     /// Log rows after a version, oldest first.
     async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error>;
     /// Payloads by number; those that were purged are missing from the answer.
     async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error>;
 
-    /// Gives up to `limit` ready attempts to the node, the longest waiting of each organisation in turn.
-    async fn claim(&self, node: NodeId, limit: u32) -> Result<Vec<Claimed>, Error>;
+    /// Every attempt of every step, by step and attempt.
+    async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error>;
+
+    /// Gives ready attempts to the node, the longest waiting of each organisation in turn.
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error>;
     /// What the store says the node has.
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
     /// Attempts on nodes that are not alive.
@@ -48,6 +55,18 @@ pub trait Store: Send + Sync {
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error>;
     /// Runs that have mail.
     async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error>;
+    /// Notices that are due, in the order in which each run wrote them.
+    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error>;
+    /// Removes rows outside of any commit.
+    async fn forget(&self, stale: Stale) -> Result<(), Error>;
+    /// The run that holds a unique key.
+    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error>;
+    /// The first run in each queue for a place, with the place's key.
+    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
+    /// The first run in the queue for a place.
+    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error>;
+    /// The oldest run that holds a place.
+    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error>;
     /// Log rows of all runs after a position, in commit order.
     async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error>;
 
@@ -67,4 +86,12 @@ pub trait Store: Send + Sync {
 
     /// Removes up to `limit` rows of finished runs whose time is over; returns how many are gone.
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error>;
+    /// How many finished runs a purge would remove.
+    async fn purgeable(&self, before: Time) -> Result<u64, Error>;
+    /// Makes a run's time be over now. Only for runs that are finished.
+    async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error>;
+
+    async fn stats(&self) -> Result<Stats, Error>;
+    /// What is wrong with the data as the database sees it; empty is good.
+    async fn integrity(&self) -> Result<Vec<String>, Error>;
 }

@@ -1,6 +1,6 @@
 //! What a store gives back.
 
-use crate::{LogRow, OrgId, Position, RunId, StepRow, ValueRow, Version, WorkKey};
+use crate::{LogRow, NodeId, OrgId, Parent, Position, RunId, StepRow, ValueRow, Version, WorkKey};
 use stepwell_core::time::Time;
 
 /// A run and all that is needed to go on with it.
@@ -10,6 +10,8 @@ pub struct LoadedRun {
     pub version: Version,
     /// The hash of the newest log row.
     pub hash: [u8; 32],
+    pub secret: [u8; 16],
+    pub place: Option<String>,
     pub state: String,
     /// The newest attempt of every step that had its turn.
     pub steps: Vec<StepRow>,
@@ -25,6 +27,7 @@ pub struct RunRow {
     pub status: String,
     pub by: String,
     pub test: bool,
+    pub parent: Option<Parent>,
     pub created: Time,
     pub started: Option<Time>,
     pub finished: Option<Time>,
@@ -43,6 +46,17 @@ pub struct Fed {
     pub run: RunId,
     pub org: OrgId,
     pub log: StoredLog,
+}
+
+/// Which ready work a node asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    pub node: NodeId,
+    pub limit: u32,
+    /// The organisation that was served last: the others come first.
+    pub after: OrgId,
+    /// How many attempts of one organisation may run at a time.
+    pub per_org: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,6 +81,34 @@ pub struct StoredMail {
     pub body: String,
 }
 
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredNotice {
+    pub run: RunId,
+    pub key: String,
+    pub body: String,
+}
+
+/// Rows that turned out to be about nothing any more.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Stale {
+    pub mail: Vec<i64>,
+    pub notices: Vec<(RunId, String)>,
+    pub timers: Vec<(RunId, String)>,
+}
+
+/// How much room a store takes.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Stats {
+    /// Of the data, with what is free in it.
+    pub bytes: u64,
+    /// Room inside that will be used again or given back.
+    pub free: u64,
+    /// Written and not yet merged into the data.
+    pub journal: u64,
+    /// Rows by table.
+    pub rows: Vec<(String, u64)>,
+}
+
 /// The next version of a workflow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewDefinition {
@@ -78,6 +120,8 @@ pub struct NewDefinition {
     pub source: String,
     pub by: String,
     pub at: Time,
+    /// Belongs to one test run: never listed, and gone with it.
+    pub test: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,11 +1,11 @@
 //! One commit as SQL. Runs inside the writer's transaction; checks come before writes.
 
-use crate::{Commit, CounterDelta, Error, Position, Refused, RunId, UniqueKey};
+use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
 /// Applies a commit, or finds that it must be refused. After `Ok(Err(_))` the caller takes back what was written.
-pub fn apply(db: &Connection, commit: &Commit) -> rusqlite::Result<Result<Position, Refused>> {
+pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Result<Result<Position, Refused>> {
     let epoch: Option<i64> = db
         .prepare_cached("SELECT epoch FROM organisations WHERE id = ?1")?
         .query_row([commit.auth.org.0], |row| row.get(0))
@@ -21,60 +21,83 @@ pub fn apply(db: &Connection, commit: &Commit) -> rusqlite::Result<Result<Positi
             return Ok(Err(refused));
         }
     }
-    for counter in &commit.counters {
-        if !count(db, counter)? {
+    for change in &commit.places {
+        if !change_place(db, commit.run, change)? {
             return Ok(Err(Refused::Full));
         }
     }
     put_rows(db, commit)?;
     let run = commit.run.0;
     let version = commit.expect.0 + 1;
-    db.prepare_cached("INSERT INTO workflow_events (run, version, at, facts, hash) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![run, version, commit.log.at.0, commit.log.facts, commit.log.hash])?;
-    Ok(Ok(Position(db.last_insert_rowid())))
+    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let log = &commit.log;
+    db.prepare_cached(sql)?.execute(params![position, run, version, log.at.0, log.facts, log.hash])?;
+    Ok(Ok(Position(position)))
 }
 
 /// The compare-and-swap: false if the run is not at the version the decision was made on.
 fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
-    let (head, version) = (&commit.head, commit.expect.0 + 1);
-    let (started, finished, purge) = (time(head.started), time(head.finished), time(head.purge));
-    if let Some(new) = &commit.create {
-        let sql =
-            "INSERT INTO workflow_runs (id, public_id, org, definition, status, version, created_by, test, created_at,
-                     started_at, finished_at, purge_at, hash, state)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
-        let changed = db.prepare_cached(sql)?.execute(params![
-            commit.run.0,
-            new.public,
-            new.org.0,
-            new.definition,
-            head.status,
-            version,
-            new.by,
-            new.test,
-            new.created.0,
-            started,
-            finished,
-            purge,
-            commit.log.hash,
-            head.state
-        ])?;
-        return Ok(changed == 1);
-    }
-    let sql = "UPDATE workflow_runs SET status = ?1, version = ?2, started_at = coalesce(started_at, ?3),
-                 finished_at = ?4, purge_at = ?5, hash = ?6, state = ?7 WHERE id = ?8 AND version = ?9";
-    let changed = db.prepare_cached(sql)?.execute(params![
-        head.status,
-        version,
-        started,
-        finished,
-        purge,
-        commit.log.hash,
-        head.state,
-        commit.run.0,
-        commit.expect.0
-    ])?;
+    let (run, version, hash, state) = (commit.run.0, commit.expect.0 + 1, commit.log.hash, &commit.state);
+    let changed = match (&commit.create, &commit.head) {
+        (Some(new), Some(head)) if commit.expect.0 == 0 => create(db, commit, new, head)?,
+        (None, Some(head)) => {
+            let sql = "UPDATE workflow_runs SET version = ?1, hash = ?2, state = ?3, status = ?4, definition = ?5,
+                         started_at = coalesce(started_at, ?6), finished_at = ?7, purge_at = ?8
+                       WHERE id = ?9 AND version = ?10";
+            let times = [head.started, head.finished, head.purge].map(time);
+            let [started, finished, purge] = times;
+            let (status, definition) = (&head.status, head.definition);
+            db.prepare_cached(sql)?.execute(params![
+                version,
+                hash,
+                state,
+                status,
+                definition,
+                started,
+                finished,
+                purge,
+                run,
+                commit.expect.0
+            ])?
+        }
+        // No indexed column: the row alone is written.
+        (None, None) => {
+            let sql = "UPDATE workflow_runs SET version = ?1, hash = ?2, state = ?3 WHERE id = ?4 AND version = ?5";
+            db.prepare_cached(sql)?.execute(params![version, hash, state, run, commit.expect.0])?
+        }
+        (Some(_), _) => 0,
+    };
     Ok(changed == 1)
+}
+
+fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqlite::Result<usize> {
+    let sql = "INSERT INTO workflow_runs (id, public_id, org, definition, status, version, created_by, test, secret,
+                 parent_run, parent_step, parent_attempt, depth, place, created_at, started_at, finished_at, purge_at,
+                 hash, state)
+               VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+               ON CONFLICT DO NOTHING";
+    let parent = new.parent.as_ref();
+    db.prepare_cached(sql)?.execute(params![
+        commit.run.0,
+        new.public,
+        new.org.0,
+        head.definition,
+        head.status,
+        new.by,
+        new.test,
+        new.secret,
+        parent.map(|parent| parent.run.0),
+        parent.map(|parent| &parent.path),
+        parent.map(|parent| parent.attempt),
+        parent.map_or(0, |parent| parent.depth),
+        new.place,
+        new.created.0,
+        time(head.started),
+        time(head.finished),
+        time(head.purge),
+        commit.log.hash,
+        commit.state
+    ])
 }
 
 fn put_unique(db: &Connection, run: RunId, key: &UniqueKey, now: Time) -> rusqlite::Result<Option<Refused>> {
@@ -95,18 +118,50 @@ fn put_unique(db: &Connection, run: RunId, key: &UniqueKey, now: Time) -> rusqli
         })
 }
 
-/// False if the counter would go over its limit.
-fn count(db: &Connection, counter: &CounterDelta) -> rusqlite::Result<bool> {
-    let value: i64 = db
-        .prepare_cached(
-            "INSERT INTO counters (key, value) VALUES (?1, ?2)
-             ON CONFLICT (key) DO UPDATE SET value = value + excluded.value RETURNING value",
-        )?
-        .query_row(params![counter.key, counter.delta], |row| row.get(0))?;
-    if value <= 0 {
-        db.prepare_cached("DELETE FROM counters WHERE key = ?1 AND value <= 0")?.execute([&counter.key])?;
+/// False if there is no place to take.
+fn change_place(db: &Connection, run: RunId, change: &PlaceChange) -> rusqlite::Result<bool> {
+    let put = |key: &str, held: bool| {
+        db.prepare_cached("INSERT OR REPLACE INTO places (key, run, held) VALUES (?1, ?2, ?3)")?
+            .execute(params![key, run.0, held])
+    };
+    match change {
+        PlaceChange::Queue { key } => {
+            leave(db, run, key)?;
+            put(key, false).map(|_| true)
+        }
+        PlaceChange::Leave { key } => leave(db, run, key).map(|()| true),
+        PlaceChange::Take { key, limit } => {
+            let sql = "SELECT 1 FROM places WHERE key = ?1 AND run = ?2 AND held = 1";
+            // One place per run: who has it keeps it, and it is not counted again.
+            if db.prepare_cached(sql)?.exists(params![key, run.0])? {
+                return Ok(true);
+            }
+            let sql = "SELECT min(run) FROM places WHERE held = 0 AND key = ?1";
+            let first: Option<i64> = db.prepare_cached(sql)?.query_row([key], |row| row.get(0))?;
+            let held = count(db, key, 1)?;
+            put(key, true)?;
+            Ok(limit.is_none_or(|limit| held <= i64::from(limit) && first.is_none_or(|first| first >= run.0)))
+        }
     }
-    Ok(counter.limit.is_none_or(|limit| value <= limit))
+}
+
+fn leave(db: &Connection, run: RunId, key: &str) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM places WHERE key = ?1 AND run = ?2 RETURNING held";
+    let held = db.prepare_cached(sql)?.query_row(params![key, run.0], |row| row.get(0)).optional()?;
+    if held == Some(true) {
+        count(db, key, -1)?;
+    }
+    Ok(())
+}
+
+fn count(db: &Connection, key: &str, delta: i64) -> rusqlite::Result<i64> {
+    let sql = "INSERT INTO counters (key, value) VALUES (?1, ?2)
+               ON CONFLICT (key) DO UPDATE SET value = value + excluded.value RETURNING value";
+    let value = db.prepare_cached(sql)?.query_row(params![key, delta], |row| row.get(0))?;
+    if value <= 0 {
+        db.prepare_cached("DELETE FROM counters WHERE key = ?1")?.execute([key])?;
+    }
+    Ok(value)
 }
 
 fn put_rows(db: &Connection, commit: &Commit) -> rusqlite::Result<()> {
@@ -119,9 +174,11 @@ fn put_rows(db: &Connection, commit: &Commit) -> rusqlite::Result<()> {
         ])?;
     }
     for step in &commit.steps {
-        let sql = "INSERT OR REPLACE INTO workflow_step_runs
-                     (run, step, attempt, status, since, ended_at, input, output, state)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let sql = "INSERT INTO workflow_step_runs (run, step, attempt, status, since, ended_at, input, output, state)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                   ON CONFLICT (run, step, attempt) DO UPDATE SET status = excluded.status, ended_at = excluded.ended_at,
+                     since = CASE status WHEN 'pending' THEN excluded.since ELSE since END,
+                     input = excluded.input, output = excluded.output, state = excluded.state";
         let (input, output) = (step.input.map(|id| id.0), step.output.map(|id| id.0));
         let (since, ended) = (step.since.0, time(step.ended));
         db.prepare_cached(sql)?.execute(params![
@@ -171,6 +228,9 @@ fn put_rows(db: &Connection, commit: &Commit) -> rusqlite::Result<()> {
         db.prepare_cached("INSERT INTO outbox (key, run, body, due) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?
             .execute(params![notice.key, run, notice.body, notice.due.0])?;
     }
+    for key in &commit.sent {
+        db.prepare_cached("DELETE FROM outbox WHERE run = ?1 AND key = ?2")?.execute(params![run, key])?;
+    }
     Ok(())
 }
 
@@ -179,7 +239,7 @@ pub fn time(time: Option<Time>) -> Option<i64> {
 }
 
 /// What a failed statement means to the caller.
-pub fn error(error: rusqlite::Error) -> Error {
+pub fn error(error: &rusqlite::Error) -> Error {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),

@@ -4,6 +4,7 @@
 //! and never wait for the writer, nor it for them.
 
 mod apply;
+mod keep;
 mod query;
 mod schema;
 mod writer;
@@ -57,7 +58,15 @@ impl SqliteStore {
         connection
             .execute("DELETE FROM nodes", [])
             .map_err(|error| unusable("the database cannot be written", &error))?;
-        let writer = Writer::start(connection).map_err(|error| unusable("no thread for the writer", &error))?;
+        let position = connection
+            .query_row(
+                "SELECT max(position, coalesce((SELECT max(position) FROM workflow_events), 0)) FROM purged",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(|error| unusable("the database cannot be read", &error))?;
+        let writer =
+            Writer::start(connection, position).map_err(|error| unusable("no thread for the writer", &error))?;
         let readers = Arc::new(Readers { path, idle: Mutex::new(Vec::new()) });
         Ok(SqliteStore { writer, readers, _lock: lock })
     }
@@ -75,7 +84,7 @@ impl SqliteStore {
             result
         };
         let joined = tokio::task::spawn_blocking(work).await;
-        joined.map_err(|error| Error::Unavailable(error.to_string()))?.map_err(apply::error)
+        joined.map_err(|error| Error::Unavailable(error.to_string()))?.map_err(|failed| apply::error(&failed))
     }
 }
 
@@ -133,6 +142,10 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
+        self.read(move |db| query::run(db, run)).await
+    }
+
     async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error> {
         self.read(move |db| query::tail(db, run, after, limit)).await
     }
@@ -142,8 +155,12 @@ impl Store for SqliteStore {
         self.read(move |db| query::values(db, run, &ids)).await
     }
 
-    async fn claim(&self, node: NodeId, limit: u32) -> Result<Vec<Claimed>, Error> {
-        self.writer.write(move |db| query::claim(db, node, limit)).await
+    async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error> {
+        self.read(move |db| query::attempts(db, run)).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
+        self.writer.write(move |db| query::claim(db, claim)).await
     }
 
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
@@ -180,6 +197,37 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.read(move |db| query::outbox(db, until, limit)).await
+    }
+
+    async fn forget(&self, stale: Stale) -> Result<(), Error> {
+        self.writer.write(move |db| query::forget(db, &stale)).await
+    }
+
+    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
+        let (scope, key) = (scope.to_string(), key.to_string());
+        self.read(move |db| {
+            let mut find = db.prepare_cached("SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2")?;
+            find.query_row(params![scope, key], |row| row.get(0).map(RunId)).optional()
+        })
+        .await
+    }
+
+    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        self.read(move |db| query::queued(db, limit)).await
+    }
+
+    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
+        let place = place.to_string();
+        self.read(move |db| query::oldest(db, &place, false)).await
+    }
+
+    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
+        let place = place.to_string();
+        self.read(move |db| query::oldest(db, &place, true)).await
+    }
+
     async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
         self.read(move |db| query::feed(db, after, limit)).await
     }
@@ -194,11 +242,7 @@ impl Store for SqliteStore {
 
     async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error> {
         let name = name.to_string();
-        self.read(move |db| {
-            let newest = "org = ?1 AND name = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
-            query::definition(db, newest, params![org.0, name])
-        })
-        .await
+        self.read(move |db| query::definition(db, query::NEWEST, params![org.0, name])).await
     }
 
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
@@ -223,6 +267,27 @@ impl Store for SqliteStore {
     }
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
-        self.writer.write(move |db| query::purge(db, before, limit)).await
+        self.writer.write(move |db| keep::purge(db, before, limit)).await
+    }
+
+    async fn purgeable(&self, before: Time) -> Result<u64, Error> {
+        let sql = "SELECT count(*) FROM workflow_runs WHERE purge_at <= ?1";
+        self.read(move |db| db.prepare_cached(sql)?.query_row([before.0], |row| row.get(0).map(i64::unsigned_abs)))
+            .await
+    }
+
+    async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
+        let sql = "UPDATE workflow_runs SET purge_at = ?1 WHERE id = ?2 AND finished_at IS NOT NULL";
+        self.writer.write(move |db| Ok(db.prepare_cached(sql)?.execute(params![at.0, run.0])? == 1)).await
+    }
+
+    async fn stats(&self) -> Result<Stats, Error> {
+        let stats = self.read(keep::stats).await?;
+        let journal = std::fs::metadata(self.readers.path.with_extension("db-wal")).map_or(0, |file| file.len());
+        Ok(Stats { journal, ..stats })
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, Error> {
+        self.read(keep::integrity).await
     }
 }

@@ -1,11 +1,13 @@
 //! Reads, and the few writes that are not commits.
 
 use super::apply::time;
+use crate::turns::in_turn;
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 
 const RUN_COLUMNS: &str =
-    "id, public_id, org, definition, status, created_by, test, created_at, started_at, finished_at";
+    "id, public_id, org, definition, status, created_by, test, parent_run, parent_step, parent_attempt, depth,
+     created_at, started_at, finished_at";
 
 fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -16,27 +18,53 @@ fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
         status: row.get(4)?,
         by: row.get(5)?,
         test: row.get(6)?,
-        created: Time(row.get(7)?),
-        started: row.get::<_, Option<i64>>(8)?.map(Time),
-        finished: row.get::<_, Option<i64>>(9)?.map(Time),
+        parent: parent(row)?,
+        created: Time(row.get(11)?),
+        started: row.get::<_, Option<i64>>(12)?.map(Time),
+        finished: row.get::<_, Option<i64>>(13)?.map(Time),
     })
+}
+
+fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
+    let Some(run) = row.get::<_, Option<i64>>(7)? else { return Ok(None) };
+    Ok(Some(Parent { run: RunId(run), path: row.get(8)?, attempt: row.get(9)?, depth: row.get(10)? }))
 }
 
 /// All parts from one moment: a commit in between cannot mix two states.
 pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
     let tx = db.unchecked_transaction()?;
-    let sql = format!("SELECT {RUN_COLUMNS}, version, hash, state FROM workflow_runs WHERE id = ?1");
+    let sql = format!("SELECT {RUN_COLUMNS}, version, hash, secret, place, state FROM workflow_runs WHERE id = ?1");
     let head = tx.prepare_cached(&sql)?.query_row([run.0], |row| {
-        Ok((run_row(row)?, Version(row.get(10)?), row.get::<_, [u8; 32]>(11)?, row.get::<_, String>(12)?))
+        Ok(LoadedRun {
+            row: run_row(row)?,
+            version: Version(row.get(14)?),
+            hash: row.get(15)?,
+            secret: row.get(16)?,
+            place: row.get(17)?,
+            state: row.get(18)?,
+            steps: Vec::new(),
+            values: Vec::new(),
+        })
     });
-    let Some((row, version, hash, state)) = head.optional()? else { return Ok(None) };
+    let Some(mut loaded) = head.optional()? else { return Ok(None) };
     let steps = "SELECT step, attempt, status, since, ended_at, input, output, state FROM workflow_step_runs s
                  WHERE run = ?1 AND attempt = (SELECT max(attempt) FROM workflow_step_runs
                                                WHERE run = s.run AND step = s.step)";
-    let steps = tx.prepare_cached(steps)?.query_map([run.0], step_row)?.collect::<Result<_, _>>()?;
+    loaded.steps = tx.prepare_cached(steps)?.query_map([run.0], step_row)?.collect::<Result<_, _>>()?;
     let values = "SELECT id, payload FROM step_values WHERE run = ?1";
-    let values = tx.prepare_cached(values)?.query_map([run.0], value_row)?.collect::<Result<_, _>>()?;
-    Ok(Some(LoadedRun { row, version, hash, state, steps, values }))
+    loaded.values = tx.prepare_cached(values)?.query_map([run.0], value_row)?.collect::<Result<_, _>>()?;
+    Ok(Some(loaded))
+}
+
+pub fn run(db: &Connection, run: RunId) -> rusqlite::Result<Option<RunRow>> {
+    let sql = format!("SELECT {RUN_COLUMNS} FROM workflow_runs WHERE id = ?1");
+    db.prepare_cached(&sql)?.query_row([run.0], run_row).optional()
+}
+
+pub fn attempts(db: &Connection, run: RunId) -> rusqlite::Result<Vec<StepRow>> {
+    let sql = "SELECT step, attempt, status, since, ended_at, input, output, state FROM workflow_step_runs
+               WHERE run = ?1 ORDER BY step, attempt";
+    db.prepare_cached(sql)?.query_map([run.0], step_row)?.collect()
 }
 
 fn step_row(row: &Row) -> rusqlite::Result<StepRow> {
@@ -90,34 +118,34 @@ fn claimed(row: &Row) -> rusqlite::Result<Claimed> {
 }
 
 /// Round robin over the organisations that have ready work: the first of each, then the second of each, and so on.
-pub fn claim(db: &Connection, node: NodeId, limit: u32) -> rusqlite::Result<Vec<Claimed>> {
+pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
+    let (node, limit) = (claim.node, claim.limit);
     let mut orgs = db.prepare_cached("SELECT DISTINCT org FROM work WHERE node IS NULL")?;
-    let orgs: Vec<i64> = orgs.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut orgs: Vec<i64> = orgs.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    orgs.sort_by_key(|&org| (org <= claim.after.0, org));
     let sql = "SELECT run, step, attempt, org, kind FROM work WHERE org = ?1 AND node IS NULL
                ORDER BY ready_at LIMIT ?2";
-    let mut ready: Vec<std::vec::IntoIter<Claimed>> = Vec::new();
+    let mut ready = Vec::new();
     for org in orgs {
-        let rows: Vec<Claimed> =
-            db.prepare_cached(sql)?.query_map(params![org, limit], claimed)?.collect::<Result<_, _>>()?;
-        ready.push(rows.into_iter());
+        let room = match claim.per_org {
+            None => limit,
+            Some(most) => limit.min(most.saturating_sub(running(db, org)?)),
+        };
+        let rows = db.prepare_cached(sql)?.query_map(params![org, room], claimed)?.collect::<Result<Vec<_>, _>>()?;
+        ready.push(rows);
     }
-    let mut taken = Vec::new();
-    while taken.len() < limit as usize {
-        let before = taken.len();
-        for org in &mut ready {
-            if taken.len() < limit as usize {
-                taken.extend(org.next());
-            }
-        }
-        if taken.len() == before {
-            break;
-        }
-    }
+    let taken = in_turn(ready, limit as usize);
     let mut take = db.prepare_cached("UPDATE work SET node = ?1 WHERE run = ?2 AND step = ?3 AND attempt = ?4")?;
     for work in &taken {
         take.execute(params![node.0, work.run.0, work.key.path, work.key.attempt])?;
     }
     Ok(taken)
+}
+
+/// Attempts of an organisation that some node has.
+fn running(db: &Connection, org: i64) -> rusqlite::Result<u32> {
+    let sql = "SELECT count(*) FROM work WHERE node IS NOT NULL AND org = ?1";
+    db.prepare_cached(sql)?.query_row([org], |row| row.get(0))
 }
 
 pub fn held(db: &Connection, node: NodeId) -> rusqlite::Result<Vec<Claimed>> {
@@ -141,6 +169,36 @@ pub fn mail(db: &Connection, run: RunId) -> rusqlite::Result<Vec<StoredMail>> {
     let sql = "SELECT id, key, body FROM mail WHERE run = ?1 ORDER BY id";
     let mail = |row: &Row| Ok(StoredMail { id: row.get(0)?, key: row.get(1)?, body: row.get(2)? });
     db.prepare_cached(sql)?.query_map([run.0], mail)?.collect()
+}
+
+pub fn outbox(db: &Connection, until: Time, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
+    let sql = "SELECT run, key, body FROM outbox WHERE due <= ?1 ORDER BY id LIMIT ?2";
+    let notice = |row: &Row| Ok(StoredNotice { run: RunId(row.get(0)?), key: row.get(1)?, body: row.get(2)? });
+    db.prepare_cached(sql)?.query_map(params![until.0, limit], notice)?.collect()
+}
+
+pub fn forget(db: &Connection, stale: &Stale) -> rusqlite::Result<()> {
+    for id in &stale.mail {
+        db.prepare_cached("DELETE FROM mail WHERE id = ?1")?.execute([id])?;
+    }
+    for (run, key) in &stale.notices {
+        db.prepare_cached("DELETE FROM outbox WHERE run = ?1 AND key = ?2")?.execute(params![run.0, key])?;
+    }
+    for (run, key) in &stale.timers {
+        db.prepare_cached("DELETE FROM timers WHERE run = ?1 AND key = ?2")?.execute(params![run.0, key])?;
+    }
+    Ok(())
+}
+
+pub fn queued(db: &Connection, limit: u32) -> rusqlite::Result<Vec<(String, RunId)>> {
+    let sql = "SELECT key, min(run) FROM places WHERE held = 0 GROUP BY key LIMIT ?1";
+    db.prepare_cached(sql)?.query_map([limit], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?.collect()
+}
+
+/// The oldest run that holds a place, or queues for it.
+pub fn oldest(db: &Connection, place: &str, held: bool) -> rusqlite::Result<Option<RunId>> {
+    let sql = "SELECT min(run) FROM places WHERE held = ?1 AND key = ?2";
+    db.prepare_cached(sql)?.query_row(params![held, place], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
 }
 
 const DEFINITION_COLUMNS: &str = "id, workflow, org, name, version, source, created_by, created_at";
@@ -171,19 +229,21 @@ pub fn definitions(db: &Connection, org: OrgId) -> rusqlite::Result<Vec<Definiti
     db.prepare_cached(&sql)?.query_map([org.0], definition_row)?.collect()
 }
 
+pub const NEWEST: &str = "org = ?1 AND name = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
+
 pub fn define(db: &Connection, new: &NewDefinition) -> rusqlite::Result<DefinitionRow> {
-    let newest = "org = ?1 AND name = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
-    let newest = definition(db, newest, params![new.org.0, new.name])?;
-    let (workflow, version) = match newest {
+    let newest = definition(db, NEWEST, params![new.org.0, new.name])?;
+    let (workflow, version) = match newest.filter(|_| !new.test) {
         Some(newest) if newest.source == new.source => return Ok(newest),
         Some(newest) => (newest.workflow, newest.version + 1),
         None => (new.workflow.clone(), 1),
     };
     let sql = format!(
-        "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING {DEFINITION_COLUMNS}"
+        "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, created_at, test, deleted_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING {DEFINITION_COLUMNS}"
     );
-    let params = params![workflow, new.org.0, new.name, version, new.source, new.by, new.at.0];
+    let deleted = new.test.then_some(new.at.0);
+    let params = params![workflow, new.org.0, new.name, version, new.source, new.by, new.at.0, new.test, deleted];
     db.prepare_cached(&sql)?.query_row(params, definition_row)
 }
 
@@ -208,32 +268,4 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     values.push(i64::from(filter.limit).into());
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));
     db.prepare_cached(&sql)?.query_map(params_from_iter(values), run_row)?.collect()
-}
-
-/// What belongs to a run, in pieces: `?1` is the run, `?2` how many rows at the most.
-const PURGE: [&str; 5] = [
-    "DELETE FROM workflow_step_runs WHERE run = ?1 AND (step, attempt) IN
-       (SELECT step, attempt FROM workflow_step_runs WHERE run = ?1 LIMIT ?2)",
-    "DELETE FROM step_values WHERE run = ?1 AND id IN (SELECT id FROM step_values WHERE run = ?1 LIMIT ?2)",
-    "DELETE FROM workflow_events WHERE position IN (SELECT position FROM workflow_events WHERE run = ?1 LIMIT ?2)",
-    "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE run = ?1 LIMIT ?2)",
-    "DELETE FROM unique_keys WHERE (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ?1 LIMIT ?2)",
-];
-
-/// The run's own row goes last: a purge that stops halfway goes on where it stopped.
-pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64> {
-    let sql = "SELECT id FROM workflow_runs WHERE purge_at <= ?1 ORDER BY purge_at LIMIT ?2";
-    let mut find = db.prepare_cached(sql)?;
-    let runs: Vec<i64> = find.query_map(params![before.0, limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    let mut left = limit;
-    for run in runs {
-        for sql in PURGE {
-            left -= db.prepare_cached(sql)?.execute(params![run, left])? as u32;
-        }
-        if left == 0 {
-            break;
-        }
-        left -= db.prepare_cached("DELETE FROM workflow_runs WHERE id = ?1")?.execute([run])? as u32;
-    }
-    Ok(u64::from(limit - left))
 }

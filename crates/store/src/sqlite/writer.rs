@@ -1,109 +1,196 @@
 //! The one connection that writes, on a thread of its own. It takes whatever has queued up, applies it in one
 //! transaction and answers only when that is on disk: many commits share one sync.
+//!
+//! A job that fails must not take the others with it. Failures are rare, so jobs share the transaction without savepoints;
+//! when one fails everything is taken back and each runs again in a transaction of its own.
 
 use super::apply::{apply, error};
 use crate::{Commit, Error, Position, Refused};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-/// Commands taken into one transaction at the most.
+/// Jobs taken into one transaction at the most.
 const MAX_GROUP: usize = 256;
-/// Commands that may wait. More make their senders wait, not the memory grow.
+/// Jobs that may wait. More make their senders wait, not the memory grow.
 const QUEUE: usize = 4_096;
 
-type Job = Box<dyn FnOnce(&Connection) -> Finish + Send>;
-/// Told how the transaction ended.
-type Finish = Box<dyn FnOnce(Result<(), &rusqlite::Error>) + Send>;
+/// Something to write. It may be run twice, and only the last time counts.
+trait Job: Send {
+    fn run(&mut self, db: &Connection, positions: &mut Positions) -> rusqlite::Result<()>;
+    /// Told how the transaction ended.
+    fn finish(self: Box<Self>, ended: Result<(), Error>);
+}
+
+/// Numbers log rows in the order in which they are committed. Numbers of what was taken back are not used again.
+struct Positions(i64);
+
+impl Positions {
+    fn next(&mut self) -> i64 {
+        self.0 += 1;
+        self.0
+    }
+}
 
 pub struct Writer {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<Box<dyn Job>>,
 }
 
 impl Writer {
-    pub fn start(connection: Connection) -> std::io::Result<Writer> {
+    /// `position` is the highest given out so far.
+    pub fn start(connection: Connection, position: i64) -> std::io::Result<Writer> {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        std::thread::Builder::new().name("stepwell-writer".into()).spawn(move || run(connection, queue))?;
+        let writer = move || run(connection, queue, Positions(position));
+        std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
         Ok(Writer { jobs })
     }
 
     pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
-        self.write(move |db| batch.iter().map(|commit| apply_alone(db, commit)).collect()).await
+        self.submit(move |db, positions| {
+            batch.iter().map(|commit| apply_alone(db, commit, positions)).collect::<rusqlite::Result<_>>()
+        })
+        .await
     }
 
     /// Runs `job` inside the next transaction and answers once that is on disk.
     pub async fn write<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.submit(move |db, _| job(db)).await
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Connection, &mut Positions) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |db| {
-            let result = guarded(db, job);
-            Box::new(move |ended: Result<(), &rusqlite::Error>| {
-                let result = match ended {
-                    Ok(()) => result.map_err(error),
-                    Err(failed) => Err(failure(failed)),
-                };
-                // Nobody may be waiting any more; the write stands all the same.
-                let _ = answer.send(result);
-            })
-        });
         let gone = || Error::Unavailable("the writer has stopped".into());
+        let job = Box::new(Task { work, result: None, answer });
         self.jobs.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 }
 
-fn run(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
+struct Task<W, T> {
+    work: W,
+    result: Option<T>,
+    answer: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T: Send, W: Fn(&Connection, &mut Positions) -> rusqlite::Result<T> + Send> Job for Task<W, T> {
+    fn run(&mut self, db: &Connection, positions: &mut Positions) -> rusqlite::Result<()> {
+        self.result = Some((self.work)(db, positions)?);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, ended: Result<(), Error>) {
+        let Task { result, answer, .. } = *self;
+        let none = || Error::Unavailable("the write was not tried".into());
+        // Nobody may be waiting any more; the write stands all the same.
+        let _ = answer.send(ended.and_then(|()| result.ok_or_else(none)));
+    }
+}
+
+fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut positions: Positions) {
     let mut group = Vec::with_capacity(MAX_GROUP);
     while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-        let mut finish: Vec<Finish> = Vec::with_capacity(group.len());
-        let ended = transact(&mut connection, &mut group, &mut finish);
-        // Jobs that never ran drop their senders here: their callers hear that the writer is gone for them.
-        group.clear();
-        for finish in finish {
-            finish(ended.as_ref().map(|_| ()));
+        match transact(&mut connection, &mut group, &mut positions) {
+            Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
+            Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
+            Err(Failed::Job(_)) => {
+                for mut job in group.drain(..) {
+                    let alone = transact(&mut connection, std::slice::from_mut(&mut job), &mut positions);
+                    job.finish(alone.map_err(|(Failed::Job(failed) | Failed::Commit(failed))| error(&failed)));
+                }
+            }
         }
     }
 }
 
-fn transact(connection: &mut Connection, group: &mut Vec<Job>, finish: &mut Vec<Finish>) -> rusqlite::Result<()> {
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for job in group.drain(..) {
-        finish.push(job(&tx));
-    }
-    tx.commit()
+enum Failed {
+    /// A statement of a job.
+    Job(rusqlite::Error),
+    /// The transaction as a whole.
+    Commit(rusqlite::Error),
 }
 
-/// A job that fails leaves nothing behind and does not take the others with it.
-fn guarded<T>(db: &Connection, job: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    db.prepare_cached("SAVEPOINT job")?.execute([])?;
-    let result = job(db);
-    if result.is_err() {
-        db.prepare_cached("ROLLBACK TO job")?.execute([])?;
+fn transact(connection: &mut Connection, group: &mut [Box<dyn Job>], positions: &mut Positions) -> Result<(), Failed> {
+    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Failed::Commit)?;
+    for job in group {
+        job.run(&tx, positions).map_err(Failed::Job)?;
     }
-    db.prepare_cached("RELEASE job")?.execute([])?;
-    result
+    tx.commit().map_err(Failed::Commit)
 }
 
 /// A refused commit of a batch is taken back without touching the others.
-fn apply_alone(db: &Connection, commit: &Commit) -> rusqlite::Result<Result<Position, Refused>> {
+fn apply_alone(
+    db: &Connection,
+    commit: &Commit,
+    positions: &mut Positions,
+) -> rusqlite::Result<Result<Position, Refused>> {
     // The compare-and-swap is the first write, so a conflict has nothing to take back.
-    if commit.unique.is_empty() && commit.counters.is_empty() {
-        return apply(db, commit);
+    if commit.unique.is_empty() && commit.places.is_empty() {
+        return apply(db, commit, positions.next());
     }
     db.prepare_cached("SAVEPOINT commit_alone")?.execute([])?;
-    let result = apply(db, commit);
-    if !matches!(result, Ok(Ok(_))) {
+    // A failure ends the whole transaction, the savepoint with it: a full disk has done so already.
+    let result = apply(db, commit, positions.next())?;
+    if result.is_err() {
         db.prepare_cached("ROLLBACK TO commit_alone")?.execute([])?;
     }
     db.prepare_cached("RELEASE commit_alone")?.execute([])?;
-    result
+    Ok(result)
 }
 
-/// The transaction failed as a whole; the error is shared by all who were in it.
-fn failure(failed: &rusqlite::Error) -> Error {
-    match failed.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => Error::Full(failed.to_string()),
-        _ => Error::Unavailable(failed.to_string()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::*;
+    use stepwell_core::time::Time;
+    use stepwell_core::value::ValueId;
+
+    /// Makes a run, with a key, so that a savepoint is set.
+    fn create(payload: String) -> Commit {
+        let new = NewRun {
+            public: "run_1".into(),
+            org: OrgId(1),
+            created: Time(1),
+            by: "ann".into(),
+            test: false,
+            secret: [0; 16],
+            parent: None,
+            place: None,
+        };
+        let (status, at) = ("running".into(), Time(1));
+        Commit {
+            run: RunId(1),
+            expect: Version(0),
+            create: Some(new),
+            auth: Auth { org: OrgId(1), epoch: 1 },
+            head: Some(Head { status, definition: 1, started: None, finished: None, purge: None }),
+            state: "{}".into(),
+            log: LogRow { at, facts: "[]".into(), hash: [0; 32] },
+            steps: Vec::new(),
+            values: vec![ValueRow { id: ValueId(0), payload }],
+            work: Diff::default(),
+            timers: Diff::default(),
+            mail: Vec::new(),
+            read: Vec::new(),
+            outbox: Vec::new(),
+            sent: Vec::new(),
+            unique: vec![UniqueKey { scope: "a".into(), key: "b".into(), digest: "c".into(), expires: None }],
+            places: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_other_failures() {
+        let mut db = Connection::open_in_memory().expect("memory");
+        super::super::schema::migrate(&mut db).expect("schema");
+        let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).expect("pages");
+        db.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).expect("a limit");
+        let tx = db.transaction().expect("a transaction");
+        let failed = apply_alone(&tx, &create("0".repeat(100_000)), &mut Positions(0)).expect_err("no room");
+        assert!(matches!(error(&failed), Error::Full(_)), "{failed}");
     }
 }

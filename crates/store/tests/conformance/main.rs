@@ -1,11 +1,22 @@
-//! What every store must do, run against each of them. A case is a function in `cases`; `suite!` makes a test of each.
+//! What every store must do, run against each of them. A case is a function; `suite!` makes a test of each.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
-mod cases;
+mod claims;
+mod commits;
+mod compared;
+mod keeping;
+mod letters;
+mod lists;
+mod memory;
+mod places;
 mod sample;
 mod sqlite;
+
+mod cases {
+    pub use crate::{claims::*, commits::*, keeping::*, letters::*, lists::*, places::*};
+}
 
 /// One test per case and backend. A case left off this list is dead code, and the linter says so.
 macro_rules! suite {
@@ -28,22 +39,62 @@ macro_rules! suites {
             a_refused_commit_of_a_batch_does_not_touch_the_others,
             a_run_is_made_once,
             a_unique_key_belongs_to_the_first_run_until_it_expires,
-            a_counter_over_its_limit_refuses_and_leaves_nothing_behind,
             a_change_of_grants_refuses_decisions_made_before_it,
-            no_two_claims_cover_one_attempt,
-            claims_take_turns_between_organisations,
-            work_is_born_claimed_and_orphaned_when_its_node_is_gone,
-            timers_come_due_in_order_and_are_cleared,
-            mail_is_delivered_once_and_gone_when_it_was_read,
             the_log_is_read_by_version_and_the_feed_by_position,
             an_attempt_is_rewritten_and_the_newest_is_loaded,
             values_are_found_by_number,
+            many_writers_at_once_lose_nothing,
+            a_run_is_made_only_as_its_first_version_and_with_a_head,
+            what_never_changes_about_a_run_is_kept,
+            a_commit_without_a_head_leaves_it_as_it_was,
+            a_head_changes_the_definition_and_keeps_the_first_start,
+            an_attempt_is_since_it_was_first_written_unless_that_was_only_pending,
+            all_attempts_are_given_in_order,
+            a_key_leads_to_the_run_that_holds_it,
+            a_key_that_expired_leads_to_its_next_run,
+            a_row_that_is_there_already_is_an_error_and_harms_no_other_commit,
+            a_full_place_refuses_and_leaves_nothing_behind,
+            a_run_refused_for_its_place_leaves_no_row_of_any_kind,
+            an_older_run_in_the_queue_goes_first,
+            a_younger_run_in_the_queue_holds_nobody_up,
+            leaving_gives_up_the_place_or_the_queue_and_no_other_run_s,
+            a_place_without_a_limit_is_always_given,
+            a_run_that_takes_its_place_leaves_the_queue,
+            a_place_taken_twice_is_one_place,
+            the_first_of_each_queue_and_the_oldest_holder_are_known,
+            no_two_claims_cover_one_attempt,
+            claims_take_turns_between_organisations,
+            work_is_born_claimed_and_orphaned_when_its_node_is_gone,
+            claims_go_on_after_the_organisation_that_was_served_last,
+            no_organisation_runs_more_than_its_share,
+            an_attempt_gives_way_to_the_next_in_one_commit,
+            what_is_claimed_is_held_until_it_is_removed,
+            timers_come_due_in_order_and_are_cleared,
+            mail_is_delivered_once_and_gone_when_it_was_read,
+            mail_is_used_up_by_its_own_run_only,
+            numbers_of_mail_are_not_used_again,
+            notices_come_when_they_are_due_in_the_order_of_writing,
+            a_notice_that_was_sent_is_gone_with_the_commit_that_says_so,
+            what_is_stale_is_forgotten_and_the_rest_stays,
             a_changed_definition_is_a_new_version_and_an_equal_one_is_not,
             runs_are_listed_newest_first_by_page_and_filter,
+            definitions_are_listed_by_name_in_their_newest_version,
+            runs_of_all_versions_of_a_workflow_are_listed_together,
+            a_test_definition_is_never_found_by_name_or_listed,
+            a_test_definition_goes_with_its_run_and_its_number_is_not_used_again,
             purge_goes_in_pieces_and_spares_what_is_kept,
-            many_writers_at_once_lose_nothing,
+            purge_takes_all_that_is_the_run_s_own,
+            a_purge_that_stops_anywhere_goes_on,
+            what_a_purge_would_remove_is_known_before,
+            only_a_finished_run_can_be_made_to_expire,
+            a_position_is_never_used_twice,
+            rows_are_counted_by_table,
+            nothing_is_wrong_with_the_data_after_every_kind_of_write,
         ]);)*
     };
 }
 
-suites! { on_sqlite => crate::sqlite::fresh() }
+suites! {
+    on_memory => crate::memory::fresh(),
+    on_sqlite => crate::sqlite::fresh(),
+}

@@ -12,10 +12,12 @@ pub fn create(run: i64) -> Commit {
     let create = NewRun {
         public: format!("run_{run}"),
         org: ORG,
-        definition: 1,
         created: Time(run),
         by: "ann".into(),
         test: false,
+        secret: [3; 16],
+        parent: None,
+        place: None,
     };
     Commit { create: Some(create), ..next(run, 0) }
 }
@@ -29,7 +31,8 @@ pub fn next(run: i64, expect: i64) -> Commit {
         expect: Version(expect),
         create: None,
         auth: Auth { org: ORG, epoch: 1 },
-        head: Head { status: "running".into(), started: Some(at), finished: None, purge: None, state: "{}".into() },
+        head: Some(head(at)),
+        state: "{}".into(),
         log: LogRow { at, hash: hash(&[0; 32], at, &facts), facts },
         steps: Vec::new(),
         values: Vec::new(),
@@ -39,8 +42,17 @@ pub fn next(run: i64, expect: i64) -> Commit {
         read: Vec::new(),
         outbox: Vec::new(),
         unique: Vec::new(),
-        counters: Vec::new(),
+        sent: Vec::new(),
+        places: Vec::new(),
     }
+}
+
+pub fn head(started: Time) -> Head {
+    Head { status: "running".into(), definition: 1, started: Some(started), finished: None, purge: None }
+}
+
+pub fn claim(node: NodeId, limit: u32) -> Claim {
+    Claim { node, limit, after: OrgId(0), per_org: None }
 }
 
 pub fn step(path: &str, attempt: u32, status: &str) -> StepRow {
@@ -72,4 +84,65 @@ pub async fn commit(store: &dyn Store, commit: Commit) -> Result<Position, Refus
 
 pub async fn accepted(store: &dyn Store, one: Commit) {
     commit(store, one).await.unwrap();
+}
+
+/// Waits for all of them, polled side by side.
+pub async fn all<F: Future<Output = ()>>(futures: Vec<F>) {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
+    std::future::poll_fn(move |context| {
+        for slot in &mut futures {
+            if let Some(future) = slot
+                && future.as_mut().poll(context).is_ready()
+            {
+                *slot = None;
+            }
+        }
+        if futures.iter().all(Option::is_none) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+/// A later commit that ends the run; it may be removed from `purge` on.
+pub fn finish(run: i64, expect: i64, purge: Option<Time>) -> Commit {
+    let finished = Some(Time(2_000));
+    let head = Head { status: "completed".into(), finished, purge, ..head(Time(1)) };
+    Commit { head: Some(head), ..next(run, expect) }
+}
+
+pub fn unique(scope: &str, key: &str) -> UniqueKey {
+    UniqueKey { scope: scope.into(), key: key.into(), digest: "d".into(), expires: None }
+}
+
+pub fn notice(key: &str, due: i64) -> Notice {
+    Notice { key: key.into(), body: format!("body of {key}"), due: Time(due) }
+}
+
+pub fn timer(key: &str, due: i64) -> TimerRow {
+    TimerRow { key: key.into(), due: Time(due) }
+}
+
+pub fn mail(to: i64, key: &str) -> Mail {
+    Mail { to: RunId(to), key: key.into(), body: "{}".into() }
+}
+
+/// Every run of the organisation.
+pub fn every_run() -> RunFilter {
+    RunFilter { org: ORG, status: None, workflow: None, since: None, tests: false, before: None, limit: 100 }
+}
+
+/// How many rows each table has.
+pub async fn rows(store: &dyn Store) -> Vec<(String, u64)> {
+    store.stats().await.unwrap().rows
+}
+
+pub async fn keys_due(store: &dyn Store) -> Vec<String> {
+    store.due(Time(i64::MAX), 100).await.unwrap().into_iter().map(|timer| timer.key).collect()
+}
+
+pub async fn mail_keys(store: &dyn Store, run: i64) -> Vec<String> {
+    store.mail(RunId(run)).await.unwrap().into_iter().map(|mail| mail.key).collect()
+}
+
+pub async fn notice_keys(store: &dyn Store, until: i64, limit: u32) -> Vec<String> {
+    store.outbox(Time(until), limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
 }

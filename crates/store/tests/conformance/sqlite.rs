@@ -1,6 +1,7 @@
 //! What only the embedded store has: a file that is refused when it should be, and a lock.
 
 use crate::sample::*;
+use stepwell_core::time::Time;
 use stepwell_store::sqlite::SqliteStore;
 use stepwell_store::*;
 use tempfile::TempDir;
@@ -80,4 +81,63 @@ async fn a_person_with_a_sql_shell_can_read_it() {
     assert_eq!(row("SELECT status FROM runs WHERE run = 'run_1'"), "running");
     assert_eq!(row("SELECT input FROM steps WHERE step = 'charge'"), "{\"value\":{\"x\":1}}");
     assert_eq!(row("SELECT type FROM events WHERE run = 'run_1'"), "sample");
+}
+
+#[tokio::test]
+async fn a_position_is_not_used_again_after_reopening() {
+    let (store, directory) = fresh();
+    let mut last = Position(0);
+    for run in 1..=4 {
+        accepted(&store, create(run)).await;
+        last = commit(&store, finish(run, 1, Some(Time(10 * run)))).await.unwrap();
+    }
+    // The newest goes first, so that a later purge finds only lower positions, and at last none.
+    store.expire(RunId(4), Time(0)).await.unwrap();
+    for before in [0, 10, 100] {
+        while store.purge(Time(before), 2).await.unwrap() > 0 {}
+    }
+    assert!(store.feed(Position(0), 10).await.unwrap().is_empty());
+    drop(store);
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let position = commit(&store, create(5)).await.unwrap();
+    assert!(position > last, "{position:?} after {last:?}");
+}
+
+#[tokio::test]
+async fn opening_makes_orphans_of_all_that_was_held() {
+    let (store, directory) = fresh();
+    store.beat(NODE).await.unwrap();
+    let mut first = create(1);
+    first.work.put = vec![work("a", ORG, 1, Some(NODE))];
+    accepted(&store, first).await;
+    assert!(store.orphans(10).await.unwrap().is_empty());
+    drop(store);
+    let store = SqliteStore::open(directory.path()).unwrap();
+    assert_eq!(store.orphans(10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failing_job_harms_no_other_of_its_group() {
+    let (store, directory) = fresh();
+    // While another connection writes, the writer waits, and what is sent meanwhile becomes one group.
+    let other = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let is_broken = |run: i64| run % 7 == 3;
+    let store = &store;
+    let send = |run: i64| async move {
+        let values = vec![value(0, "0"), value(i64::from(!is_broken(run)) as u32, "1")];
+        let unique = vec![unique("trigger", &run.to_string())];
+        let answer = store.commit(vec![Commit { values, unique, ..create(run) }]).await;
+        assert_eq!(answer.is_err(), is_broken(run), "run {run}: {answer:?}");
+    };
+    let release = async { other.execute_batch("ROLLBACK").unwrap() };
+    tokio::join!(all((0..40).map(send).collect()), release);
+    for run in 0..40 {
+        assert_eq!(store.load(RunId(run)).await.unwrap().is_some(), !is_broken(run), "run {run}");
+        let owner = store.keyed("trigger", &run.to_string()).await.unwrap();
+        assert_eq!(owner.is_some(), !is_broken(run), "run {run}");
+    }
+    let kept = store.feed(Position(0), 100).await.unwrap();
+    assert!(kept.is_sorted_by(|one, two| one.log.position < two.log.position));
+    assert_eq!(kept.len(), (0..40).filter(|&run| !is_broken(run)).count());
 }

@@ -7,8 +7,9 @@ CREATE TABLE organisations (
 ) STRICT;
 INSERT INTO organisations (id, name, created_at) VALUES (1, 'default', 0);
 
+-- Numbers are not used again when a test's definition is removed: definitions are remembered by number.
 CREATE TABLE workflow_definitions (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   workflow TEXT NOT NULL,
   org INTEGER NOT NULL,
   name TEXT NOT NULL,
@@ -17,6 +18,7 @@ CREATE TABLE workflow_definitions (
   created_by TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   deleted_at INTEGER,
+  test INTEGER NOT NULL,
   UNIQUE (workflow, version)
 ) STRICT;
 CREATE UNIQUE INDEX workflow_definitions_living ON workflow_definitions (org, name, version) WHERE deleted_at IS NULL;
@@ -31,6 +33,12 @@ CREATE TABLE workflow_runs (
   version INTEGER NOT NULL,
   created_by TEXT NOT NULL,
   test INTEGER NOT NULL,
+  secret BLOB NOT NULL,
+  parent_run INTEGER,
+  parent_step TEXT,
+  parent_attempt INTEGER,
+  depth INTEGER NOT NULL,
+  place TEXT,
   created_at INTEGER NOT NULL,
   started_at INTEGER,
   finished_at INTEGER,
@@ -42,9 +50,9 @@ CREATE INDEX workflow_runs_of_definition ON workflow_runs (org, definition, id);
 CREATE INDEX workflow_runs_unfinished ON workflow_runs (org, status, id) WHERE finished_at IS NULL;
 CREATE INDEX workflow_runs_to_purge ON workflow_runs (purge_at) WHERE purge_at IS NOT NULL;
 
--- The log: one row per commit. Positions are in commit order.
+-- The log: one row per commit. Positions are in commit order and never used twice; the writer counts them.
 CREATE TABLE workflow_events (
-  position INTEGER PRIMARY KEY AUTOINCREMENT,
+  position INTEGER PRIMARY KEY,
   run INTEGER NOT NULL,
   version INTEGER NOT NULL,
   at INTEGER NOT NULL,
@@ -95,8 +103,9 @@ CREATE TABLE timers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timers_due ON timers (due);
 
+-- Numbers are not used again: a letter that is forgotten twice must not take another with it.
 CREATE TABLE mail (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   run INTEGER NOT NULL,
   key TEXT NOT NULL,
   body TEXT NOT NULL,
@@ -105,10 +114,11 @@ CREATE TABLE mail (
 
 CREATE TABLE outbox (
   id INTEGER PRIMARY KEY,
-  key TEXT NOT NULL UNIQUE,
   run INTEGER NOT NULL,
+  key TEXT NOT NULL,
   body TEXT NOT NULL,
-  due INTEGER NOT NULL
+  due INTEGER NOT NULL,
+  UNIQUE (run, key)
 ) STRICT;
 CREATE INDEX outbox_due ON outbox (due);
 
@@ -122,10 +132,25 @@ CREATE TABLE unique_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_keys_of_run ON unique_keys (run);
 
+-- Runs that hold or queue for a place under a limit of concurrent runs, and how many hold one.
+CREATE TABLE places (
+  key TEXT NOT NULL,
+  run INTEGER NOT NULL,
+  held INTEGER NOT NULL,
+  PRIMARY KEY (key, run)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX places_in_order ON places (held, key, run);
 CREATE TABLE counters (
   key TEXT NOT NULL PRIMARY KEY,
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The highest position of any log row that was removed.
+CREATE TABLE purged (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  position INTEGER NOT NULL
+) STRICT;
+INSERT INTO purged (id, position) VALUES (1, 0);
 
 -- Nodes of the process that has the directory open: emptied whenever it is opened.
 CREATE TABLE nodes (

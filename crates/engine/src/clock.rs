@@ -1,0 +1,39 @@
+//! Where time comes from. Everything below the engine takes time as an argument.
+
+use stepwell_core::time::Time;
+
+/// Says what time it is. Waiting is tokio's, so that a paused runtime moves both together.
+pub trait Clock: Send + Sync {
+    fn now(&self) -> Time;
+}
+
+/// The machine's own clock.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        // A clock set before 1970 reads as 1970.
+        Time(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+/// A virtual clock: it begins at `start` and runs with tokio's, which a test can pause and move.
+#[derive(Clone, Copy, Debug)]
+pub struct TokioClock {
+    start: Time,
+    since: tokio::time::Instant,
+}
+
+impl TokioClock {
+    pub fn starting_at(start: Time) -> TokioClock {
+        TokioClock { start, since: tokio::time::Instant::now() }
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Time {
+        Time(self.start.0 + self.since.elapsed().as_millis() as i64)
+    }
+}

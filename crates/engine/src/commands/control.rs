@@ -1,0 +1,226 @@
+//! Moving runs on: cancel, retry, answer gates, deliver calls, signal that a step is ready.
+
+use super::look::find;
+use super::{Caller, Right, Started, Trigger};
+use crate::callback::Named;
+use crate::drive;
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::runs::{Live, What};
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_core::event::{Answer, Ignored, Verdict};
+use stepwell_core::plan::{Standing, standing};
+use stepwell_core::run::{Phase, StepState};
+use stepwell_core::value::check_size;
+use stepwell_store::RunId;
+
+/// An answer to a gate.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Decision {
+    pub approve: bool,
+    pub comment: Option<String>,
+    /// What was filled into the gate's form.
+    pub data: Option<Value>,
+}
+
+/// On which version a retried run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Retry {
+    SameVersion,
+    Newest,
+}
+
+impl Engine {
+    pub async fn cancel(&self, caller: &Caller, run: &str, reason: Option<&str>) -> Result<(), Error> {
+        let id = self.reach(caller, Right::Run, run).await?;
+        self.inner.ask(id, What::Cancel { by: caller.name.clone(), reason: reason.map(Into::into) }).await
+    }
+
+    /// Goes on with a run that did not complete: what failed or was cancelled runs again.
+    pub async fn retry(&self, caller: &Caller, run: &str, retry: Retry) -> Result<(), Error> {
+        let id = self.reach(caller, Right::Run, run).await?;
+        let onto = match retry {
+            Retry::SameVersion => None,
+            Retry::Newest => Some(newest(&self.inner, &*load(&self.inner, id, run).await?).await?),
+        };
+        self.inner.ask(id, What::Retry { by: caller.name.clone(), onto }).await
+    }
+
+    /// Which steps would stand if the run went on under the newest version, and which would run again.
+    pub async fn retry_preview(&self, caller: &Caller, run: &str) -> Result<Standing, Error> {
+        let id = self.reach(caller, Right::Read, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let onto = newest(&self.inner, &live).await?;
+        Ok(standing(&live.compiled.definition.graph, &onto.definition.graph, &live.run)?)
+    }
+
+    /// Starts a fresh run with the same input.
+    pub async fn rerun(&self, caller: &Caller, run: &str) -> Result<Started, Error> {
+        let id = self.reach(caller, Right::Run, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let value = |id| live.run.values.get(id).cloned();
+        let (input, headers) = (live.run.input.and_then(value).unwrap_or_default(), live.run.headers.and_then(value));
+        let trigger = Trigger { workflow: &live.compiled.row.name, input, headers, key: None };
+        self.trigger(caller, trigger).await
+    }
+
+    /// Answers a gate. The step is named by its path, or by its name if that says which.
+    pub async fn answer(&self, caller: &Caller, run: &str, step: &str, decision: Decision) -> Result<(), Error> {
+        let id = find(&self.inner, caller, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let (path, state) = step_named(&live, step)?;
+        may_answer(caller, &live, state)?;
+        if let Some(data) = &decision.data {
+            check_size(data).map_err(|failure| bad("data", &failure.message))?;
+        }
+        let answer = Answer {
+            approve: decision.approve,
+            by: caller.name.clone(),
+            comment: decision.comment.map(Into::into),
+            data: decision.data,
+        };
+        self.inner.ask(id, What::Answer { path, attempt: state.attempt, answer }).await
+    }
+
+    /// One signal for whatever a step waits for: a gate is approved, a sleep or a pause between attempts ends now, a wait
+    /// gets an empty call. Anything else is refused, with the reason.
+    pub async fn step_ready(&self, caller: &Caller, run: &str, step: &str) -> Result<(), Error> {
+        let id = find(&self.inner, caller, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let (path, state) = step_named(&live, step)?;
+        let attempt = state.attempt;
+        match state.phase {
+            Phase::Gate => {
+                let decision = Decision { approve: true, ..Decision::default() };
+                self.answer(caller, run, &path, decision).await
+            }
+            Phase::Sleeping | Phase::Backoff => {
+                caller.check(Right::Run)?;
+                self.inner.ask(id, What::Wake { path, attempt, by: caller.name.clone() }).await
+            }
+            Phase::Webhook => {
+                caller.check(Right::Run)?;
+                self.inner.ask(id, What::Deliver { path, body: Arc::default() }).await
+            }
+            Phase::Done(_) => Err(Ignored::StepFinished.into()),
+            Phase::Idle | Phase::Running | Phase::Unsure | Phase::Child | Phase::Open => {
+                Err(Ignored::NotWaiting.into())
+            }
+        }
+    }
+
+    /// Says what became of a call that may have happened and may not be made twice.
+    pub async fn settle(&self, caller: &Caller, run: &str, step: &str, verdict: Verdict) -> Result<(), Error> {
+        let id = self.reach(caller, Right::Approve, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let (path, state) = step_named(&live, step)?;
+        let (attempt, by) = (state.attempt, caller.name.clone());
+        self.inner.ask(id, What::Settle { path, attempt, verdict, by }).await
+    }
+
+    /// Takes a call to a wait's URL. Who knows the token needs no other right.
+    pub async fn deliver_webhook(&self, token: &str, body: Value) -> Result<(), Error> {
+        let unknown = || Error::NotFound { what: "callback", name: token.chars().take(60).collect() };
+        let named = Named::parse(token).ok_or_else(unknown)?;
+        let id = self.inner.store.find_run(&named.run).await?.ok_or_else(unknown)?;
+        let live = load(&self.inner, id, &named.run).await?;
+        if !named.is_genuine(&live.secret) {
+            return Err(unknown());
+        }
+        self.deliver(id, named.path, body).await
+    }
+
+    /// Delivers a call by the name of its step: for those who may run the workflow and do not have the URL.
+    pub async fn deliver_to(&self, caller: &Caller, run: &str, step: &str, body: Value) -> Result<(), Error> {
+        let id = self.reach(caller, Right::Run, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let (path, _) = step_named(&live, step)?;
+        self.deliver(id, path, body).await
+    }
+
+    async fn deliver(&self, id: RunId, path: String, body: Value) -> Result<(), Error> {
+        check_size(&body).map_err(|failure| bad("body", &failure.message))?;
+        self.inner.ask(id, What::Deliver { path, body: Arc::new(body) }).await
+    }
+
+    /// Removes a test run that is over.
+    pub async fn discard(&self, caller: &Caller, run: &str) -> Result<(), Error> {
+        let id = self.reach(caller, Right::Define, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        if !live.test {
+            return Err(Error::Refused("only test runs can be discarded; others go when their time is over".into()));
+        }
+        if !self.inner.store.expire(id, self.inner.clock.now()).await? {
+            return Err(Error::Refused("the test run has not ended: cancel it first".into()));
+        }
+        Ok(())
+    }
+
+    /// A run of the caller's organisation, if they have the right.
+    async fn reach(&self, caller: &Caller, right: Right, run: &str) -> Result<RunId, Error> {
+        caller.check(right)?;
+        find(&self.inner, caller, run).await
+    }
+}
+
+async fn load(inner: &Inner, id: RunId, run: &str) -> Result<Box<Live>, Error> {
+    let gone = || Error::NotFound { what: "run", name: run.to_string() };
+    drive::load(inner, id).await?.ok_or_else(gone)
+}
+
+async fn newest(inner: &Inner, live: &Live) -> Result<Arc<crate::Compiled>, Error> {
+    inner.definitions.newest(&*inner.store, live.org, &live.compiled.row.name).await
+}
+
+fn bad(path: &str, message: &str) -> Error {
+    Error::Input { path: path.into(), message: message.into() }
+}
+
+/// A step by its path; or by its name, if one step of that name waits for someone.
+fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a StepState), Error> {
+    let graph = &live.compiled.definition.graph;
+    if let Some(at) = live.run.find(graph, step)
+        && let Some(state) = live.run.step(graph, at)
+    {
+        return Ok((step.to_string(), state));
+    }
+    let named = live.run.steps(graph).filter(|(at, _)| &*graph.step(at.step).def.name == step);
+    let waiting: Vec<_> = named.filter(|(_, state)| state.phase.is_active()).collect();
+    match waiting.as_slice() {
+        [(at, state)] => Ok((live.run.path(graph, *at), state)),
+        [] => Err(Error::NotFound { what: "step", name: step.to_string() }),
+        [(first, _), ..] => {
+            let example = live.run.path(graph, *first);
+            Err(bad("step", &format!("several steps are called {step:?}; give the path of one, such as {example:?}")))
+        }
+    }
+}
+
+/// The gate names who may answer, or else the right decides.
+fn may_answer(caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
+    if state.phase != Phase::Gate {
+        let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
+        return Err(ignored.into());
+    }
+    let ask = state.input.and_then(|input| live.run.values.get(input));
+    let names = |field: &str| -> Vec<&str> {
+        let list = ask.and_then(|ask| ask.get(field)).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let mut named = names("approvers");
+    if state.more.as_ref().is_some_and(|more| more.escalated) {
+        named.extend(names("escalate_to"));
+    }
+    if caller.agent || named.is_empty() {
+        caller.check(Right::Approve)?;
+    }
+    if !named.is_empty() && !named.contains(&&*caller.name) {
+        return Err(Error::Refused(format!("{} is not among those who may answer: {}", caller.name, named.join(", "))));
+    }
+    let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
+    if !allow_self && live.run.by == caller.name {
+        return Err(Error::Refused("whoever started the run may not answer this gate".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Looking at runs: one in full, lists, the log, and waiting for the end.
+
+use super::view::{RunView, view};
+use super::{Caller, Right};
+use crate::drive;
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use serde::Serialize;
+use serde_json::Value;
+use stepwell_core::time::Time;
+use stepwell_store::{RunFilter, RunId, RunRow, Version};
+
+/// Rows of a page at the most.
+const MAX_PAGE: u32 = 1_000;
+
+/// Which runs to list, newest first.
+#[derive(Clone, Default, Debug)]
+pub struct RunQuery {
+    pub status: Option<String>,
+    /// By name.
+    pub workflow: Option<String>,
+    pub since: Option<Time>,
+    pub tests: bool,
+    /// The last run of the page before.
+    pub before: Option<RunId>,
+    pub limit: u32,
+}
+
+/// One fact of a run's log.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EventView {
+    /// The commit it came with.
+    pub version: i64,
+    pub at: Time,
+    #[serde(flatten)]
+    pub fact: Value,
+}
+
+impl Engine {
+    pub async fn status(&self, caller: &Caller, run: &str) -> Result<RunView, Error> {
+        caller.check(Right::Read)?;
+        let id = find(&self.inner, caller, run).await?;
+        look(&self.inner, id, run).await
+    }
+
+    pub async fn runs(&self, caller: &Caller, query: RunQuery) -> Result<Vec<RunRow>, Error> {
+        caller.check(Right::Read)?;
+        let workflow = match &query.workflow {
+            Some(name) => {
+                let found = self.inner.definitions.newest(&*self.inner.store, caller.org, name).await?;
+                Some(found.row.workflow.clone())
+            }
+            None => None,
+        };
+        let filter = RunFilter {
+            org: caller.org,
+            status: query.status,
+            workflow,
+            since: query.since,
+            tests: query.tests,
+            before: query.before,
+            limit: query.limit.clamp(1, MAX_PAGE),
+        };
+        Ok(self.inner.store.runs(filter).await?)
+    }
+
+    /// Facts of the log after a version, in order.
+    pub async fn events(&self, caller: &Caller, run: &str, after: i64, limit: u32) -> Result<Vec<EventView>, Error> {
+        caller.check(Right::Read)?;
+        let id = find(&self.inner, caller, run).await?;
+        let rows = self.inner.store.tail(id, Version(after), limit.clamp(1, MAX_PAGE)).await?;
+        let mut events = Vec::new();
+        for row in rows {
+            let facts: Vec<Value> = serde_json::from_str(&row.row.facts)
+                .map_err(|error| Error::Broken(format!("log row {} of {run}: {error}", row.version.0)))?;
+            let (version, at) = (row.version.0, row.row.at);
+            events.extend(facts.into_iter().map(|fact| EventView { version, at, fact }));
+        }
+        Ok(events)
+    }
+
+    /// Waits for the end of a run.
+    pub async fn wait(&self, caller: &Caller, run: &str) -> Result<(), Error> {
+        caller.check(Right::Read)?;
+        let id = find(&self.inner, caller, run).await?;
+        self.wait_for(id).await
+    }
+
+    /// Waits for the end of a run that the caller has started.
+    pub async fn wait_for(&self, run: RunId) -> Result<(), Error> {
+        // Asked for before looking, so that an end in between is not missed.
+        let end = self.inner.end_of(run);
+        let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
+        let row = self.inner.store.run(run).await?.ok_or_else(gone)?;
+        if row.finished.is_some() {
+            return Ok(());
+        }
+        end.await.map_err(|_| Error::Unavailable("the engine has stopped".into()))
+    }
+}
+
+/// A run by its public id. Runs of others are not there.
+pub(super) async fn find(inner: &Inner, caller: &Caller, run: &str) -> Result<RunId, Error> {
+    let none = || Error::NotFound { what: "run", name: run.to_string() };
+    let id = inner.store.find_run(run).await?.ok_or_else(none)?;
+    let row = inner.store.run(id).await?.ok_or_else(none)?;
+    if row.org == caller.org { Ok(id) } else { Err(none()) }
+}
+
+async fn look(inner: &Inner, id: RunId, run: &str) -> Result<RunView, Error> {
+    let none = || Error::NotFound { what: "run", name: run.to_string() };
+    let row = inner.store.run(id).await?.ok_or_else(none)?;
+    let live = drive::load(inner, id).await?.ok_or_else(none)?;
+    let attempts = inner.store.attempts(id).await?;
+    Ok(view(&row, &live, &attempts))
+}

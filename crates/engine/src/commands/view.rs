@@ -1,0 +1,142 @@
+//! A run as people and programs look at it.
+
+use crate::record::status;
+use crate::runs::Live;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use stepwell_core::run::{Row, StepState, WaitingFor, error};
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+use stepwell_store::{RunRow, StepRow};
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RunView {
+    pub id: Arc<str>,
+    pub workflow: String,
+    pub workflow_version: u32,
+    pub status: &'static str,
+    pub created_by: String,
+    pub created_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    pub input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// Why it is not finished; empty if it is.
+    pub waiting_for: Vec<WaitingFor>,
+    /// By path, in the order in which they are written.
+    pub tasks: Vec<StepView>,
+    /// Grows with each retry of the run.
+    pub generation: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StepView {
+    pub path: String,
+    pub kind: &'static str,
+    pub status: &'static str,
+    pub attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// Earlier ones first; only if there were several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptView>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AttemptView {
+    pub attempt: u32,
+    pub status: String,
+    pub started_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
+    let (run, graph) = (&live.run, &live.compiled.definition.graph);
+    let value = |id: Option<ValueId>| id.and_then(|id| run.values.get(id)).cloned();
+    let mut by_path: HashMap<&str, Vec<&StepRow>> = HashMap::new();
+    for attempt in attempts {
+        by_path.entry(&attempt.path).or_default().push(attempt);
+    }
+    let tasks = run.steps(graph).map(|(at, state)| {
+        let path = run.path(graph, at);
+        let rows = by_path.get(path.as_str()).map(Vec::as_slice).unwrap_or_default();
+        step(live, path, (graph.step(at.step).def.kind.name(), state), rows)
+    });
+    RunView {
+        id: run.id.clone(),
+        workflow: live.compiled.row.name.clone(),
+        workflow_version: live.compiled.row.version,
+        status: status(run),
+        created_by: row.by.clone(),
+        created_at: row.created,
+        started_at: row.started,
+        finished_at: row.finished,
+        input: value(run.input).unwrap_or_default(),
+        output: value(run.output),
+        error: run.failure.as_ref().map(error),
+        waiting_for: if run.status.is_terminal() { Vec::new() } else { run.waiting_for(graph) },
+        tasks: tasks.collect(),
+        generation: run.generation,
+        test: row.test,
+    }
+}
+
+fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), rows: &[&StepRow]) -> StepView {
+    let value = |id: ValueId| live.run.values.get(id).cloned();
+    let begun = rows.iter().rev().find(|row| row.attempt == state.attempt);
+    let started = begun.map(|row| row.since);
+    let finished = state.status().and(begun).and_then(|row| row.ended);
+    let attempts = if rows.len() > 1 { rows.iter().map(|row| attempt(live, row)).collect() } else { Vec::new() };
+    StepView {
+        path,
+        kind,
+        status: state.phase.name(),
+        attempt: state.attempt,
+        status_code: state.output.and_then(|output| output.status_code),
+        started_at: started,
+        finished_at: finished,
+        duration_ms: started.zip(finished).map(|(start, end)| end.0 - start.0),
+        input: state.input.and_then(value),
+        output: state.output.and_then(|output| value(output.body)),
+        error: state.failure().map(error),
+        attempts,
+    }
+}
+
+fn attempt(live: &Live, row: &StepRow) -> AttemptView {
+    let failure = serde_json::from_str::<Row>(&row.state).ok().and_then(|row| row.failure);
+    AttemptView {
+        attempt: row.attempt,
+        status: row.status.clone(),
+        started_at: row.since,
+        finished_at: row.ended,
+        output: row.output.and_then(|output| live.run.values.get(output)).cloned(),
+        error: failure.as_ref().map(error),
+    }
+}

@@ -1,0 +1,159 @@
+//! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
+
+use crate::drive;
+use crate::engine::Inner;
+use crate::runs::{Live, What};
+use crate::step::{Principal, StepCall, StepKind};
+use futures_util::FutureExt;
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::graph::Kind;
+use stepwell_core::run::Phase;
+use stepwell_core::template::Resolved;
+use stepwell_core::time::Millis;
+use stepwell_core::value::Payload;
+use stepwell_store::{OrgId, RunId, WorkKey};
+use tokio_util::sync::CancellationToken;
+
+/// After the store did not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Takes ready work from the store whenever there are slots for it.
+pub async fn claim(inner: Arc<Inner>) {
+    while !inner.stop.is_cancelled() {
+        while let Some(asked) = inner.slots.claim() {
+            match inner.store.claim(asked.claim).await {
+                Ok(claimed) => {
+                    inner.slots.claimed(asked, claimed.iter().map(|work| work.org));
+                    for work in claimed {
+                        inner.send(work.run, What::Start { key: work.key });
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "ready steps cannot be claimed");
+                    inner.pause(PAUSE).await;
+                    if inner.stop.is_cancelled() {
+                        return;
+                    }
+                }
+            }
+        }
+        tokio::select! {
+            biased;
+            () = inner.stop.cancelled() => {}
+            () = inner.slots.wanted.notified() => {}
+        }
+    }
+}
+
+/// One attempt, and what it needs to run without the run.
+struct Execution {
+    run: RunId,
+    org: OrgId,
+    key: WorkKey,
+    kind: Option<Arc<dyn StepKind>>,
+    kind_name: &'static str,
+    payload: Payload,
+    timeout: Millis,
+    call: StepCall,
+}
+
+/// Begins an attempt for which a slot is taken. One that no longer counts, or runs already, gives the slot back.
+pub fn begin(inner: &Arc<Inner>, live: &Live, key: WorkKey) {
+    let cancel = CancellationToken::new();
+    let Some(execution) = prepare(inner, live, &key, &cancel) else { return inner.slots.release(live.org) };
+    if inner.stop.is_cancelled() || !inner.runs.begin(live.id, key, cancel) {
+        return inner.slots.release(live.org);
+    }
+    tokio::spawn(run(inner.clone(), execution));
+}
+
+fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
+    let graph = &live.compiled.definition.graph;
+    let at = live.run.find(graph, &key.path)?;
+    let state = live.run.step(graph, at)?;
+    if state.phase != Phase::Running || state.attempt != key.attempt {
+        return None;
+    }
+    let def = &graph.step(at.step).def;
+    let Kind::Call { call, .. } = &def.kind else { return None };
+    let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
+    let again = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
+    Some(Execution {
+        run: live.id,
+        org: live.org,
+        key: key.clone(),
+        kind: inner.kinds.get(call.name()).cloned(),
+        kind_name: call.name(),
+        payload: payload.unwrap_or_else(|| Value::Null.into()),
+        timeout: def.timeout.unwrap_or(inner.call_timeout),
+        call: StepCall {
+            run: live.run.id.clone(),
+            path: key.path.clone(),
+            attempt: key.attempt,
+            idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
+            input: Arc::default(),
+            caller: Principal { org: live.org, name: live.run.by.clone() },
+            cancel: cancel.clone(),
+        },
+    })
+}
+
+async fn run(inner: Arc<Inner>, execution: Execution) {
+    let Execution { run, org, .. } = execution;
+    let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        outcome = attempt(&inner, execution) => Some(outcome),
+    };
+    inner.slots.release(org);
+    if inner.runs.report(run, key, outcome) {
+        drive::drive(&inner, run, None).await;
+    }
+}
+
+async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
+    let Execution { kind, kind_name, payload, timeout, mut call, org, .. } = execution;
+    let Some(kind) = kind else {
+        let message = format!("steps of kind {kind_name} cannot be executed here");
+        return failed(Failure::new("unknown_kind", message));
+    };
+    call.input = match reveal(inner, org, payload).await {
+        Ok(input) => input,
+        Err(failure) => return failed(failure),
+    };
+    let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
+    match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => {
+            let mut failure = Failure::new("internal", "the executor of this step broke down");
+            failure.may_have_happened = true;
+            failed(failure)
+        }
+        Err(_) => failed(Failure::timeout(timeout)),
+    }
+}
+
+/// The input as it is sent, with secrets in their places.
+async fn reveal(inner: &Inner, org: OrgId, payload: Payload) -> Result<Arc<Value>, Failure> {
+    if payload.secrets.is_empty() {
+        return Ok(payload.value);
+    }
+    let mut known = std::collections::BTreeMap::new();
+    for slot in &payload.secrets {
+        if let Some(secret) = inner.secrets.secret(org, &slot.name).await {
+            known.insert(slot.name.to_string(), secret);
+        }
+    }
+    let resolved = Resolved { value: payload.value, secrets: payload.secrets };
+    let unknown = |name: String| Failure::new("unknown_secret", format!("there is no secret named {name}"));
+    resolved.reveal(|name| known.get(name).cloned()).map(Arc::new).map_err(unknown)
+}
+
+fn failed(failure: Failure) -> Outcome {
+    Outcome::Failure { failure, reply: None }
+}

@@ -1,0 +1,482 @@
+//! The loop: event → plan → commit → dispatch, for one run at a time.
+//!
+//! Letters stay in hand until what they caused is on disk. If a commit is refused, or nobody knows what became of it, the
+//! run in memory is thrown away, read again, and the letters are planned again: a letter that had counted already is then
+//! recognised as a repetition.
+
+use crate::engine::{Committed, Inner};
+use crate::error::Error;
+use crate::keys::{child_named, timer_named};
+use crate::record::{Place, record, restore, status};
+use crate::runs::{Letter, Live, What};
+use crate::{callback, children, dispatch};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Event, Ignored};
+use stepwell_core::plan::{Effect, Env, Newer, Transition, advance, retry_onto};
+use stepwell_core::run::At;
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::*;
+
+/// Test runs are looked at and thrown away.
+const TEST_RETENTION: Millis = Millis::DAY;
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Drives in a task of its own.
+pub fn spawn(inner: Arc<Inner>, run: RunId, live: Option<Box<Live>>) {
+    tokio::spawn(async move { drive(&inner, run, live).await });
+}
+
+/// Goes on with a run that has letters already.
+pub fn resume(inner: Arc<Inner>, run: RunId, live: Option<Box<Live>>, letters: Vec<Letter>) {
+    tokio::spawn(async move {
+        let live = turn(&inner, run, live, letters).await;
+        drive(&inner, run, live).await;
+    });
+}
+
+/// Sees to a run's letters until there are none. The caller has been told to drive it.
+pub async fn drive(inner: &Arc<Inner>, run: RunId, live: Option<Box<Live>>) {
+    let mut live = live;
+    while let Some((letters, kept)) = inner.runs.next(run, live) {
+        live = turn(inner, run, kept, letters).await;
+    }
+}
+
+/// Brings the letters to disk, however often it has to be tried.
+async fn turn(inner: &Arc<Inner>, id: RunId, kept: Option<Box<Live>>, mut letters: Vec<Letter>) -> Option<Box<Live>> {
+    let mut kept = kept;
+    let mut pause = FIRST_PAUSE;
+    let mut unsure = false;
+    loop {
+        let loaded = match kept.take() {
+            Some(live) => Ok(Some(live)),
+            None => load(inner, id).await,
+        };
+        let trouble = match loaded {
+            Ok(Some(mut live)) => match once(inner, &mut live, &mut letters).await {
+                Ok(Tried::Done) => {
+                    if unsure {
+                        reconcile(inner, &live).await;
+                    }
+                    return Some(live);
+                }
+                Ok(Tried::Refused) => continue,
+                Err(error) => error,
+            },
+            Ok(None) => {
+                gone(inner, id, letters).await;
+                return None;
+            }
+            Err(error) => error,
+        };
+        unsure = true;
+        tracing::warn!(run = id.0, error = %trouble, "a run cannot go on for now");
+        let hopeless = matches!(trouble, Error::Broken(_));
+        // Whoever asked is told; what happened by itself is tried again until it is written.
+        letters = letters.into_iter().filter_map(|letter| refuse(inner, id, letter, &trouble, hopeless)).collect();
+        if letters.is_empty() || inner.stop.is_cancelled() {
+            return None;
+        }
+        inner.pause(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn refuse(inner: &Inner, run: RunId, letter: Letter, trouble: &Error, hopeless: bool) -> Option<Letter> {
+    if let What::Timer { key } = &letter.what
+        && hopeless
+    {
+        inner.timers.put_back(run, key);
+    }
+    match letter.reply {
+        Some(reply) => {
+            let error = if hopeless { Error::Broken } else { Error::Unavailable };
+            // Whoever asked may have left.
+            let _ = reply.send(Err(error(trouble.to_string())));
+            None
+        }
+        None => (!hopeless).then_some(letter),
+    }
+}
+
+/// The run was purged, or never was.
+async fn gone(inner: &Inner, id: RunId, letters: Vec<Letter>) {
+    let mut stale = Stale::default();
+    for letter in letters {
+        if let What::Timer { key } = &letter.what {
+            inner.timers.clear(id, key);
+            stale.timers.push((id, key.clone()));
+        }
+        if let Some(reply) = letter.reply {
+            let _ = reply.send(Err(Error::NotFound { what: "run", name: id.0.to_string() }));
+        }
+    }
+    forget(inner, stale).await;
+}
+
+pub async fn load(inner: &Inner, id: RunId) -> Result<Option<Box<Live>>, Error> {
+    let Some(stored) = inner.store.load(id).await? else { return Ok(None) };
+    let compiled = inner.definitions.get(&*inner.store, stored.row.definition).await?;
+    let run = restore(&compiled.definition.graph, &stored)?;
+    Ok(Some(Box::new(Live {
+        id,
+        org: stored.row.org,
+        compiled,
+        run,
+        version: stored.version,
+        hash: stored.hash,
+        secret: stored.secret,
+        parent: stored.row.parent,
+        place: stored.place,
+        test: stored.row.test,
+    })))
+}
+
+enum Tried {
+    Done,
+    /// The run has moved on, or rights have changed: read it again and plan again.
+    Refused,
+}
+
+/// What the letters of one turn come to.
+#[derive(Default)]
+struct Plan {
+    transition: Transition,
+    fired: Vec<String>,
+    read: Vec<i64>,
+    sent: Vec<String>,
+    places: Vec<PlaceChange>,
+    stale: Stale,
+    /// What each letter is told, in their order.
+    answers: Vec<Result<(), Ignored>>,
+}
+
+async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) -> Result<Tried, Error> {
+    let has_mail = letters.iter().any(|letter| matches!(letter.what, What::Mail));
+    let mail = if has_mail { inner.store.mail(live.id).await? } else { Vec::new() };
+    let before = status(&live.run);
+    let now = inner.clock.now();
+    let plan = plan(inner, live, (letters, mail), now);
+    if !plan.transition.facts.is_empty() {
+        match write(inner, live, &plan, before, now).await? {
+            Ok(follow) => follow_up(inner, live, follow),
+            Err(Refused::AuthChanged) => {
+                inner.forget_epoch(live.org);
+                return Ok(Tried::Refused);
+            }
+            Err(Refused::Full) => {
+                // Only a run that leaves the queue asks for a place; it stays there.
+                let (admissions, others) = letters.drain(..).partition(|letter| matches!(letter.what, What::Admit));
+                *letters = others;
+                let admissions: Vec<Letter> = admissions;
+                for reply in admissions.into_iter().filter_map(|letter| letter.reply) {
+                    let _ = reply.send(Err(Error::Full));
+                }
+                return Ok(Tried::Refused);
+            }
+            Err(Refused::Conflict | Refused::Duplicate { .. }) => return Ok(Tried::Refused),
+        }
+    }
+    forget(inner, plan.stale).await;
+    settle(inner, live, std::mem::take(letters), plan.answers).await;
+    Ok(Tried::Done)
+}
+
+/// Tells those who asked, and does what needs no decision.
+async fn settle(inner: &Arc<Inner>, live: &Live, letters: Vec<Letter>, answers: Vec<Result<(), Ignored>>) {
+    for (letter, answer) in letters.into_iter().zip(answers) {
+        match letter.what {
+            What::Start { key } => dispatch::begin(inner, live, key),
+            What::Notices(keys) => children::see_to(inner, live, keys).await,
+            What::Reconcile => reconcile(inner, live).await,
+            _ => {}
+        }
+        if let Some(reply) = letter.reply {
+            let _ = reply.send(answer.map_err(Error::from));
+        }
+    }
+}
+
+fn plan(inner: &Inner, live: &mut Live, (letters, mail): (&[Letter], Vec<StoredMail>), now: Time) -> Plan {
+    let mut plan = Plan::default();
+    for letter in letters {
+        let answer = match &letter.what {
+            What::Start { .. } | What::Notices(_) | What::Reconcile => Ok(()),
+            What::Mail => {
+                mail.iter().for_each(|mail| plan.mail(inner, live, mail, now));
+                Ok(())
+            }
+            What::Timer { key } => plan.timer(inner, live, key, now),
+            What::Retry { by, onto } => plan.retry(inner, live, (by, onto.as_ref()), now),
+            What::Admit => plan.event(inner, live, Event::Admitted, now).inspect(|()| {
+                let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
+                plan.places.extend(live.place.clone().map(|key| PlaceChange::Take { key, limit }));
+            }),
+            What::Childless { notice, .. } => {
+                plan.sent.push(notice.clone());
+                event(live, &letter.what).and_then(|event| plan.event(inner, live, event, now))
+            }
+            other => event(live, other).and_then(|event| plan.event(inner, live, event, now)),
+        };
+        plan.answers.push(answer);
+    }
+    // A notice that led to nothing is done all the same.
+    if plan.transition.facts.is_empty() {
+        plan.stale.notices.extend(plan.sent.drain(..).map(|key| (live.id, key)));
+    }
+    plan
+}
+
+/// The letter as the planner knows it.
+fn event(live: &Live, what: &What) -> Result<Event, Ignored> {
+    let at = |path: &str| live.run.find(&live.compiled.definition.graph, path).ok_or(Ignored::UnknownStep);
+    Ok(match what {
+        What::Report { key, outcome } => {
+            Event::Reported { at: at(&key.path)?, attempt: key.attempt, outcome: outcome.clone() }
+        }
+        What::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
+        What::Deliver { path, body } => Event::Delivered { at: at(path)?, body: body.clone() },
+        What::Answer { path, attempt, answer } => {
+            Event::Answered { at: at(path)?, attempt: *attempt, answer: answer.clone() }
+        }
+        What::Wake { path, attempt, by } => Event::Woken { at: at(path)?, attempt: *attempt, by: by.clone() },
+        What::Settle { path, attempt, verdict, by } => {
+            Event::Settled { at: at(path)?, attempt: *attempt, verdict: verdict.clone(), by: by.clone() }
+        }
+        What::Cancel { by, reason } => Event::Cancelled { by: by.clone(), reason: reason.clone() },
+        What::Childless { notice, outcome } => {
+            let (_, path, attempt) = child_named(notice).ok_or(Ignored::UnknownStep)?;
+            Event::ChildEnded { at: at(path)?, attempt, outcome: outcome.clone() }
+        }
+        What::Admit
+        | What::Start { .. }
+        | What::Timer { .. }
+        | What::Retry { .. }
+        | What::Mail
+        | What::Notices(_)
+        | What::Reconcile => return Err(Ignored::NotWaiting),
+    })
+}
+
+impl Plan {
+    fn event(&mut self, inner: &Inner, live: &mut Live, event: Event, now: Time) -> Result<(), Ignored> {
+        let url = callbacks(inner, live);
+        let env = Env { now, callback: &url };
+        let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
+        self.transition.absorb(transition);
+        Ok(())
+    }
+
+    fn timer(&mut self, inner: &Inner, live: &mut Live, key: &str, now: Time) -> Result<(), Ignored> {
+        let timer = timer_named(&live.compiled.definition.graph, &live.run, key).ok_or(Ignored::UnknownStep);
+        match timer.and_then(|timer| self.event(inner, live, Event::Timer(timer), now)) {
+            Ok(()) => {
+                self.fired.push(key.to_string());
+                Ok(())
+            }
+            Err(Ignored::NotDue) => {
+                inner.timers.put_back(live.id, key);
+                Err(Ignored::NotDue)
+            }
+            Err(ignored) => {
+                inner.timers.clear(live.id, key);
+                self.stale.timers.push((live.id, key.to_string()));
+                Err(ignored)
+            }
+        }
+    }
+
+    fn mail(&mut self, inner: &Inner, live: &mut Live, mail: &StoredMail, now: Time) {
+        let event = children::ended(live, mail);
+        match event.map(|event| self.event(inner, live, event, now)) {
+            Some(Ok(())) => self.read.push(mail.id),
+            Some(Err(_)) | None => self.stale.mail.push(mail.id),
+        }
+    }
+
+    fn retry(
+        &mut self,
+        inner: &Inner,
+        live: &mut Live,
+        (by, onto): (&Arc<str>, Option<&Arc<crate::Compiled>>),
+        now: Time,
+    ) -> Result<(), Ignored> {
+        match onto.filter(|onto| onto.row.id != live.compiled.row.id) {
+            None => self.event(inner, live, Event::Retried { by: by.clone() }, now)?,
+            Some(onto) => {
+                let url = callbacks(inner, live);
+                let env = Env { now, callback: &url };
+                let newer = Newer {
+                    graph: &onto.definition.graph,
+                    version: onto.row.version,
+                    max_duration: onto.definition.max_duration,
+                };
+                let old = &live.compiled.definition.graph;
+                self.transition.absorb(retry_onto(old, newer, &mut live.run, by.clone(), env)?);
+                live.compiled = onto.clone();
+            }
+        }
+        // A run that is taken up again counts, and is not sent to the back of a queue.
+        self.places.extend(live.place.clone().map(|key| PlaceChange::Take { key, limit: None }));
+        Ok(())
+    }
+}
+
+/// Makes callback URLs of a run's waits.
+pub fn callbacks(inner: &Inner, live: &Live) -> impl Fn(&str) -> String + use<> {
+    let (base, run, secret) = (inner.base_url.clone(), live.run.id.clone(), live.secret);
+    move |path| format!("{base}/wh/{}", callback::token(&run, &secret, path))
+}
+
+/// What to do once a commit is on disk.
+pub struct Follow {
+    begin: Vec<WorkKey>,
+    abort: Vec<WorkKey>,
+    set: Vec<(String, Time)>,
+    cleared: Vec<String>,
+    notices: Vec<String>,
+    hash: [u8; 32],
+    left_ready: bool,
+    position: Position,
+}
+
+async fn write(
+    inner: &Inner,
+    live: &mut Live,
+    plan: &Plan,
+    before: &'static str,
+    now: Time,
+) -> Result<Result<Follow, Refused>, Error> {
+    let place = Place {
+        run: live.id,
+        version: live.version,
+        hash: live.hash,
+        auth: Auth { org: live.org, epoch: inner.epoch(live.org).await? },
+        create: None,
+        now,
+        status: before,
+        definition: live.compiled.row.id,
+        purge: Some(now + if live.test { TEST_RETENTION } else { live.compiled.definition.retention }),
+        fired: plan.fired.clone(),
+        read: plan.read.clone(),
+    };
+    let mut commit = record(&live.compiled.definition.graph, &live.run, &plan.transition, place);
+    commit.sent = plan.sent.clone();
+    commit.places = plan.places.clone();
+    submit(inner, live, commit, &plan.transition).await
+}
+
+/// Completes a commit with what every transition of this run brings with it, and writes it.
+pub async fn submit(
+    inner: &Inner,
+    live: &Live,
+    mut commit: Commit,
+    transition: &Transition,
+) -> Result<Result<Follow, Refused>, Error> {
+    if live.run.status.is_terminal() {
+        commit.mail.extend(live.parent.as_ref().map(|parent| children::farewell(live, parent)));
+        commit.places.extend(live.place.clone().map(|key| PlaceChange::Leave { key }));
+    }
+    inner.slots.assign(&mut commit.work.put);
+    let org = live.org;
+    let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
+    let mut follow = Follow {
+        begin: begin.iter().map(|work| work.key.clone()).collect(),
+        abort: aborted(live, transition),
+        set: commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect(),
+        cleared: commit.timers.remove.clone(),
+        notices: commit.outbox.iter().map(|notice| notice.key.clone()).collect(),
+        hash: commit.log.hash,
+        left_ready: !left.is_empty(),
+        position: Position(0),
+    };
+    let answer = inner.store.commit(vec![commit]).await;
+    let refused = match answer.map(|mut answers| answers.pop()) {
+        Ok(Some(Ok(position))) => {
+            follow.position = position;
+            return Ok(Ok(follow));
+        }
+        Ok(Some(Err(refused))) => Ok(Err(refused)),
+        Ok(None) => Err(Error::Unavailable("the store gave no answer".into())),
+        Err(error) => Err(error.into()),
+    };
+    follow.begin.iter().for_each(|_| inner.slots.release(org));
+    refused
+}
+
+fn aborted(live: &Live, transition: &Transition) -> Vec<WorkKey> {
+    let key = |at: At, attempt| WorkKey { path: live.run.path(&live.compiled.definition.graph, at), attempt };
+    let aborts = transition.effects.iter().filter_map(|effect| match *effect {
+        Effect::Abort { at, attempt } => Some(key(at, attempt)),
+        Effect::Dispatch { .. }
+        | Effect::SetTimer { .. }
+        | Effect::ClearTimer { .. }
+        | Effect::StartChild { .. }
+        | Effect::CancelChild { .. } => None,
+    });
+    aborts.collect()
+}
+
+/// The commit is on disk: acts on it.
+pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
+    live.version = Version(live.version.0 + 1);
+    live.hash = follow.hash;
+    let ended = live.run.status.is_terminal();
+    if inner.committed.receiver_count() > 0 {
+        let (run, org, version) = (live.id, live.org, live.version);
+        // Nobody may be listening any more.
+        let _ = inner.committed.send(Committed { run, org, version, position: follow.position, ended });
+    }
+    follow.abort.iter().for_each(|key| inner.runs.abort(live.id, key));
+    for key in follow.begin {
+        dispatch::begin(inner, live, key);
+    }
+    if follow.left_ready {
+        inner.slots.left_ready();
+    }
+    follow.cleared.iter().for_each(|key| inner.timers.clear(live.id, key));
+    follow.set.iter().for_each(|(key, due)| inner.timers.set(live.id, key, *due));
+    if !follow.notices.is_empty() {
+        // In this run's own turn, so that a child's start and its cancellation keep their order.
+        inner.send(live.id, What::Notices(follow.notices));
+    }
+    if ended {
+        inner.ended(live.id);
+        if let Some(parent) = &live.parent {
+            inner.send(parent.run, What::Mail);
+        }
+        if let Some(place) = live.place.clone() {
+            tokio::spawn(crate::upkeep::admit(inner.clone(), place));
+        }
+    }
+}
+
+async fn forget(inner: &Inner, stale: Stale) {
+    if stale == Stale::default() {
+        return;
+    }
+    // They are found again if this does not work.
+    if let Err(error) = inner.store.forget(stale).await {
+        tracing::warn!(%error, "stale rows cannot be removed");
+    }
+}
+
+/// Compares what the store says this node runs of a run with what it does run.
+async fn reconcile(inner: &Arc<Inner>, live: &Live) {
+    let held = match inner.store.held(inner.node).await {
+        Ok(held) => held,
+        // The next look will tell.
+        Err(_) => return,
+    };
+    let held: Vec<WorkKey> = held.into_iter().filter(|work| work.run == live.id).map(|work| work.key).collect();
+    let running = inner.runs.running(live.id);
+    for key in running.iter().filter(|key| !held.contains(key)) {
+        inner.runs.abort(live.id, key);
+    }
+    for key in held.into_iter().filter(|key| !running.contains(key)) {
+        inner.slots.take(live.org);
+        dispatch::begin(inner, live, key);
+    }
+}

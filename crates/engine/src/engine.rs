@@ -1,0 +1,227 @@
+//! The engine itself: what its parts share, and how it starts and stops.
+
+use crate::clock::{Clock, SystemClock};
+use crate::definitions::Definitions;
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::runs::{Letter, Runs, What};
+use crate::secrets::{EnvironmentSecrets, Secrets};
+use crate::slots::Slots;
+use crate::timers::Timers;
+use crate::{Kinds, dispatch, drive, timers, upkeep};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use stepwell_core::time::Millis;
+use stepwell_store::{NodeId, OrgId, Position, RunId, Store, Version};
+use tokio::sync::{broadcast, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// What an engine can be told at its start.
+pub struct Config {
+    /// Attempts that run at a time on this node.
+    pub slots: u32,
+    /// Attempts of one organisation that run at a time.
+    pub slots_per_org: Option<u32>,
+    /// Runs with steps under way whose state stays in memory. The others are read again when something happens to them.
+    pub live_runs: usize,
+    /// How long one attempt of a call may take when its definition does not say.
+    pub call_timeout: Millis,
+    /// How often the engine looks whether it missed anything.
+    pub poll: Duration,
+    /// What callback URLs begin with.
+    pub base_url: String,
+    pub kinds: Kinds,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Ids,
+    pub secrets: Arc<dyn Secrets>,
+}
+
+impl Config {
+    pub fn new(kinds: Kinds) -> Config {
+        Config {
+            slots: 1_000,
+            slots_per_org: None,
+            live_runs: 10_000,
+            call_timeout: Millis::from_secs(300),
+            poll: Duration::from_secs(5),
+            base_url: "http://127.0.0.1:7070".into(),
+            kinds,
+            clock: Arc::new(SystemClock),
+            ids: Ids::System,
+            secrets: Arc::new(EnvironmentSecrets),
+        }
+    }
+}
+
+/// A commit, as those who watch hear of it. A hint: the log has the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Committed {
+    pub run: RunId,
+    pub org: OrgId,
+    pub version: Version,
+    pub position: Position,
+    pub ended: bool,
+}
+
+/// A running engine. Clones are the same one.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Ids,
+    pub kinds: Kinds,
+    pub secrets: Arc<dyn Secrets>,
+    pub node: NodeId,
+    pub call_timeout: Millis,
+    pub poll: Duration,
+    pub base_url: String,
+    pub definitions: Definitions,
+    pub runs: Runs,
+    pub slots: Slots,
+    pub timers: Timers,
+    pub committed: broadcast::Sender<Committed>,
+    epochs: Mutex<BTreeMap<OrgId, i64>>,
+    waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
+    /// No new work is begun.
+    draining: AtomicBool,
+    /// Everything ends.
+    pub stop: CancellationToken,
+}
+
+impl Engine {
+    /// Starts on a store and takes up what is unfinished in it.
+    pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Engine, Error> {
+        let node = config.ids.node();
+        let inner = Arc::new(Inner {
+            store,
+            clock: config.clock,
+            kinds: config.kinds,
+            secrets: config.secrets,
+            node,
+            call_timeout: config.call_timeout,
+            poll: config.poll,
+            base_url: config.base_url,
+            definitions: Definitions::default(),
+            runs: Runs::new(config.live_runs),
+            slots: Slots::new(node, config.slots, config.slots_per_org),
+            timers: Timers::default(),
+            committed: broadcast::channel(4_096).0,
+            epochs: Mutex::default(),
+            waiters: Mutex::default(),
+            draining: AtomicBool::new(false),
+            stop: CancellationToken::new(),
+            ids: config.ids,
+        });
+        inner.store.beat(node).await?;
+        tokio::spawn(timers::run(inner.clone()));
+        tokio::spawn(dispatch::claim(inner.clone()));
+        tokio::spawn(upkeep::run(inner.clone()));
+        Ok(Engine { inner })
+    }
+
+    /// Takes no new work, lets what runs come to its end for as long as `patience`, then stops. What is cut off is
+    /// taken up again at the next start, and so is everything that waits.
+    pub async fn shutdown(&self, patience: Duration) {
+        let inner = &self.inner;
+        inner.draining.store(true, Ordering::SeqCst);
+        inner.slots.close();
+        let _ = tokio::time::timeout(patience, inner.quiet()).await;
+        inner.stop.cancel();
+        inner.runs.abort_all();
+        // Commits that are under way end by themselves.
+        let _ = tokio::time::timeout(Duration::from_secs(5), inner.quiet()).await;
+        if let Err(error) = inner.store.leave(inner.node).await {
+            tracing::warn!(%error, "the node could not sign off");
+        }
+    }
+
+    /// Stops at once, as a crash would: nothing is written any more.
+    pub fn kill(&self) {
+        self.inner.draining.store(true, Ordering::SeqCst);
+        self.inner.stop.cancel();
+        self.inner.runs.abort_all();
+    }
+
+    /// Every commit from now on. Whoever is too slow misses some and must read the log.
+    pub fn watch(&self) -> broadcast::Receiver<Committed> {
+        self.inner.committed.subscribe()
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+}
+
+impl Inner {
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
+    }
+
+    async fn quiet(&self) {
+        while !self.runs.is_quiet() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Waits, or less if the engine stops.
+    pub async fn pause(&self, length: Duration) {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {}
+            () = tokio::time::sleep(length) => {}
+        }
+    }
+
+    /// Hands something to a run and goes on.
+    pub fn send(self: &Arc<Inner>, run: RunId, letter: impl Into<Letter>) {
+        if self.runs.post(run, letter.into()) {
+            drive::spawn(self.clone(), run, None);
+        }
+    }
+
+    /// Hands something to a run and waits until it is on disk.
+    pub async fn ask(self: &Arc<Inner>, run: RunId, what: What) -> Result<(), Error> {
+        let (reply, answer) = oneshot::channel();
+        self.send(run, Letter { what, reply: Some(reply) });
+        answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))
+    }
+
+    /// The epoch of an organisation's grants, as last seen.
+    pub async fn epoch(&self, org: OrgId) -> Result<i64, Error> {
+        if let Some(epoch) = self.epochs.lock().expect("nothing panics while it holds the epochs").get(&org) {
+            return Ok(*epoch);
+        }
+        let none = || Error::NotFound { what: "organisation", name: org.0.to_string() };
+        let epoch = self.store.epoch(org).await?.ok_or_else(none)?;
+        self.epochs.lock().expect("nothing panics while it holds the epochs").insert(org, epoch);
+        Ok(epoch)
+    }
+
+    pub fn forget_epoch(&self, org: OrgId) {
+        self.epochs.lock().expect("nothing panics while it holds the epochs").remove(&org);
+    }
+
+    /// Fires when the run ends from now on.
+    pub fn end_of(&self, run: RunId) -> oneshot::Receiver<()> {
+        let (ended, end) = oneshot::channel();
+        let mut waiters = self.waiters.lock().expect("nothing panics while it holds the waiters");
+        let list = waiters.entry(run).or_default();
+        list.retain(|waiter| !waiter.is_closed());
+        list.push(ended);
+        end
+    }
+
+    pub fn ended(&self, run: RunId) {
+        let waiters = self.waiters.lock().expect("nothing panics while it holds the waiters").remove(&run);
+        for waiter in waiters.into_iter().flatten() {
+            // Whoever waited may have given up.
+            let _ = waiter.send(());
+        }
+    }
+}

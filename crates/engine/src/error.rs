@@ -1,0 +1,55 @@
+//! What a caller of the engine can be told, by what they can do about it.
+
+use crate::commands::Right;
+use stepwell_core::event::Ignored;
+use stepwell_formats::Faults;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The definition cannot be used; everything that is wrong with it.
+    #[error("{0}")]
+    Definition(Faults),
+    /// Some other input is wrong: where, and what.
+    #[error("{path}: {message}")]
+    Input { path: String, message: String },
+    #[error("there is no {what} {name:?}")]
+    NotFound { what: &'static str, name: String },
+    #[error("{who} may not do this: the right {right} is missing")]
+    Forbidden { who: String, right: Right },
+    /// Not this person, whatever their rights.
+    #[error("{0}")]
+    Refused(String),
+    /// It cannot be done now: the run or step has moved on.
+    #[error("{0}")]
+    Conflict(#[from] Ignored),
+    /// The same idempotency key came with another request.
+    #[error("the idempotency key {0:?} was used for another request")]
+    KeyReused(String),
+    #[error("the workflow has as many runs as it may have at a time")]
+    Full,
+    #[error("the workflow {0:?} is disabled")]
+    Disabled(String),
+    /// The engine is stopping, or storage does not answer: try again.
+    #[error("{0}")]
+    Unavailable(String),
+    /// What is stored cannot be read. A person must look.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<stepwell_store::Error> for Error {
+    fn from(error: stepwell_store::Error) -> Error {
+        match error {
+            stepwell_store::Error::Unusable(_) => Error::Broken(error.to_string()),
+            stepwell_store::Error::Full(_) | stepwell_store::Error::Unavailable(_) => {
+                Error::Unavailable(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<crate::StoredRunError> for Error {
+    fn from(error: crate::StoredRunError) -> Error {
+        Error::Broken(error.to_string())
+    }
+}

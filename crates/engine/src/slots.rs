@@ -1,0 +1,123 @@
+//! How many attempts may run at a time on this node, and whose turn it is.
+//!
+//! A new step takes a slot at once if one is free and nobody else waits: it is born claimed. Otherwise it is born ready, and
+//! slots are given out by the store, round robin over organisations.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+use stepwell_store::{Claim, NodeId, OrgId, Work};
+use tokio::sync::Notify;
+
+pub struct Slots {
+    node: NodeId,
+    per_org: Option<u32>,
+    state: Mutex<State>,
+    /// There may be something to claim.
+    pub wanted: Notify,
+}
+
+struct State {
+    free: u32,
+    /// Running here, by organisation.
+    held: BTreeMap<OrgId, u32>,
+    /// The store has, or may have, ready work that nobody claimed.
+    backlog: bool,
+    /// How often work was left ready: a claim that was under way then may not have seen it.
+    left: u64,
+    last: OrgId,
+    closed: bool,
+}
+
+impl Slots {
+    pub fn new(node: NodeId, slots: u32, per_org: Option<u32>) -> Slots {
+        let state = State { free: slots, held: BTreeMap::new(), backlog: true, left: 0, last: OrgId(0), closed: false };
+        Slots { node, per_org, state: Mutex::new(state), wanted: Notify::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the slots")
+    }
+
+    /// Gives new work to this node as far as there is room and nobody waits.
+    pub fn assign(&self, work: &mut [Work]) {
+        if work.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        for work in work {
+            let held = state.held.get(&work.org).copied().unwrap_or_default();
+            let room = state.free > 0 && self.per_org.is_none_or(|most| held < most);
+            if room && !state.backlog && !state.closed {
+                state.take(work.org);
+                work.node = Some(self.node);
+            }
+        }
+    }
+
+    /// Some work was written unclaimed.
+    pub fn left_ready(&self) {
+        let mut state = self.state();
+        state.backlog = true;
+        state.left += 1;
+        drop(state);
+        self.wanted.notify_one();
+    }
+
+    /// What can be asked of the store now.
+    pub fn claim(&self) -> Option<Asked> {
+        let state = self.state();
+        let wanted = state.backlog && state.free > 0 && !state.closed;
+        let claim = Claim { node: self.node, limit: state.free, after: state.last, per_org: self.per_org };
+        wanted.then_some(Asked { claim, left: state.left })
+    }
+
+    /// Takes slots for what the store gave. Less than was asked for means that nothing is left for now.
+    pub fn claimed(&self, asked: Asked, given: impl ExactSizeIterator<Item = OrgId>) {
+        let mut state = self.state();
+        state.backlog = given.len() >= asked.claim.limit as usize || state.left != asked.left;
+        for org in given {
+            state.take(org);
+            state.last = org;
+        }
+    }
+
+    /// For an attempt that the store already gave to this node.
+    pub fn take(&self, org: OrgId) {
+        self.state().take(org);
+    }
+
+    pub fn release(&self, org: OrgId) {
+        let mut state = self.state();
+        state.free += 1;
+        let held = state.held.entry(org).or_default();
+        // What is left ready may have waited for just this slot of its organisation.
+        let was_full = self.per_org == Some(*held);
+        *held = held.saturating_sub(1);
+        state.backlog |= was_full;
+        let wake = state.backlog;
+        drop(state);
+        if wake {
+            self.wanted.notify_one();
+        }
+    }
+
+    /// No more work is taken.
+    pub fn close(&self) {
+        self.state().closed = true;
+    }
+}
+
+/// A claim under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    pub claim: Claim,
+    left: u64,
+}
+
+impl State {
+    fn take(&mut self, org: OrgId) {
+        // Claims are asked for one at a time, but born-claimed work may have come in between.
+        self.free = self.free.saturating_sub(1);
+        *self.held.entry(org).or_default() += 1;
+    }
+}

@@ -1,0 +1,62 @@
+//! The seam between the engine and what steps do: what an executor is given, and what it gives back.
+//!
+//! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
+
+use async_trait::async_trait;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stepwell_core::event::Outcome;
+use stepwell_store::OrgId;
+use tokio_util::sync::CancellationToken;
+
+/// One kind of call: `http`, `tool`, … Shared by all steps of that kind.
+#[async_trait]
+pub trait StepKind: Send + Sync {
+    /// Makes one attempt. The future is dropped when the attempt no longer counts, whatever it is doing then.
+    async fn run(&self, call: StepCall) -> Outcome;
+}
+
+/// All that a step may see.
+#[derive(Clone, Debug)]
+pub struct StepCall {
+    /// As the outside knows it: `run_…`.
+    pub run: Arc<str>,
+    pub path: String,
+    pub attempt: u32,
+    /// The same for every attempt of a step, so that a service can tell a repetition.
+    pub idempotency_key: String,
+    /// Templates are resolved and secrets filled in: not for logs.
+    pub input: Arc<Value>,
+    pub caller: Principal,
+    /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
+    pub cancel: CancellationToken,
+}
+
+/// In whose name a run acts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Principal {
+    pub org: OrgId,
+    pub name: Arc<str>,
+}
+
+/// The kinds that can be executed here, by the name a definition uses.
+#[derive(Clone, Default)]
+pub struct Kinds {
+    kinds: BTreeMap<&'static str, Arc<dyn StepKind>>,
+}
+
+impl Kinds {
+    pub fn with(mut self, name: &'static str, kind: impl StepKind + 'static) -> Kinds {
+        self.kinds.insert(name, Arc::new(kind));
+        self
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn StepKind>> {
+        self.kinds.get(name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.kinds.keys().copied()
+    }
+}

@@ -1,0 +1,108 @@
+//! What keeps an engine sound: taking up what a crash left, looking for what was missed, admitting queued runs, and removing
+//! runs whose time is over.
+
+use crate::engine::Inner;
+use crate::error::Error;
+use crate::runs::What;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_store::{RunId, WorkKey};
+
+/// Rows looked at in one go.
+const BATCH: u32 = 1_000;
+/// Rows of finished runs removed in one transaction: short, so that commits hardly wait for it.
+const PURGE_ROWS: u32 = 500;
+/// Looks between two purges.
+const PURGE_EVERY: u32 = 12;
+
+pub async fn run(inner: Arc<Inner>) {
+    let mut looks = 0u32;
+    while !inner.stop.is_cancelled() {
+        if let Err(error) = look(&inner).await {
+            tracing::warn!(%error, "the store cannot be looked through");
+        }
+        if looks.is_multiple_of(PURGE_EVERY) {
+            purge(&inner).await;
+        }
+        looks = looks.wrapping_add(1);
+        inner.pause(inner.poll).await;
+    }
+}
+
+async fn look(inner: &Arc<Inner>) -> Result<(), Error> {
+    inner.store.beat(inner.node).await?;
+    orphans(inner).await?;
+    inner.slots.left_ready();
+    for run in inner.store.mailed(BATCH).await? {
+        inner.send(run, What::Mail);
+    }
+    let mut notices: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
+    for notice in inner.store.outbox(inner.clock.now(), BATCH).await? {
+        notices.entry(notice.run).or_default().push(notice.key);
+    }
+    for (run, keys) in notices {
+        inner.send(run, What::Notices(keys));
+    }
+    for (place, _) in inner.store.queued(BATCH).await? {
+        admit(inner.clone(), place).await;
+    }
+    reconcile(inner).await
+}
+
+/// Attempts on nodes that are gone are dispatched again.
+async fn orphans(inner: &Arc<Inner>) -> Result<(), Error> {
+    let mut seen: BTreeSet<(RunId, WorkKey)> = BTreeSet::new();
+    loop {
+        let orphans = inner.store.orphans(BATCH).await?;
+        let new: Vec<_> = orphans.into_iter().filter(|work| seen.insert((work.run, work.key.clone()))).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        // All of them are on their way before the first is waited for.
+        let lost = new.into_iter().map(|work| inner.ask(work.run, What::Lost { key: work.key }));
+        for answer in futures_util::future::join_all(lost).await {
+            if let Err(error @ (Error::Broken(_) | Error::Unavailable(_))) = answer {
+                tracing::warn!(%error, "a lost step cannot be taken up");
+            }
+        }
+    }
+}
+
+/// Lets runs in from a queue, oldest first, as long as there are places.
+pub async fn admit(inner: Arc<Inner>, place: String) {
+    while !inner.is_draining() {
+        let first = match inner.store.first_queued(&place).await {
+            Ok(Some(first)) => first,
+            Ok(None) => return,
+            Err(error) => return tracing::warn!(%error, "queued runs cannot be admitted for now"),
+        };
+        match inner.ask(first, What::Admit).await {
+            Ok(()) | Err(Error::Conflict(_)) => {}
+            // No place is free, or it will be tried again at the next look.
+            Err(_) => return,
+        }
+    }
+}
+
+/// Compares what the store says this node has with what it runs. Whatever differs is looked at by the run itself.
+async fn reconcile(inner: &Arc<Inner>) -> Result<(), Error> {
+    let held = inner.store.held(inner.node).await?;
+    let held: BTreeSet<(RunId, WorkKey)> = held.into_iter().map(|work| (work.run, work.key)).collect();
+    let running: BTreeSet<(RunId, WorkKey)> = inner.runs.executing().into_iter().collect();
+    let differ: BTreeSet<RunId> = held.symmetric_difference(&running).map(|(run, _)| *run).collect();
+    for run in differ {
+        inner.send(run, What::Reconcile);
+    }
+    Ok(())
+}
+
+async fn purge(inner: &Arc<Inner>) {
+    while !inner.stop.is_cancelled() {
+        match inner.store.purge(inner.clock.now(), PURGE_ROWS).await {
+            Ok(0) => return,
+            Ok(_) => inner.pause(Duration::from_millis(5)).await,
+            Err(error) => return tracing::warn!(%error, "finished runs cannot be removed for now"),
+        }
+    }
+}

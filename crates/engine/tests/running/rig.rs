@@ -1,0 +1,122 @@
+//! An engine on a fresh directory, with one tool that adds one.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_engine::commands::{RunView, Source, Trigger};
+use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
+use stepwell_store::sqlite::SqliteStore;
+use tokio::sync::Semaphore;
+
+pub struct Rig {
+    pub engine: Engine,
+    pub caller: Caller,
+    pub tools: Tools,
+    pub directory: tempfile::TempDir,
+}
+
+/// `add` gives one more, `fail` fails, `hold` waits for a permit.
+#[derive(Clone)]
+pub struct Tools {
+    calls: Arc<AtomicU64>,
+    pub permits: Arc<Semaphore>,
+    /// How many calls of `hold` wait now.
+    pub holding: Arc<tokio::sync::watch::Sender<i64>>,
+}
+
+/// Counts down however the call ends.
+struct Held(Arc<tokio::sync::watch::Sender<i64>>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.send_modify(|n| *n -= 1);
+    }
+}
+
+#[async_trait]
+impl StepKind for Tools {
+    async fn run(&self, call: StepCall) -> Outcome {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let args = &call.input["args"];
+        match call.input["tool"].as_str() {
+            Some("add") => {
+                let n = args["n"].as_i64().unwrap_or_default();
+                Outcome::Success(Reply::body(json!({"n": n + 1, "key": call.idempotency_key})))
+            }
+            Some("hold") => {
+                self.holding.send_modify(|n| *n += 1);
+                let _held = Held(self.holding.clone());
+                self.permits.acquire().await.unwrap().forget();
+                Outcome::Success(Reply::body(json!("held")))
+            }
+            Some("panic") => panic!("a tool that breaks down"),
+            _ => Outcome::Failure { failure: Failure::new("failed", "as asked"), reply: None },
+        }
+    }
+}
+
+impl Rig {
+    pub async fn new() -> Rig {
+        Rig::with(|config| config).await
+    }
+
+    pub async fn with(change: impl FnOnce(Config) -> Config) -> Rig {
+        let directory = tempfile::tempdir().unwrap();
+        let tools = Tools {
+            calls: Arc::default(),
+            permits: Arc::new(Semaphore::new(0)),
+            holding: Arc::new(tokio::sync::watch::Sender::new(0)),
+        };
+        let engine = open(directory.path(), &tools, change).await;
+        Rig { engine, caller: Caller::local("ann"), tools, directory }
+    }
+
+    pub fn calls(&self) -> u64 {
+        self.tools.calls.load(Ordering::SeqCst)
+    }
+
+    pub async fn define(&self, text: &str) {
+        let text = serde_json::from_str::<Value>(text).unwrap().to_string();
+        self.engine.define(&self.caller, Source { text: &text, file: None }).await.unwrap();
+    }
+
+    pub async fn start(&self, workflow: &str, input: Value) -> String {
+        let trigger = Trigger { workflow, input, headers: None, key: None };
+        self.engine.trigger(&self.caller, trigger).await.unwrap().run
+    }
+
+    pub async fn ended(&self, run: &str) -> RunView {
+        self.engine.wait(&self.caller, run).await.unwrap();
+        self.view(run).await
+    }
+
+    pub async fn view(&self, run: &str) -> RunView {
+        self.engine.status(&self.caller, run).await.unwrap()
+    }
+
+    pub async fn run(&self, workflow: &str, input: Value) -> RunView {
+        let run = self.start(workflow, input).await;
+        self.ended(&run).await
+    }
+
+    /// Looks at the run after each commit until it is as wanted.
+    pub async fn until(&self, run: &str, wanted: impl Fn(&RunView) -> bool) -> RunView {
+        let mut commits = self.engine.watch();
+        loop {
+            let view = self.view(run).await;
+            if wanted(&view) {
+                return view;
+            }
+            commits.recv().await.unwrap();
+        }
+    }
+}
+
+pub async fn open(directory: &Path, tools: &Tools, change: impl FnOnce(Config) -> Config) -> Engine {
+    let store = Arc::new(SqliteStore::open(directory).unwrap());
+    let config = change(Config::new(Kinds::default().with("tool", tools.clone())));
+    Engine::start(store, config).await.unwrap()
+}

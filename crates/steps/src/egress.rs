@@ -1,0 +1,278 @@
+//! Which addresses outgoing requests may reach. What counts is the address that is really connected to: names are
+//! checked after they are resolved, literal addresses before the request and at each redirect.
+//!
+//! A proxy would connect in our place and so get round all of this: the client is built with `no_proxy`, and the
+//! proxy variables of the environment have no effect.
+//!
+//! Not here: which hosts a workflow may call (grants and `allow_hosts` are the engine's).
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use std::error::Error;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use url::{Host, Url};
+
+/// The rules of one server. The default lets requests reach public addresses only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Egress {
+    /// Loopback, private, shared (CGNAT) and unique local addresses may be reached.
+    pub allow_private: bool,
+}
+
+/// What an address is to these rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    Public,
+    /// Reached only where private addresses are allowed.
+    Private,
+    /// Link-local, or known to hand out credentials of the machine: never reached.
+    Never,
+}
+
+/// Why a request was not made. Names the host as it was written, not what it resolved to: the answers of an internal
+/// name server are nobody's business.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    host: String,
+    reach: Reach,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = &self.host;
+        match self.reach {
+            Reach::Never => write!(f, "{host} is a link-local or cloud metadata address; no request may go there"),
+            Reach::Private | Reach::Public => write!(
+                f,
+                "{host} is not a public address, and requests to private ones are not allowed on this server; \
+                 whoever runs it can set `allow_private`"
+            ),
+        }
+    }
+}
+
+impl Error for Refused {}
+
+impl Egress {
+    /// Checks a URL whose host is an address. Names pass: they are checked when they are resolved. The `url` crate has
+    /// turned forms such as `2130706433` and `0x7f.1` into addresses by now.
+    pub fn check_url(self, url: &Url) -> Result<(), Refused> {
+        let address = match url.host() {
+            Some(Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(Host::Ipv6(address)) => IpAddr::V6(address),
+            Some(Host::Domain(_)) | None => return Ok(()),
+        };
+        self.check(address).map_err(|reach| Refused { host: address.to_string(), reach })
+    }
+
+    fn check(self, address: IpAddr) -> Result<(), Reach> {
+        match reach(address) {
+            Reach::Public => Ok(()),
+            Reach::Private if self.allow_private => Ok(()),
+            refused @ (Reach::Private | Reach::Never) => Err(refused),
+        }
+    }
+
+    /// The addresses of a name that may be connected to; refused if there are some and none may.
+    fn permitted(self, host: &str, found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
+        let mut refused = None;
+        let mut good = Vec::new();
+        for address in found {
+            match self.check(address.ip()) {
+                Ok(()) => good.push(address),
+                // Of several reasons the stricter one is told, whatever the order of the answers.
+                Err(Reach::Never) => refused = Some(Reach::Never),
+                Err(other) => refused = refused.or(Some(other)),
+            }
+        }
+        match refused {
+            Some(reach) if good.is_empty() => Err(Refused { host: host.to_owned(), reach }),
+            Some(_) | None => Ok(good),
+        }
+    }
+}
+
+/// Resolves names with the system's resolver and drops the addresses that may not be reached.
+impl Resolve for Egress {
+    fn resolve(&self, name: Name) -> Resolving {
+        let egress = *self;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let good = egress.permitted(name.as_str(), found)?;
+            Ok(Box::new(good.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Classifies an address. IPv6 addresses that carry an IPv4 one are what that one is.
+pub fn reach(address: IpAddr) -> Reach {
+    match address {
+        IpAddr::V4(address) => reach_v4(address),
+        IpAddr::V6(address) => match embedded(address) {
+            Some(inner) => reach_v4(inner),
+            None => reach_v6(address),
+        },
+    }
+}
+
+fn reach_v4(address: Ipv4Addr) -> Reach {
+    /// Alibaba Cloud's metadata, and the host's services on Azure: neither is link-local.
+    const METADATA: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+    if address.is_link_local() || METADATA.contains(&address) {
+        return Reach::Never;
+    }
+    let private = match address.octets() {
+        // "This network": Linux connects 0.0.0.0 to the machine itself.
+        [0, ..] | [10, ..] | [127, ..] => true,
+        [100, second, ..] => second & 0xc0 == 64,
+        [172, second, ..] => second & 0xf0 == 16,
+        [192, 168, ..] | [192, 0, 0 | 2, _] => true,
+        [198, 18 | 19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => true,
+        // Multicast, reserved and broadcast.
+        [first, ..] => first >= 224,
+    };
+    if private { Reach::Private } else { Reach::Public }
+}
+
+fn reach_v6(address: Ipv6Addr) -> Reach {
+    let segments = address.segments();
+    match segments {
+        // AWS (instance metadata, and the agents beside it that hand out credentials) and Google Cloud.
+        [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254] => Reach::Never,
+        [first, ..] if first & 0xffc0 == 0xfe80 => Reach::Never,
+        // Unspecified and loopback; documentation and discard ranges.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] | [0x2001, 0x0db8, ..] | [0x0100, 0, 0, 0, ..] => Reach::Private,
+        // Unique local, site-local, multicast.
+        [first, ..] if first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfec0 || first & 0xff00 == 0xff00 => {
+            Reach::Private
+        }
+        _ => Reach::Public,
+    }
+}
+
+/// The IPv4 address inside a mapped, compatible, translated (NAT64) or 6to4 address.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [.., c, d] = address.segments();
+    let join = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match address.segments() {
+        // `::` and `::1` are addresses of their own.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(join(c, d)),
+        [0x0064, 0xff9b, 0, 0, 0, 0, ..] => Some(join(c, d)),
+        [0x2002, high, low, ..] => Some(join(high, low)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(host: &str, expected: Reach) {
+        let url = Url::parse(&format!("http://{host}/")).unwrap();
+        let address = match url.host() {
+            Some(Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(Host::Ipv6(address)) => IpAddr::V6(address),
+            other => panic!("{host} is {other:?}"),
+        };
+        assert_eq!(reach(address), expected, "{host}");
+        let allowed = |allow_private| Egress { allow_private }.check_url(&url).is_ok();
+        assert_eq!(allowed(false), expected == Reach::Public, "{host}");
+        assert_eq!(allowed(true), expected != Reach::Never, "{host}");
+    }
+
+    #[test]
+    fn metadata_and_link_local_addresses_are_never_reached_in_any_spelling() {
+        for host in [
+            "169.254.169.254",
+            "169.254.0.1",
+            "2852039166",
+            "0xa9fea9fe",
+            "0xa9.0xfe.0xa9.0xfe",
+            "0251.0376.0251.0376",
+            "169.254.43518",
+            "169.254.169.254.",
+            "100.100.100.200",
+            "168.63.129.16",
+            "[fe80::1]",
+            "[febf::1]",
+            "[fd00:ec2::254]",
+            "[fd00:ec2::23]",
+            "[fd20:ce::254]",
+            "[::ffff:169.254.169.254]",
+            "[::169.254.169.254]",
+            "[64:ff9b::169.254.169.254]",
+            "[2002:a9fe:a9fe::1]",
+        ] {
+            check(host, Reach::Never);
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_not_public_need_to_be_allowed() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "017700000001",
+            "0.0.0.0",
+            "0",
+            "10.1.2.3",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "[::]",
+            "[::1]",
+            "[fc00::1]",
+            "[fd12:3456::1]",
+            "[fec0::1]",
+            "[ff02::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:10.0.0.1]",
+            "[64:ff9b::10.0.0.1]",
+        ] {
+            check(host, Reach::Private);
+        }
+    }
+
+    #[test]
+    fn neighbours_of_private_ranges_are_public() {
+        for host in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "169.253.255.255",
+            "223.255.255.255",
+            "[2606:4700::1111]",
+            "[::ffff:8.8.8.8]",
+        ] {
+            check(host, Reach::Public);
+        }
+    }
+
+    #[test]
+    fn of_the_addresses_of_a_name_only_those_that_may_be_reached_are_left() {
+        let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 0);
+        let permitted = |allow_private, ips: &[&str]| {
+            let found: Vec<SocketAddr> = ips.iter().map(|ip| at(ip)).collect();
+            Egress { allow_private }.permitted("name.example", found.into_iter())
+        };
+        let refused = |reach| Err(Refused { host: "name.example".into(), reach });
+        assert_eq!(permitted(false, &["10.0.0.1", "1.1.1.1"]), Ok(vec![at("1.1.1.1")]));
+        assert_eq!(permitted(true, &["169.254.169.254", "10.0.0.1"]), Ok(vec![at("10.0.0.1")]));
+        assert_eq!(permitted(false, &["169.254.169.254", "10.0.0.1"]), refused(Reach::Never));
+        assert_eq!(permitted(false, &["10.0.0.1"]), refused(Reach::Private));
+        assert_eq!(permitted(false, &[]), Ok(Vec::new()));
+    }
+}

@@ -1,0 +1,136 @@
+//! The one client that every outgoing request goes through: pooled, within the egress rules, without cookies.
+//!
+//! HTTP/1.1 only: calls of steps are single and short, and leaving HTTP/2 out makes the program smaller and each call
+//! cheaper. No compressed answers are asked for: 256 KB is the most that is ever read.
+
+use super::failure::{self, Trail};
+use super::{Outgoing, answer};
+use crate::egress::Egress;
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Method, StatusCode};
+use std::cell::RefCell;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome};
+
+const USER_AGENT: &str = concat!("stepwell/", env!("CARGO_PKG_VERSION"));
+const MAX_REDIRECTS: usize = 10;
+/// Shorter than most servers keep a connection open (5 s is common): a request sent just as the server hangs up is lost,
+/// and nobody can tell if it had arrived.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+const POOL_IDLE_PER_HOST: usize = 128;
+
+tokio::task_local! {
+    /// Where the request of this task has been redirected to. A redirect policy belongs to the whole client and reqwest
+    /// reports no trail with an error, but it asks the policy within the request's own future.
+    static TRAIL: RefCell<Trail>;
+}
+
+pub struct Client {
+    egress: Egress,
+    /// Missing only if not even a client without certificates could be made.
+    http: Option<reqwest::Client>,
+    /// Why `https` does not work here.
+    no_tls: Option<String>,
+}
+
+impl Client {
+    /// A machine without root certificates (a bare container) can still call `http` URLs.
+    pub fn new(egress: Egress, connect_timeout: Duration) -> Client {
+        let builder = || {
+            reqwest::Client::builder()
+                .user_agent(USER_AGENT)
+                // A proxy would make the connection that the egress rules are about.
+                .no_proxy()
+                // It would hand the query of one host, secrets and all, to the next.
+                .referer(false)
+                .redirect(Policy::custom(move |attempt| redirect(egress, attempt)))
+                .retry(reqwest::retry::never())
+                .dns_resolver(egress)
+                .connect_timeout(connect_timeout)
+                .pool_idle_timeout(POOL_IDLE)
+                .pool_max_idle_per_host(POOL_IDLE_PER_HOST)
+                .http1_only()
+        };
+        match builder().build() {
+            Ok(http) => Client { egress, http: Some(http), no_tls: None },
+            Err(error) => {
+                let cause = failure::cause(&error);
+                tracing::warn!(%cause, "https URLs cannot be called");
+                let http = builder().tls_certs_only(Vec::new()).build().ok();
+                Client { egress, http, no_tls: Some(cause) }
+            }
+        }
+    }
+
+    /// Sends one request and reads its answer. Dropping the future closes the connection.
+    pub async fn send(&self, outgoing: Outgoing) -> Outcome {
+        let Outgoing { method, url, headers, body } = outgoing;
+        let mut trail = Trail::new(method.clone(), url.clone());
+        if let Err(refused) = self.egress.check_url(&url) {
+            return failed(failure::refused(&trail, &refused));
+        }
+        let http = match (&self.http, &self.no_tls) {
+            (Some(http), None) => http,
+            (Some(http), Some(_)) if url.scheme() == "http" => http,
+            (Some(_) | None, why) => return failed(failure::no_tls(&trail, why.as_deref().unwrap_or_default())),
+        };
+        let mut request = http.request(method, url).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let sent = TRAIL.scope(RefCell::new(trail.clone()), async {
+            let answer = request.send().await;
+            (answer, TRAIL.with(RefCell::take))
+        });
+        let answer;
+        (answer, trail) = sent.await;
+        let response = match answer {
+            Ok(response) => response,
+            Err(error) => return failed(failure::of_error(&trail, &error)),
+        };
+        let status = response.status();
+        let retry_after = failure::retry_after(response.headers(), jiff::Timestamp::now());
+        let (reply, broken) = answer::read(response).await;
+        match broken {
+            // The status is the answer, even where its explanation is cut short.
+            _ if !status.is_success() => {
+                let failure = failure::of_status(&trail, status, retry_after);
+                Outcome::Failure { failure, reply: Some(reply) }
+            }
+            Some(error) => failed(failure::of_error(&trail, &error)),
+            None => Outcome::Success(reply),
+        }
+    }
+}
+
+fn failed(failure: Failure) -> Outcome {
+    Outcome::Failure { failure, reply: None }
+}
+
+fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    // The first of the previous URLs is where it began.
+    if attempt.previous().len() > MAX_REDIRECTS {
+        return attempt.error(failure::Redirected::TooOften);
+    }
+    if !matches!(attempt.url().scheme(), "http" | "https") {
+        return attempt.error(failure::Redirected::OtherScheme);
+    }
+    // Noted before the check, so that a refusal names the address that was refused.
+    // Outside of a task of ours there is no trail to keep.
+    let _ = TRAIL.try_with(|trail| trail.borrow_mut().follow(attempt.status(), attempt.url()));
+    match egress.check_url(attempt.url()) {
+        Ok(()) => attempt.follow(),
+        Err(refused) => attempt.error(refused),
+    }
+}
+
+impl Trail {
+    /// 307 and 308 ask for the same request elsewhere, so it was not carried out; after the others a POST goes on as a
+    /// GET, which is how a server shows the result of what it has done.
+    fn follow(&mut self, status: StatusCode, next: &url::Url) {
+        let repeated = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        let becomes_get = status == StatusCode::SEE_OTHER || self.method == Method::POST;
+        self.maybe_done |= !repeated && becomes_get;
+        self.redirected = Some(next.clone());
+    }
+}

@@ -1,0 +1,198 @@
+//! What went wrong with a request: if its effect may be there all the same, and if another attempt is worth it.
+//!
+//! A URL can hold secrets in its query and its credentials. Messages show neither, and nothing here prints a
+//! `reqwest::Error`, whose text has the whole URL.
+
+use crate::egress::Refused;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{Method, StatusCode};
+use std::error::Error;
+use std::fmt;
+use stepwell_core::event::{Failure, FailureKind};
+use stepwell_core::limits;
+use stepwell_core::time::Millis;
+use url::Url;
+
+/// What was asked of whom, and where it was sent on to.
+#[derive(Clone, Default)]
+pub struct Trail {
+    pub method: Method,
+    pub url: Option<Url>,
+    pub redirected: Option<Url>,
+    /// A server may have done what was asked before it pointed elsewhere.
+    pub maybe_done: bool,
+}
+
+impl Trail {
+    pub fn new(method: Method, url: Url) -> Trail {
+        Trail { method, url: Some(url), redirected: None, maybe_done: false }
+    }
+}
+
+impl fmt::Display for Trail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.method)?;
+        if let Some(url) = &self.url {
+            write!(f, " {}", shown(url))?;
+        }
+        match &self.redirected {
+            Some(next) => write!(f, " (redirected to {})", shown(next)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a redirect was not followed, other than by the egress rules.
+#[derive(Clone, Copy, Debug)]
+pub enum Redirected {
+    TooOften,
+    OtherScheme,
+}
+
+impl fmt::Display for Redirected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Redirected::TooOften => "it was redirected more than 10 times; call the final URL directly",
+            Redirected::OtherScheme => "it was redirected to a URL that is neither http nor https",
+        })
+    }
+}
+
+impl Error for Redirected {}
+
+/// A URL without its query, fragment and credentials, for people to read.
+pub fn shown(url: &Url) -> String {
+    let mut text = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
+    if let Some(port) = url.port() {
+        text.push_str(&format!(":{port}"));
+    }
+    text.push_str(url.path());
+    text
+}
+
+pub fn refused(trail: &Trail, why: &Refused) -> Failure {
+    let failure = Failure::new("egress_refused", format!("{trail} was not made: {why}"));
+    Failure { may_have_happened: trail.maybe_done, ..failure }
+}
+
+pub fn no_tls(trail: &Trail, why: &str) -> Failure {
+    let hint = "install the system's root certificates (the package is often called ca-certificates)";
+    Failure::new("tls_unavailable", format!("{trail} was not made, because TLS could not be set up: {why}; {hint}"))
+}
+
+/// A request that got no complete answer.
+pub fn of_error(trail: &Trail, error: &reqwest::Error) -> Failure {
+    if let Some(why) = find::<Refused>(error) {
+        return refused(trail, why);
+    }
+    if let Some(why) = find::<Redirected>(error) {
+        let code = match why {
+            Redirected::TooOften => "too_many_redirects",
+            Redirected::OtherScheme => "bad_redirect",
+        };
+        let failure = Failure::new(code, format!("{trail} has no answer: {why}"));
+        return Failure { may_have_happened: trail.maybe_done, ..failure };
+    }
+    let cause = cause(error);
+    if error.is_builder() {
+        return Failure::new("bad_request", format!("{trail} could not be made: {cause}"));
+    }
+    let (code, message, may_have_happened) = if error.is_connect() {
+        ("connect_failed", format!("{trail}: no connection: {cause}"), trail.maybe_done)
+    } else {
+        ("connection_lost", format!("{trail} may have arrived, but its answer did not: {cause}"), true)
+    };
+    Failure { kind: FailureKind::Network, may_have_happened, ..Failure::retryable(code, message) }
+}
+
+/// An answer that is not a success. After a 5xx nobody knows how far the server got; other answers are its word that
+/// it did not do what was asked.
+pub fn of_status(trail: &Trail, status: StatusCode, retry_after: Option<Millis>) -> Failure {
+    let retryable = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
+    let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+    let message = format!("{trail} was answered with {}{reason}", status.as_u16());
+    Failure {
+        retryable,
+        may_have_happened: status.is_server_error() || trail.maybe_done,
+        retry_after: retry_after.filter(|_| retryable),
+        ..Failure::new(&format!("http_{}", status.as_u16()), message)
+    }
+}
+
+/// `Retry-After`, as seconds or as a date.
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Millis> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More digits than fit are more than the limit, too.
+        Millis(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000))
+    } else {
+        // A wrong day of the week does no harm.
+        let date = rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()?;
+        Millis(date.as_millisecond().saturating_sub(now.as_millisecond()).max(0) as u64)
+    };
+    Some(pause.min(limits::MAX_RETRY_AFTER))
+}
+
+/// The innermost reason that is not reqwest's own, which repeats the URL.
+pub fn cause(error: &reqwest::Error) -> String {
+    let innermost = chain(error).filter(|error| !error.is::<reqwest::Error>()).last();
+    innermost.map_or_else(|| "the request failed".to_owned(), |error| error.to_string())
+}
+
+fn find<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+    chain(error).find_map(|error| error.downcast_ref())
+}
+
+fn chain<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let first: &'a (dyn Error + 'static) = error;
+    std::iter::successors(Some(first), |error: &&'a (dyn Error + 'static)| (*error).source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_what_may_be_secret() {
+        let check = |url: &str, expected: &str| assert_eq!(shown(&Url::parse(url).unwrap()), expected);
+        check("https://user:pw@example.com/a/b?key=s3cret#part", "https://example.com/a/b");
+        check("http://[::1]:8080", "http://[::1]:8080/");
+        check("https://example.com:443/x", "https://example.com/x");
+    }
+
+    #[test]
+    fn retry_after_is_read_in_both_forms_and_bounded() {
+        let now: Timestamp = "2026-02-22T10:00:00Z".parse().unwrap();
+        let check = |text: &str, expected: Option<u64>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().unwrap());
+            assert_eq!(retry_after(&headers, now).map(|pause| pause.0), expected, "{text}");
+        };
+        check("120", Some(120_000));
+        check("0", Some(0));
+        check("Sun, 22 Feb 2026 10:01:30 GMT", Some(90_000));
+        check("Sun, 22 Feb 2026 09:00:00 GMT", Some(0));
+        check("Fri, 31 Dec 2099 23:59:59 GMT", Some(limits::MAX_RETRY_AFTER.0));
+        check("99999999999999999999999", Some(limits::MAX_RETRY_AFTER.0));
+        for senseless in ["", "-1", "1.5", "soon", "Sun, 22 Feb"] {
+            check(senseless, None);
+        }
+    }
+
+    #[test]
+    fn a_status_says_if_another_attempt_is_worth_it_and_if_the_effect_may_be_there() {
+        let trail = Trail::new(Method::POST, Url::parse("https://a.example/x?key=s3cret").unwrap());
+        for code in [300u16, 304, 400, 401, 404, 408, 409, 422, 425, 429, 500, 501, 503, 504, 599] {
+            let status = StatusCode::from_u16(code).unwrap();
+            let failure = of_status(&trail, status, Some(Millis::SECOND));
+            let retryable = [408, 425, 429].contains(&code) || code >= 500;
+            assert_eq!((failure.retryable, failure.may_have_happened), (retryable, code >= 500), "{code}");
+            assert_eq!(failure.retry_after.is_some(), retryable, "{code}");
+            assert_eq!(*failure.code, *format!("http_{code}"));
+        }
+        let failure = of_status(&trail, StatusCode::NOT_FOUND, None);
+        assert_eq!(*failure.message, *"POST https://a.example/x was answered with 404 Not Found");
+    }
+}

@@ -1,0 +1,122 @@
+//! The `tool` kind: a call by name, with arguments that fit the tool's schema.
+//!
+//! [`Tools`] is the one way to call a tool, from a step as from elsewhere, so that no call goes unchecked.
+//!
+//! Not here: who may call what (the engine's grants and policies), and tools of connected MCP servers.
+
+mod arguments;
+
+pub use arguments::integer;
+
+use arguments::Shape;
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::nearest::nearest;
+use stepwell_engine::{StepCall, StepKind};
+
+/// Names that a message lists when none is near to what was asked for.
+const MAX_LISTED: usize = 20;
+
+/// How a tool presents itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of the arguments. Of it are checked, before a call: the properties by name, `required`, `type`,
+    /// `enum`, `minimum`, `maximum` and `additionalProperties: false`. A null for an optional property counts as none.
+    pub input_schema: Value,
+}
+
+#[async_trait]
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+
+    /// Makes one call with checked arguments; `ctx.input` is the arguments, too. The future may be dropped at any time.
+    async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome;
+}
+
+struct Entry {
+    tool: Box<dyn Tool>,
+    shape: Shape,
+}
+
+/// The tools that can be called here, by name.
+#[derive(Default)]
+pub struct Tools {
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Tools {
+    pub fn with(mut self, tool: impl Tool + 'static) -> Tools {
+        let shape = Shape::of(&tool.spec().input_schema);
+        self.entries.insert(tool.spec().name.clone(), Entry { tool: Box::new(tool), shape });
+        self
+    }
+
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        self.entries.get(name).map(|entry| &*entry.tool)
+    }
+
+    /// In the order of their names.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.entries.values().map(|entry| entry.tool.spec())
+    }
+
+    /// Looks the tool up, checks the arguments and calls it.
+    pub async fn call(&self, name: &str, args: Arc<Value>, ctx: &StepCall) -> Outcome {
+        let Some(entry) = self.entries.get(name) else { return failed(self.unknown(name)) };
+        match entry.shape.check(&args) {
+            Ok(()) => entry.tool.call(args, ctx).await,
+            Err(why) => failed(Failure::new("bad_arguments", format!("`{name}` was not called: {why}"))),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        let names = || self.entries.keys().map(String::as_str);
+        let hint = match nearest(name, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known: {}", names().take(MAX_LISTED).collect::<Vec<_>>().join(", ")),
+        };
+        let shown: String = name.chars().take(64).collect();
+        Failure::new("unknown_tool", format!("there is no tool `{shown}`; {hint}"))
+    }
+}
+
+pub(crate) fn failed(failure: Failure) -> Outcome {
+    Outcome::Failure { failure, reply: None }
+}
+
+/// Input: `{tool, args}`.
+pub struct ToolKind {
+    tools: Arc<Tools>,
+}
+
+impl ToolKind {
+    pub fn new(tools: Arc<Tools>) -> ToolKind {
+        ToolKind { tools }
+    }
+}
+
+#[async_trait]
+impl StepKind for ToolKind {
+    async fn run(&self, mut call: StepCall) -> Outcome {
+        let Some(name) = call.input.get("tool").and_then(Value::as_str).map(str::to_owned) else {
+            return failed(Failure::new("unknown_tool", "`tool` must be the name of a tool"));
+        };
+        let args = Arc::new(args(&mut call.input));
+        call.input = Arc::clone(&args);
+        self.tools.call(&name, args, &call).await
+    }
+}
+
+/// Moved out of the input where nobody else holds it, so that large arguments are not copied.
+fn args(input: &mut Arc<Value>) -> Value {
+    let args = match Arc::get_mut(input) {
+        Some(input) => input.get_mut("args").map(Value::take),
+        None => input.get("args").cloned(),
+    };
+    args.unwrap_or_else(|| json!({}))
+}

@@ -1,0 +1,119 @@
+//! `pushover_send`: a notification to a phone through Pushover's message API.
+//!
+//! Whom to send to and in whose name come from the arguments, or from the server's configuration.
+
+use super::spec;
+use crate::Config;
+use crate::http::{Client, Outgoing};
+use crate::tool::{Tool, ToolSpec, failed};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_engine::StepCall;
+use url::form_urlencoded::Serializer;
+
+/// An emergency is repeated until somebody confirms it; the API insists on knowing how often and how long.
+const EMERGENCY: i64 = 2;
+const EMERGENCY_RETRY_SECS: &str = "60";
+const EMERGENCY_EXPIRE_SECS: &str = "3600";
+
+pub struct PushoverSend {
+    spec: ToolSpec,
+    client: Arc<Client>,
+    url: String,
+    user: Option<String>,
+    token: Option<String>,
+}
+
+impl PushoverSend {
+    pub fn new(config: &Config, client: Arc<Client>) -> PushoverSend {
+        let properties = json!({
+            "message": {"type": "string"},
+            "title": {"type": "string"},
+            "priority": {"type": "integer", "minimum": -2, "maximum": EMERGENCY, "description": "from -2 (silent) to 2"},
+            "url": {"type": "string"},
+            "url_title": {"type": "string"},
+            "sound": {"type": "string"},
+            "device": {"type": "string"},
+            "html": {"type": "boolean"},
+            "timestamp": {"type": "integer", "description": "seconds since 1970"},
+            "ttl": {"type": "integer", "minimum": 1, "description": "seconds after which it disappears"},
+            "retry": {"type": "integer", "minimum": 30, "description": "priority 2: seconds between repetitions"},
+            "expire": {"type": "integer", "minimum": 1, "maximum": 10800, "description": "priority 2: seconds in all"},
+            "user": {"type": "string", "description": "user or group key; PUSHOVER_USER of the server if not given"},
+            "token": {"type": "string", "description": "application token; PUSHOVER_TOKEN of the server if not given"},
+        });
+        PushoverSend {
+            spec: spec("pushover_send", "Sends a push notification with Pushover.", properties, &["message"]),
+            client,
+            url: format!("{}/1/messages.json", config.pushover_url.trim_end_matches('/')),
+            user: config.pushover_user.clone(),
+            token: config.pushover_token.clone(),
+        }
+    }
+
+    fn form(&self, args: &Value) -> Result<String, Failure> {
+        let credential = |name: &str, configured: &Option<String>| {
+            let given = args.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let found = given.map(str::to_owned).or_else(|| configured.clone());
+            let variable = name.to_uppercase();
+            let message = format!("give `args.{name}`, or start the server with PUSHOVER_{variable} set");
+            found.ok_or_else(|| Failure::new("no_credentials", format!("Pushover needs a {name}: {message}")))
+        };
+        let mut form = Serializer::new(String::new());
+        form.append_pair("token", &credential("token", &self.token)?);
+        form.append_pair("user", &credential("user", &self.user)?);
+        for (name, value) in args.as_object().into_iter().flatten() {
+            let text = match value {
+                Value::String(_) if matches!(name.as_str(), "user" | "token") => continue,
+                Value::String(text) => text.clone(),
+                Value::Bool(on) => u8::from(*on).to_string(),
+                Value::Number(number) => number.to_string(),
+                Value::Null | Value::Array(_) | Value::Object(_) => continue,
+            };
+            form.append_pair(name, &text);
+        }
+        if args.get("priority").and_then(crate::tool::integer) == Some(EMERGENCY) {
+            for (name, default) in [("retry", EMERGENCY_RETRY_SECS), ("expire", EMERGENCY_EXPIRE_SECS)] {
+                if args.get(name).is_none_or(Value::is_null) {
+                    form.append_pair(name, default);
+                }
+            }
+        }
+        Ok(form.finish())
+    }
+}
+
+#[async_trait]
+impl Tool for PushoverSend {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome {
+        let request = self.form(&args).and_then(|form| {
+            let headers = json!({"content-type": "application/x-www-form-urlencoded"});
+            Outgoing::read(&json!({"url": self.url, "headers": headers, "body": form}), &ctx.idempotency_key)
+        });
+        let outgoing = match request {
+            Ok(outgoing) => outgoing,
+            Err(failure) => return failed(failure),
+        };
+        match self.client.send(outgoing).await {
+            Outcome::Success(reply) => Outcome::Success(Reply { body: reply.body, ..Reply::default() }),
+            Outcome::Failure { failure, reply } => Outcome::Failure { failure: explained(failure, &reply), reply },
+        }
+    }
+}
+
+/// The service says in words what it did not like.
+fn explained(failure: Failure, reply: &Option<Reply>) -> Failure {
+    let errors = reply.as_ref().and_then(|reply| reply.body.get("errors")).and_then(Value::as_array);
+    let said: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).take(5).collect();
+    if said.is_empty() {
+        return failure;
+    }
+    let message = format!("{}: {}", failure.message, said.join("; ")).into();
+    Failure { message, ..failure }
+}

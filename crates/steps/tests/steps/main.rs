@@ -1,0 +1,71 @@
+//! The kinds as the engine calls them, against real servers on loopback. Nothing leaves the machine, nothing sleeps.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod egress;
+mod faults;
+mod http;
+mod pushover;
+mod redirects;
+mod server;
+mod tools;
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_engine::{Principal, StepCall};
+use stepwell_steps::{Config, Egress, kinds};
+use stepwell_store::OrgId;
+use tokio_util::sync::CancellationToken;
+
+/// Loopback may be reached, and the environment says nothing.
+fn local() -> Config {
+    let egress = Egress { allow_private: true };
+    Config { egress, pushover_user: None, pushover_token: None, ..Config::default() }
+}
+
+fn call(input: Value) -> StepCall {
+    StepCall {
+        run: "run_1".into(),
+        path: "each[3].charge".into(),
+        attempt: 1,
+        idempotency_key: "run_1/each[3].charge".into(),
+        input: Arc::new(input),
+        caller: Principal { org: OrgId(1), name: "ada".into() },
+        cancel: CancellationToken::new(),
+    }
+}
+
+async fn run(config: Config, kind: &str, input: Value) -> Outcome {
+    let kinds = kinds(config);
+    soon(kinds.get(kind).unwrap().run(call(input))).await
+}
+
+async fn http(input: Value) -> Outcome {
+    run(local(), "http", input).await
+}
+
+async fn tool(name: &str, args: Value) -> Outcome {
+    run(local(), "tool", json!({"tool": name, "args": args})).await
+}
+
+/// What hangs is a bug; the limit only turns it into a report.
+async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("this takes too long")
+}
+
+fn success(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Success(reply) => reply,
+        Outcome::Failure { failure, .. } => panic!("{failure:?}"),
+    }
+}
+
+fn failure(outcome: Outcome) -> (Failure, Option<Reply>) {
+    match outcome {
+        Outcome::Failure { failure, reply } => (failure, reply),
+        Outcome::Success(reply) => panic!("{reply:?}"),
+    }
+}

@@ -1,0 +1,100 @@
+//! Redirects: what is sent on, what is not, and what a failure behind one means.
+
+use crate::server::{Seen, Server, dead, response};
+use crate::{failure, http, success};
+use axum::body::Body;
+use axum::http::Response;
+use serde_json::json;
+use stepwell_core::event::Failure;
+
+async fn redirecting(status: u16, to: String) -> Server {
+    Server::answering(move |_| response(status, &[("location", to.as_str())], "")).await
+}
+
+async fn fails_behind(status: u16, to: String) -> (Failure, Server) {
+    let server = redirecting(status, to).await;
+    let (failure, reply) = failure(http(json!({"url": server.url, "body": {"a": 1}})).await);
+    assert!(reply.is_none());
+    (failure, server)
+}
+
+#[tokio::test]
+async fn a_redirect_is_followed_with_or_without_the_body_as_its_status_says() {
+    for (status, method, body) in
+        [(303, "GET", ""), (302, "GET", ""), (307, "POST", "{\"a\":1}"), (308, "POST", "{\"a\":1}")]
+    {
+        let target = Server::saying(200, &[], "[7]").await;
+        let server = redirecting(status, format!("{}/there", target.url)).await;
+        let reply = success(http(json!({"url": server.url, "body": {"a": 1}})).await);
+        assert_eq!(*reply.body, json!([7]));
+        let seen = target.only();
+        assert_eq!(
+            (seen.method.as_str(), seen.uri.path(), &*seen.body),
+            (method, "/there", body.as_bytes()),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn another_host_gets_neither_credentials_nor_the_query_of_the_first() {
+    let target = Server::saying(200, &[], "").await;
+    let server = redirecting(307, target.url.clone()).await;
+    let headers = json!({"Authorization": "Bearer s3cret", "Cookie": "s3cret"});
+    success(http(json!({"url": format!("{}/?key=s3cret", server.url), "headers": headers})).await);
+    assert_eq!(server.only().header("authorization"), Some("Bearer s3cret"));
+    let seen = target.only();
+    assert!(!format!("{:?} {}", seen.headers, seen.uri).contains("s3cret"));
+}
+
+#[tokio::test]
+async fn the_same_host_gets_the_credentials_again() {
+    let server = Server::answering(|seen: &Seen| -> Response<Body> {
+        let first = seen.uri.path() == "/";
+        response(if first { 307 } else { 200 }, &[("location", "/next")], "")
+    })
+    .await;
+    success(http(json!({"url": server.url, "headers": {"Authorization": "Bearer x"}})).await);
+    let given: Vec<_> = server.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+    assert_eq!(given, [Some("Bearer x".to_owned()), Some("Bearer x".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_loop_ends_after_ten_redirects() {
+    let server = Server::saying(302, &[("location", "/again?key=s3cret")], "").await;
+    let (failure, _) = failure(http(json!({"url": server.url, "method": "GET"})).await);
+    assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), ("too_many_redirects", false, false));
+    assert!(!failure.message.contains("s3cret"), "{}", failure.message);
+    assert_eq!(server.seen().len(), 11);
+}
+
+#[tokio::test]
+async fn other_schemes_are_not_followed() {
+    let (failure, server) = fails_behind(307, "ftp://127.0.0.1/?key=s3cret".into()).await;
+    assert_eq!((&*failure.code, failure.retryable), ("bad_redirect", false), "{}", failure.message);
+    assert!(!failure.message.contains("s3cret"), "{}", failure.message);
+    server.only();
+}
+
+#[tokio::test]
+async fn a_redirect_to_nowhere_is_an_answer_like_any_other() {
+    let nowhere: [&[(&str, &str)]; 2] = [&[], &[("location", "file:///etc/passwd")]];
+    for headers in nowhere {
+        let server = Server::saying(302, headers, "").await;
+        let (failure, reply) = failure(http(json!({"url": server.url})).await);
+        assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), ("http_302", false, false));
+        assert_eq!(reply.unwrap().status_code, Some(302));
+    }
+}
+
+#[tokio::test]
+async fn what_fails_behind_a_redirect_may_have_happened_if_the_first_server_did_it() {
+    let (nobody, _kept) = dead();
+    // "See the result there": the POST was carried out.
+    let (failure, _) = fails_behind(303, nobody.clone()).await;
+    assert_eq!((&*failure.code, failure.may_have_happened), ("connect_failed", true));
+    assert!(failure.message.contains(&format!("(redirected to {nobody}/)")), "{}", failure.message);
+    // "Send it there instead": it was not.
+    let (failure, _) = fails_behind(307, nobody).await;
+    assert_eq!((&*failure.code, failure.may_have_happened), ("connect_failed", false));
+}

@@ -1,0 +1,185 @@
+//! One commit. Every check comes before the first write, except for places, which are put back.
+
+use super::state::{Run, State};
+use super::tables::{Letter, Standing};
+use crate::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Applies a commit or leaves everything as it was. `Err` is for rows that are there already: the planner's mistake.
+pub fn apply(state: &mut State, commit: Commit) -> Result<Result<Position, Refused>, Error> {
+    if let Err(refused) = check(state, &commit) {
+        return Ok(Err(refused));
+    }
+    let Some(before) = change_places(state, &commit) else { return Ok(Err(Refused::Full)) };
+    if let Some(fault) = row_twice(state, &commit) {
+        put_places_back(state, commit.run, before);
+        return Err(Error::Unavailable(fault));
+    }
+    Ok(Ok(write(state, commit)))
+}
+
+fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
+    if state.epochs.get(&commit.auth.org) != Some(&commit.auth.epoch) {
+        return Err(Refused::AuthChanged);
+    }
+    let found = state.runs.get(&commit.run);
+    let fits = match (&commit.create, found) {
+        (Some(new), None) => {
+            commit.expect == Version(0) && commit.head.is_some() && !state.public.contains_key(&new.public)
+        }
+        (None, Some(run)) => run.version == commit.expect,
+        (Some(_), Some(_)) | (None, None) => false,
+    };
+    if !fits {
+        return Err(Refused::Conflict);
+    }
+    for (n, key) in commit.unique.iter().enumerate() {
+        if let Some(earlier) = commit.unique[..n].iter().find(|other| other.scope == key.scope && other.key == key.key)
+        {
+            return Err(Refused::Duplicate { run: commit.run, digest: earlier.digest.clone() });
+        }
+        let owner = state.unique.get(&(key.scope.clone(), key.key.clone()));
+        if let Some(owner) = owner.filter(|owner| owner.expires.is_none_or(|expires| expires > commit.log.at)) {
+            return Err(Refused::Duplicate { run: owner.run, digest: owner.digest.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// How the run stood before each change, oldest first; `None` if there was no place to take, and nothing has changed.
+fn change_places(state: &mut State, commit: &Commit) -> Option<Vec<(String, Standing)>> {
+    let (run, places) = (commit.run, &mut state.places);
+    let mut before = Vec::new();
+    for change in &commit.places {
+        let (key, standing, given) = match change {
+            PlaceChange::Take { key, limit } => {
+                (key, Standing::Holding, limit.is_none_or(|limit| places.has_room(key, run, limit)))
+            }
+            PlaceChange::Queue { key } => (key, Standing::Queued, true),
+            PlaceChange::Leave { key } => (key, Standing::Apart, true),
+        };
+        if !given {
+            put_places_back(state, run, before);
+            return None;
+        }
+        before.push((key.clone(), places.standing(key, run)));
+        places.set(key, run, standing);
+    }
+    Some(before)
+}
+
+fn put_places_back(state: &mut State, run: RunId, before: Vec<(String, Standing)>) {
+    for (key, standing) in before.into_iter().rev() {
+        state.places.set(&key, run, standing);
+    }
+}
+
+/// A row that may be written once and is there already.
+fn row_twice(state: &State, commit: &Commit) -> Option<String> {
+    let run = state.runs.get(&commit.run);
+    let mut values = BTreeSet::new();
+    for value in &commit.values {
+        if run.is_some_and(|run| run.values.contains_key(&value.id)) || !values.insert(value.id) {
+            return Some(format!("value {} of run {} is there already", value.id.0, commit.run.0));
+        }
+    }
+    let mut work = BTreeSet::new();
+    for Work { key, .. } in &commit.work.put {
+        let there = state.work.contains(commit.run, key) && !commit.work.remove.contains(key);
+        if there || !work.insert(key) {
+            return Some(format!("work {}#{} of run {} is there already", key.path, key.attempt, commit.run.0));
+        }
+    }
+    None
+}
+
+fn write(state: &mut State, commit: Commit) -> Position {
+    let id = commit.run;
+    let version = Version(commit.expect.0 + 1);
+    state.position += 1;
+    let position = Position(state.position);
+    if let (Some(new), Some(head)) = (commit.create, &commit.head) {
+        state.public.insert(new.public.clone(), id);
+        state.runs.insert(id, create(id, new, head));
+    }
+    if let Some(head) = &commit.head {
+        state.set_purge(id, head.purge);
+    }
+    if let Some(run) = state.runs.get_mut(&id) {
+        if let Some(head) = commit.head {
+            run.row.status = head.status;
+            run.row.definition = head.definition;
+            run.row.started = run.row.started.or(head.started);
+            run.row.finished = head.finished;
+        }
+        (run.version, run.hash, run.state) = (version, commit.log.hash, commit.state);
+        for mut step in commit.steps {
+            let attempts = run.steps.entry(step.path.clone()).or_default();
+            if let Some(before) = attempts.get(&step.attempt).filter(|before| before.status != "pending") {
+                step.since = before.since;
+            }
+            attempts.insert(step.attempt, step);
+        }
+        run.values.extend(commit.values.into_iter().map(|value| (value.id, value.payload)));
+        run.log.insert(version, StoredLog { version, position, row: commit.log });
+    }
+    state.feed.insert(position, (id, version));
+    for key in commit.unique {
+        state.put_unique(id, key);
+    }
+    for key in commit.work.remove {
+        state.work.remove(id, key);
+    }
+    for work in commit.work.put {
+        state.work.put(id, work);
+    }
+    for key in commit.timers.remove {
+        state.timers.remove(id, key);
+    }
+    for timer in commit.timers.put {
+        state.timers.put(id, timer);
+    }
+    for Mail { to, key, body } in commit.mail {
+        state.mail.put(Letter { run: to, key, content: body });
+    }
+    for read in commit.read {
+        if state.mail.get(read).is_some_and(|mail| mail.run == id) {
+            state.mail.remove(read);
+        }
+    }
+    for notice in commit.outbox {
+        state.put_notice(id, notice);
+    }
+    for key in commit.sent {
+        state.remove_notice(id, &key);
+    }
+    position
+}
+
+fn create(id: RunId, new: NewRun, head: &Head) -> Run {
+    let row = RunRow {
+        id,
+        public: new.public,
+        org: new.org,
+        definition: head.definition,
+        status: head.status.clone(),
+        by: new.by,
+        test: new.test,
+        parent: new.parent,
+        created: new.created,
+        started: head.started,
+        finished: head.finished,
+    };
+    Run {
+        row,
+        version: Version(0),
+        hash: [0; 32],
+        secret: new.secret,
+        place: new.place,
+        purge: None,
+        state: String::new(),
+        steps: BTreeMap::new(),
+        values: BTreeMap::new(),
+        log: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,101 @@
+//! Purge, sizes, integrity.
+
+use super::state::State;
+use crate::*;
+use std::collections::BTreeMap;
+use stepwell_core::time::Time;
+
+/// The run's own row goes last: a purge that stops halfway goes on where it stopped.
+pub fn purge(state: &mut State, before: Time, limit: u32) -> u64 {
+    let over = state.to_purge.range(..=(before, RunId(i64::MAX)));
+    let runs: Vec<RunId> = over.map(|&(_, run)| run).take(limit as usize).collect();
+    let mut left = limit as usize;
+    for run in runs {
+        left -= purge_rows(state, run, left);
+        if left == 0 {
+            break;
+        }
+        state.set_purge(run, None);
+        if let Some(gone) = state.runs.remove(&run) {
+            state.public.remove(&gone.row.public);
+            state.definitions.run_is_gone(gone.row.definition);
+        }
+        left -= 1;
+    }
+    (limit as usize - left) as u64
+}
+
+/// Removes what belongs to a run, up to `limit` rows; how many are gone.
+fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
+    let mut left = limit;
+    if let Some(run) = state.runs.get_mut(&id) {
+        while left > 0
+            && let Some(mut attempts) = run.steps.first_entry()
+        {
+            while left > 0 && attempts.get_mut().pop_first().is_some() {
+                left -= 1;
+            }
+            if attempts.get().is_empty() {
+                attempts.remove();
+            }
+        }
+        while left > 0 && run.values.pop_first().is_some() {
+            left -= 1;
+        }
+        while left > 0
+            && let Some((_, log)) = run.log.pop_first()
+        {
+            state.feed.remove(&log.position);
+            left -= 1;
+        }
+    }
+    for mail in state.mail.of_run(id).into_iter().take(left) {
+        state.mail.remove(mail);
+        left -= 1;
+    }
+    for notice in state.outbox.of_run(id).into_iter().take(left) {
+        state.remove_notice_by_id(notice);
+        left -= 1;
+    }
+    for name in state.unique_of_run.get(&id).cloned().unwrap_or_default().iter().take(left) {
+        state.remove_unique(name);
+        left -= 1;
+    }
+    limit - left
+}
+
+/// Rows under the names that a database has for them. There are no bytes to speak of.
+pub fn stats(state: &State) -> Stats {
+    let of_runs = |count: fn(&super::state::Run) -> usize| state.runs.values().map(count).sum::<usize>();
+    let rows = [
+        ("workflow_definitions", state.definitions.len()),
+        ("workflow_runs", state.runs.len()),
+        ("workflow_step_runs", of_runs(|run| run.steps.values().map(BTreeMap::len).sum())),
+        ("workflow_events", state.feed.len()),
+        ("step_values", of_runs(|run| run.values.len())),
+        ("work", state.work.len()),
+        ("timers", state.timers.len()),
+        ("mail", state.mail.len()),
+        ("outbox", state.outbox.len()),
+        ("unique_keys", state.unique.len()),
+    ];
+    Stats { rows: rows.map(|(table, count)| (table.to_string(), count as u64)).to_vec(), ..Stats::default() }
+}
+
+/// Whether rows and the indexes over them are about the same things.
+pub fn integrity(state: &State) -> Vec<String> {
+    let logs: usize = state.runs.values().map(|run| run.log.len()).sum();
+    let purges = state.runs.values().filter(|run| run.purge.is_some()).count();
+    let owned: usize = state.unique_of_run.values().map(|names| names.len()).sum();
+    let checks = [
+        ("work", state.work.is_sound()),
+        ("timers", state.timers.is_sound()),
+        ("mail", state.mail.is_sound()),
+        ("outbox", state.outbox.is_sound() && state.outbox.len() == state.outbox_due.len()),
+        ("unique_keys", owned == state.unique.len()),
+        ("workflow_events", logs == state.feed.len()),
+        ("workflow_runs", state.public.len() == state.runs.len() && purges == state.to_purge.len()),
+    ];
+    let faults = checks.into_iter().filter(|(_, sound)| !sound);
+    faults.map(|(table, _)| format!("{table}: an index does not fit its rows")).collect()
+}

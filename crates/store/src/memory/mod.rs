@@ -1,0 +1,228 @@
+//! A store in memory, for simulations and tests. It stands for a disk that survives a simulated crash: whoever holds a
+//! clone still has everything that was committed after the process that wrote it is gone.
+//!
+//! No method waits, and the same calls in the same order give the same answers: no threads, clocks, randomness or
+//! unordered maps. Not here: anything on a real disk, and the undoing of earlier commits of a batch in which a later
+//! one is an `Err` (the contract calls that outcome unknown; only a mistake of the planner leads there).
+
+mod apply;
+mod keep;
+mod state;
+mod tables;
+
+use crate::*;
+use state::State;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard};
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+
+/// Clones share everything.
+#[derive(Clone)]
+pub struct MemoryStore {
+    state: Arc<Mutex<State>>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore { state: Arc::new(Mutex::new(State::new())) }
+    }
+}
+
+impl MemoryStore {
+    /// What opening the store in a new process does: whatever nodes it knew are gone.
+    pub fn restarted(&self) {
+        self.lock().nodes.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("a panic while the state was held may have left half a commit in it")
+    }
+}
+
+/// Everything greater.
+fn beyond<K>(key: K) -> (Bound<K>, Bound<K>) {
+    (Bound::Excluded(key), Bound::Unbounded)
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
+        let mut state = self.lock();
+        batch.into_iter().map(|commit| apply::apply(&mut state, commit)).collect()
+    }
+
+    async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        Ok(self.lock().runs.get(&run).map(|run| run.load()))
+    }
+
+    async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().public.get(public).copied())
+    }
+
+    async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
+        Ok(self.lock().runs.get(&run).map(|run| run.row.clone()))
+    }
+
+    async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error> {
+        let state = self.lock();
+        let Some(run) = state.runs.get(&run) else { return Ok(Vec::new()) };
+        Ok(run.log.range(beyond(after)).take(limit as usize).map(|(_, log)| log.clone()).collect())
+    }
+
+    async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error> {
+        let state = self.lock();
+        let Some(run) = state.runs.get(&run) else { return Ok(Vec::new()) };
+        let found = ids.iter().filter_map(|&id| Some(ValueRow { id, payload: run.values.get(&id)?.clone() }));
+        Ok(found.collect())
+    }
+
+    async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error> {
+        let state = self.lock();
+        let paths = state.runs.get(&run).into_iter().flat_map(|run| run.steps.values());
+        Ok(paths.flat_map(|attempts| attempts.values().cloned()).collect())
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
+        Ok(self.lock().work.claim(claim))
+    }
+
+    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
+        Ok(self.lock().work.held(node).collect())
+    }
+
+    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+        let state = self.lock();
+        Ok(state.work.orphans(&state.nodes, limit))
+    }
+
+    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
+        self.lock().nodes.insert(node);
+        // One process has the store, and it is the one that asks: no lease can run out.
+        Ok(true)
+    }
+
+    async fn leave(&self, node: NodeId) -> Result<(), Error> {
+        self.lock().nodes.remove(&node);
+        Ok(())
+    }
+
+    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error> {
+        Ok(self.lock().timers.due(until, limit))
+    }
+
+    async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
+        let state = self.lock();
+        let stored = |id: i64| {
+            let letter = state.mail.get(id)?;
+            Some(StoredMail { id, key: letter.key.clone(), body: letter.content.clone() })
+        };
+        Ok(state.mail.of_run(run).into_iter().filter_map(stored).collect())
+    }
+
+    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
+        Ok(self.lock().mail.runs().take(limit as usize).collect())
+    }
+
+    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        Ok(self.lock().due_notices(until, limit))
+    }
+
+    async fn forget(&self, stale: Stale) -> Result<(), Error> {
+        let mut state = self.lock();
+        for id in stale.mail {
+            state.mail.remove(id);
+        }
+        for (run, key) in stale.notices {
+            state.remove_notice(run, &key);
+        }
+        for (run, key) in stale.timers {
+            state.timers.remove(run, key);
+        }
+        Ok(())
+    }
+
+    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().unique.get(&(scope.to_string(), key.to_string())).map(|owner| owner.run))
+    }
+
+    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let state = self.lock();
+        let heads = state.places.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
+        Ok(heads.take(limit as usize).collect())
+    }
+
+    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().places.queues.get(place).and_then(|runs| runs.first().copied()))
+    }
+
+    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().places.held.get(place).and_then(|runs| runs.first().copied()))
+    }
+
+    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
+        let state = self.lock();
+        let fed = |(run, version): &(RunId, Version)| {
+            let found = state.runs.get(run)?;
+            Some(Fed { run: *run, org: found.row.org, log: found.log.get(version)?.clone() })
+        };
+        let rows = state.feed.range(beyond(after)).map(|(_, row)| row);
+        Ok(rows.filter_map(fed).take(limit as usize).collect())
+    }
+
+    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error> {
+        self.lock().definitions.define(definition)
+    }
+
+    async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
+        Ok(self.lock().definitions.get(id).cloned())
+    }
+
+    async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error> {
+        Ok(self.lock().definitions.find(org, name).cloned())
+    }
+
+    async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
+        Ok(self.lock().definitions.of_org(org))
+    }
+
+    async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
+        Ok(self.lock().runs(&filter))
+    }
+
+    async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error> {
+        Ok(self.lock().epochs.get(&org).copied())
+    }
+
+    async fn grants_changed(&self, org: OrgId) -> Result<(), Error> {
+        if let Some(epoch) = self.lock().epochs.get_mut(&org) {
+            *epoch += 1;
+        }
+        Ok(())
+    }
+
+    async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
+        Ok(keep::purge(&mut self.lock(), before, limit))
+    }
+
+    async fn purgeable(&self, before: Time) -> Result<u64, Error> {
+        Ok(self.lock().to_purge.range(..=(before, RunId(i64::MAX))).count() as u64)
+    }
+
+    async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
+        let mut state = self.lock();
+        let finished = state.runs.get(&run).is_some_and(|run| run.row.finished.is_some());
+        if finished {
+            state.set_purge(run, Some(at));
+        }
+        Ok(finished)
+    }
+
+    async fn stats(&self) -> Result<Stats, Error> {
+        Ok(keep::stats(&self.lock()))
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, Error> {
+        Ok(keep::integrity(&self.lock()))
+    }
+}

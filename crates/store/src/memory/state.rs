@@ -1,0 +1,202 @@
+//! Everything the store has, and how its parts are looked up.
+
+use super::tables::{Letter, Letters, Places, Timers, WorkTable, remove_from};
+use crate::*;
+use std::collections::{BTreeMap, BTreeSet};
+use stepwell_core::time::Time;
+
+#[derive(Default)]
+pub struct State {
+    /// Organisations and the epochs of their grants.
+    pub epochs: BTreeMap<OrgId, i64>,
+    pub definitions: Definitions,
+    pub runs: BTreeMap<RunId, Run>,
+    pub public: BTreeMap<String, RunId>,
+    pub to_purge: BTreeSet<(Time, RunId)>,
+    /// The highest position given out.
+    pub position: i64,
+    pub feed: BTreeMap<Position, (RunId, Version)>,
+    pub work: WorkTable,
+    pub timers: Timers,
+    pub mail: Letters<String>,
+    pub outbox: Letters<Outgoing>,
+    pub outbox_due: BTreeSet<(Time, i64)>,
+    pub unique: BTreeMap<(String, String), Unique>,
+    pub unique_of_run: BTreeMap<RunId, BTreeSet<(String, String)>>,
+    pub places: Places,
+    pub nodes: BTreeSet<NodeId>,
+}
+
+/// A run and the rows that are its alone.
+pub struct Run {
+    pub row: RunRow,
+    pub version: Version,
+    pub hash: [u8; 32],
+    pub secret: [u8; 16],
+    pub place: Option<String>,
+    pub purge: Option<Time>,
+    pub state: String,
+    /// By path and attempt.
+    pub steps: BTreeMap<String, BTreeMap<u32, StepRow>>,
+    pub values: BTreeMap<ValueId, String>,
+    pub log: BTreeMap<Version, StoredLog>,
+}
+
+impl Run {
+    pub fn load(&self) -> LoadedRun {
+        LoadedRun {
+            row: self.row.clone(),
+            version: self.version,
+            hash: self.hash,
+            secret: self.secret,
+            place: self.place.clone(),
+            state: self.state.clone(),
+            steps: self.steps.values().filter_map(|attempts| Some(attempts.last_key_value()?.1.clone())).collect(),
+            values: self.values.iter().map(|(&id, payload)| ValueRow { id, payload: payload.clone() }).collect(),
+        }
+    }
+}
+
+pub struct Outgoing {
+    pub body: String,
+    pub due: Time,
+}
+
+pub struct Unique {
+    pub run: RunId,
+    pub digest: String,
+    pub expires: Option<Time>,
+}
+
+impl State {
+    /// As a new SQLite file is.
+    pub fn new() -> State {
+        State { epochs: BTreeMap::from([(OrgId(1), 1)]), ..State::default() }
+    }
+
+    pub fn put_notice(&mut self, run: RunId, notice: Notice) {
+        let Notice { key, body, due } = notice;
+        if let Some(id) = self.outbox.put(Letter { run, key, content: Outgoing { body, due } }) {
+            self.outbox_due.insert((due, id));
+        }
+    }
+
+    pub fn remove_notice(&mut self, run: RunId, key: &str) {
+        if let Some(id) = self.outbox.find(run, key) {
+            self.remove_notice_by_id(id);
+        }
+    }
+
+    pub fn remove_notice_by_id(&mut self, id: i64) {
+        if let Some(gone) = self.outbox.remove(id) {
+            self.outbox_due.remove(&(gone.content.due, id));
+        }
+    }
+
+    pub fn due_notices(&self, until: Time, limit: u32) -> Vec<StoredNotice> {
+        let due: BTreeSet<i64> = self.outbox_due.range(..=(until, i64::MAX)).map(|&(_, id)| id).collect();
+        let letters = due.into_iter().filter_map(|id| self.outbox.get(id)).take(limit as usize);
+        let stored = |letter: &Letter<Outgoing>| StoredNotice {
+            run: letter.run,
+            key: letter.key.clone(),
+            body: letter.content.body.clone(),
+        };
+        letters.map(stored).collect()
+    }
+
+    /// Gives the key to the run, whoever had it.
+    pub fn put_unique(&mut self, run: RunId, key: UniqueKey) {
+        let UniqueKey { scope, key, digest, expires } = key;
+        let name = (scope, key);
+        if let Some(before) = self.unique.insert(name.clone(), Unique { run, digest, expires }) {
+            remove_from(&mut self.unique_of_run, &before.run, &name);
+        }
+        self.unique_of_run.entry(run).or_default().insert(name);
+    }
+
+    pub fn remove_unique(&mut self, name: &(String, String)) {
+        if let Some(gone) = self.unique.remove(name) {
+            remove_from(&mut self.unique_of_run, &gone.run, name);
+        }
+    }
+
+    pub fn set_purge(&mut self, run: RunId, at: Option<Time>) {
+        let Some(row) = self.runs.get_mut(&run) else { return };
+        if let Some(before) = std::mem::replace(&mut row.purge, at) {
+            self.to_purge.remove(&(before, run));
+        }
+        self.to_purge.extend(at.map(|at| (at, run)));
+    }
+
+    pub fn runs(&self, filter: &RunFilter) -> Vec<RunRow> {
+        let fits = |row: &&RunRow| {
+            let workflow = || self.definitions.get(row.definition).map(|definition| &definition.workflow);
+            row.org == filter.org
+                && row.test == filter.tests
+                && filter.status.as_ref().is_none_or(|status| *status == row.status)
+                && filter.since.is_none_or(|since| row.created >= since)
+                && (filter.workflow.is_none() || filter.workflow.as_ref() == workflow())
+        };
+        let before = filter.before.unwrap_or(RunId(i64::MAX));
+        let newest_first = self.runs.range(..before).rev().map(|(_, run)| &run.row);
+        newest_first.filter(fits).take(filter.limit as usize).cloned().collect()
+    }
+}
+
+/// Versions of workflows. Numbers are never used again: whoever remembers a definition may do so for ever.
+#[derive(Default)]
+pub struct Definitions {
+    last: i64,
+    rows: BTreeMap<i64, DefinitionRow>,
+    /// Those of test runs: never found by name.
+    tests: BTreeSet<i64>,
+    newest: BTreeMap<(OrgId, String), i64>,
+}
+
+impl Definitions {
+    pub fn get(&self, id: i64) -> Option<&DefinitionRow> {
+        self.rows.get(&id)
+    }
+
+    pub fn find(&self, org: OrgId, name: &str) -> Option<&DefinitionRow> {
+        self.newest.get(&(org, name.to_string())).and_then(|id| self.rows.get(id))
+    }
+
+    pub fn of_org(&self, org: OrgId) -> Vec<DefinitionRow> {
+        let named = self.newest.range((org, String::new())..).take_while(|((of, _), _)| *of == org);
+        named.filter_map(|(_, id)| self.rows.get(id).cloned()).collect()
+    }
+
+    pub fn define(&mut self, new: NewDefinition) -> Result<DefinitionRow, Error> {
+        let NewDefinition { workflow, org, name, source, by, at, test } = new;
+        let newest = self.find(org, &name).filter(|_| !test);
+        let (workflow, version) = match newest {
+            Some(newest) if newest.source == source => return Ok(newest.clone()),
+            Some(newest) => (newest.workflow.clone(), newest.version + 1),
+            None => (workflow, 1),
+        };
+        if self.rows.values().any(|row| row.workflow == workflow && row.version == version) {
+            return Err(Error::Unavailable(format!("{workflow} has a version {version} already")));
+        }
+        self.last += 1;
+        if test {
+            self.tests.insert(self.last);
+        } else {
+            self.newest.insert((org, name.clone()), self.last);
+        }
+        let row = DefinitionRow { id: self.last, workflow, org, name, version, source, by, at };
+        self.rows.insert(row.id, row.clone());
+        Ok(row)
+    }
+
+    /// Removes the definition of a test run that is gone; others stay.
+    pub fn run_is_gone(&mut self, id: i64) {
+        if self.tests.remove(&id) {
+            self.rows.remove(&id);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+}

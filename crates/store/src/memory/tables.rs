@@ -1,0 +1,258 @@
+//! The tables, each with the indexes that its questions need. Ordered maps only: equal histories give equal answers.
+
+use crate::*;
+use std::collections::{BTreeMap, BTreeSet};
+use stepwell_core::time::Time;
+
+type Attempt = (RunId, WorkKey);
+
+/// Attempts that are ready or running.
+#[derive(Default)]
+pub struct WorkTable {
+    rows: BTreeMap<Attempt, Work>,
+    /// What no node has, the longest waiting first.
+    ready: BTreeMap<OrgId, BTreeSet<(Time, Attempt)>>,
+    on_node: BTreeMap<NodeId, BTreeSet<Attempt>>,
+    running: BTreeMap<OrgId, u32>,
+}
+
+impl WorkTable {
+    pub fn contains(&self, run: RunId, key: &WorkKey) -> bool {
+        self.rows.contains_key(&(run, key.clone()))
+    }
+
+    pub fn put(&mut self, run: RunId, work: Work) {
+        let attempt = (run, work.key.clone());
+        match work.node {
+            None => {
+                self.ready.entry(work.org).or_default().insert((work.ready, attempt.clone()));
+            }
+            Some(node) => {
+                self.on_node.entry(node).or_default().insert(attempt.clone());
+                *self.running.entry(work.org).or_default() += 1;
+            }
+        }
+        self.rows.insert(attempt, work);
+    }
+
+    pub fn remove(&mut self, run: RunId, key: WorkKey) -> Option<Work> {
+        let attempt = (run, key);
+        let work = self.rows.remove(&attempt)?;
+        match work.node {
+            None => remove_from(&mut self.ready, &work.org, &(work.ready, attempt)),
+            Some(node) => {
+                remove_from(&mut self.on_node, &node, &attempt);
+                if let Some(count) = self.running.get_mut(&work.org) {
+                    *count -= 1;
+                }
+            }
+        }
+        Some(work)
+    }
+
+    pub fn claim(&mut self, claim: Claim) -> Vec<Claimed> {
+        let limit = claim.limit as usize;
+        let mut orgs: Vec<OrgId> = self.ready.keys().copied().collect();
+        orgs.sort_by_key(|&org| (org <= claim.after, org));
+        let ready = orgs.iter().map(|org| {
+            let running = self.running.get(org).copied().unwrap_or_default();
+            let room = claim.per_org.map_or(limit, |most| most.saturating_sub(running) as usize).min(limit);
+            self.ready[org].iter().take(room).map(|(_, attempt)| attempt.clone()).collect()
+        });
+        let taken = turns::in_turn(ready.collect(), limit);
+        let mut claimed = Vec::with_capacity(taken.len());
+        for (run, key) in taken {
+            if let Some(work) = self.remove(run, key) {
+                claimed.push(Claimed { run, key: work.key.clone(), org: work.org, kind: work.kind.clone() });
+                self.put(run, Work { node: Some(claim.node), ..work });
+            }
+        }
+        claimed
+    }
+
+    pub fn held(&self, node: NodeId) -> impl Iterator<Item = Claimed> {
+        self.on_node.get(&node).into_iter().flatten().map(|attempt| {
+            let work = &self.rows[attempt];
+            Claimed { run: attempt.0, key: attempt.1.clone(), org: work.org, kind: work.kind.clone() }
+        })
+    }
+
+    pub fn orphans(&self, alive: &BTreeSet<NodeId>, limit: u32) -> Vec<Claimed> {
+        let gone = self.on_node.keys().filter(|node| !alive.contains(node));
+        gone.flat_map(|&node| self.held(node)).take(limit as usize).collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether the indexes cover every row once.
+    pub fn is_sound(&self) -> bool {
+        let ready: usize = self.ready.values().map(BTreeSet::len).sum();
+        let claimed: usize = self.on_node.values().map(BTreeSet::len).sum();
+        let running: u32 = self.running.values().sum();
+        ready + claimed == self.rows.len() && running as usize == claimed
+    }
+}
+
+#[derive(Default)]
+pub struct Timers {
+    rows: BTreeMap<(RunId, String), Time>,
+    due: BTreeSet<DueTimer>,
+}
+
+impl Timers {
+    pub fn put(&mut self, run: RunId, timer: TimerRow) {
+        let TimerRow { key, due } = timer;
+        self.remove(run, key.clone());
+        self.rows.insert((run, key.clone()), due);
+        self.due.insert(DueTimer { due, run, key });
+    }
+
+    pub fn remove(&mut self, run: RunId, key: String) {
+        let row = (run, key);
+        if let Some(due) = self.rows.remove(&row) {
+            self.due.remove(&DueTimer { due, run, key: row.1 });
+        }
+    }
+
+    pub fn due(&self, until: Time, limit: u32) -> Vec<DueTimer> {
+        self.due.iter().take_while(|timer| timer.due <= until).take(limit as usize).cloned().collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_sound(&self) -> bool {
+        self.rows.len() == self.due.len()
+    }
+}
+
+/// Mail and notices: numbered in the order of writing, one per run and key. Numbers are never used again.
+pub struct Letters<T> {
+    last: i64,
+    rows: BTreeMap<i64, Letter<T>>,
+    of_run: BTreeMap<RunId, BTreeMap<String, i64>>,
+}
+
+pub struct Letter<T> {
+    pub run: RunId,
+    pub key: String,
+    pub content: T,
+}
+
+impl<T> Default for Letters<T> {
+    fn default() -> Letters<T> {
+        Letters { last: 0, rows: BTreeMap::new(), of_run: BTreeMap::new() }
+    }
+}
+
+impl<T> Letters<T> {
+    /// The number it got, if the run had none with this key.
+    pub fn put(&mut self, letter: Letter<T>) -> Option<i64> {
+        let keys = self.of_run.entry(letter.run).or_default();
+        if keys.contains_key(&letter.key) {
+            return None;
+        }
+        self.last += 1;
+        keys.insert(letter.key.clone(), self.last);
+        self.rows.insert(self.last, letter);
+        Some(self.last)
+    }
+
+    pub fn remove(&mut self, id: i64) -> Option<Letter<T>> {
+        let letter = self.rows.remove(&id)?;
+        if let Some(keys) = self.of_run.get_mut(&letter.run) {
+            keys.remove(&letter.key);
+            if keys.is_empty() {
+                self.of_run.remove(&letter.run);
+            }
+        }
+        Some(letter)
+    }
+
+    pub fn get(&self, id: i64) -> Option<&Letter<T>> {
+        self.rows.get(&id)
+    }
+
+    pub fn find(&self, run: RunId, key: &str) -> Option<i64> {
+        self.of_run.get(&run)?.get(key).copied()
+    }
+
+    /// Those of one run, oldest first.
+    pub fn of_run(&self, run: RunId) -> BTreeSet<i64> {
+        self.of_run.get(&run).into_iter().flat_map(BTreeMap::values).copied().collect()
+    }
+
+    pub fn runs(&self) -> impl Iterator<Item = RunId> {
+        self.of_run.keys().copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_sound(&self) -> bool {
+        self.rows.len() == self.of_run.values().map(BTreeMap::len).sum::<usize>()
+    }
+}
+
+/// What a run has of a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Apart,
+    Queued,
+    Holding,
+}
+
+/// Places among concurrent runs.
+#[derive(Default)]
+pub struct Places {
+    pub held: BTreeMap<String, BTreeSet<RunId>>,
+    pub queues: BTreeMap<String, BTreeSet<RunId>>,
+}
+
+impl Places {
+    pub fn standing(&self, key: &str, run: RunId) -> Standing {
+        let among = |map: &BTreeMap<String, BTreeSet<RunId>>| map.get(key).is_some_and(|runs| runs.contains(&run));
+        match () {
+            () if among(&self.held) => Standing::Holding,
+            () if among(&self.queues) => Standing::Queued,
+            () => Standing::Apart,
+        }
+    }
+
+    /// Whether the run may take a place. Who has it keeps it.
+    pub fn has_room(&self, key: &str, run: RunId, limit: u32) -> bool {
+        let held = self.held.get(key).map_or(0, BTreeSet::len);
+        let first = self.queues.get(key).and_then(BTreeSet::first);
+        let free = held < limit as usize && first.is_none_or(|&first| first >= run);
+        free || self.standing(key, run) == Standing::Holding
+    }
+
+    pub fn set(&mut self, key: &str, run: RunId, standing: Standing) {
+        let key = key.to_string();
+        remove_from(&mut self.held, &key, &run);
+        remove_from(&mut self.queues, &key, &run);
+        match standing {
+            Standing::Apart => {}
+            Standing::Queued => {
+                self.queues.entry(key).or_default().insert(run);
+            }
+            Standing::Holding => {
+                self.held.entry(key).or_default().insert(run);
+            }
+        }
+    }
+}
+
+/// Takes a member away, and the set with its last member.
+pub fn remove_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, member: &V) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(member);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}

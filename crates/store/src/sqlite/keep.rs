@@ -1,0 +1,89 @@
+//! Keeping the file small and sound: purge, sizes, integrity.
+
+use crate::Stats;
+use rusqlite::{Connection, OptionalExtension, params};
+use stepwell_core::time::Time;
+
+/// Free pages given back to the file system per purge.
+const VACUUM_PAGES: u32 = 1_000;
+
+/// What belongs to a run, in pieces: `?1` is the run, `?2` how many rows at the most.
+const PURGE: [&str; 6] = [
+    "DELETE FROM workflow_step_runs WHERE run = ?1 AND (step, attempt) IN
+       (SELECT step, attempt FROM workflow_step_runs WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM step_values WHERE run = ?1 AND id IN (SELECT id FROM step_values WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM workflow_events WHERE position IN (SELECT position FROM workflow_events WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM unique_keys WHERE (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ?1 LIMIT ?2)",
+];
+
+/// The run's own row goes last: a purge that stops halfway goes on where it stopped.
+pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64> {
+    let sql = "SELECT id FROM workflow_runs WHERE purge_at <= ?1 ORDER BY purge_at LIMIT ?2";
+    let mut find = db.prepare_cached(sql)?;
+    let runs: Vec<i64> = find.query_map(params![before.0, limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if runs.is_empty() {
+        return Ok(0);
+    }
+    // The newest rows may have gone before older ones, or all of them: the mark never goes down.
+    let sql = "UPDATE purged SET position = max(position, (SELECT coalesce(max(position), 0) FROM workflow_events))";
+    db.execute(sql, [])?;
+    let mut left = limit;
+    for run in runs {
+        for sql in PURGE {
+            left -= db.prepare_cached(sql)?.execute(params![run, left])? as u32;
+        }
+        if left == 0 {
+            break;
+        }
+        let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition";
+        let definition: Option<i64> = db.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
+        db.prepare_cached("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1")?.execute([definition])?;
+        left -= 1;
+    }
+    give_back(db)?;
+    Ok(u64::from(limit - left))
+}
+
+/// The file shrinks by what is free in it, a little at a time.
+fn give_back(db: &Connection) -> rusqlite::Result<()> {
+    let mut vacuum = db.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+    let mut rows = vacuum.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+const TABLES: [&str; 10] = [
+    "workflow_definitions",
+    "workflow_runs",
+    "workflow_step_runs",
+    "workflow_events",
+    "step_values",
+    "work",
+    "timers",
+    "mail",
+    "outbox",
+    "unique_keys",
+];
+
+pub fn stats(db: &Connection) -> rusqlite::Result<Stats> {
+    let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0).map(i64::unsigned_abs));
+    let page = pragma("page_size")?;
+    let count = |table: &&str| {
+        let rows: i64 = db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+        Ok((table.to_string(), rows.unsigned_abs()))
+    };
+    Ok(Stats {
+        bytes: pragma("page_count")? * page,
+        free: pragma("freelist_count")? * page,
+        journal: 0,
+        rows: TABLES.iter().map(count).collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+pub fn integrity(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut check = db.prepare("PRAGMA integrity_check(100)")?;
+    let found: Vec<String> = check.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().filter(|line| line != "ok").collect())
+}

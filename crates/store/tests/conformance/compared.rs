@@ -1,0 +1,263 @@
+//! Random calls to both stores: they must give the same answers. What the contract leaves open (positions, numbers of
+//! mail, the order of what is equal) is left out of the comparison.
+//!
+//! `STEPWELL_SEED` sets the first seed, `STEPWELL_STORE_CASES` how many. A failure prints its seed and its calls.
+
+use crate::sample::*;
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+use stepwell_store::*;
+
+const DEFAULT_CASES: u64 = 6;
+const CALLS: usize = 150;
+/// Few runs, paths and keys, so that calls meet each other.
+const RUNS: u64 = 8;
+
+/// A small seeded generator (splitmix64).
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    fn name(&mut self) -> String {
+        ["a", "b", "c"][self.below(3) as usize].into()
+    }
+
+    fn some<T>(&mut self, most: u64, mut make: impl FnMut(&mut Rng) -> T) -> Vec<T> {
+        (0..self.below(most + 1)).map(|_| make(self)).collect()
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    /// `read` has the keys of the mail to use up.
+    Commit {
+        batch: Vec<Commit>,
+        read: Vec<String>,
+    },
+    Claim(Claim),
+    Forget {
+        run: RunId,
+        key: String,
+    },
+    Expire(RunId, Time),
+    Purge(Time, u32),
+    Define(NewDefinition),
+    Beat(NodeId),
+    Leave(NodeId),
+    Grants,
+}
+
+/// What the generator knows, so that most commits fit.
+struct Plan {
+    rng: Rng,
+    versions: [i64; RUNS as usize],
+    epoch: i64,
+    clock: i64,
+}
+
+impl Plan {
+    fn call(&mut self) -> Call {
+        let run = RunId(self.rng.below(RUNS) as i64);
+        let time = Time(self.clock - 40 + self.rng.below(60) as i64);
+        match self.rng.below(20) {
+            0 | 1 => {
+                let (node, after) = (NodeId(self.rng.below(3) as i64), OrgId(self.rng.below(4) as i64));
+                let per_org = self.rng.one_in(2).then(|| self.rng.below(4) as u32);
+                Call::Claim(Claim { node, limit: self.rng.below(5) as u32, after, per_org })
+            }
+            2 => Call::Forget { run, key: self.rng.name() },
+            3 => Call::Expire(run, time),
+            4 => Call::Purge(time, 1 + self.rng.below(6) as u32),
+            5 => {
+                let (name, source) = (self.rng.name(), self.rng.name());
+                let (workflow, by, at) = (format!("wf_{}", self.clock), "ann".into(), time);
+                Call::Define(NewDefinition { workflow, org: ORG, name, source, by, at, test: self.rng.one_in(3) })
+            }
+            6 => Call::Beat(NodeId(self.rng.below(3) as i64)),
+            7 => Call::Leave(NodeId(self.rng.below(3) as i64)),
+            8 if self.rng.one_in(4) => Call::Grants,
+            _ if self.rng.one_in(5) => {
+                let batch = (0..3).map(|_| self.commit(false)).collect();
+                Call::Commit { batch, read: Vec::new() }
+            }
+            _ => {
+                let batch = vec![self.commit(true)];
+                Call::Commit { batch, read: self.rng.some(1, Rng::name) }
+            }
+        }
+    }
+
+    /// `faulty` commits may write a row that is there already. Only alone: what becomes of a batch then is left open.
+    fn commit(&mut self, faulty: bool) -> Commit {
+        self.clock += 1;
+        let (rng, clock) = (&mut self.rng, self.clock);
+        let run = rng.below(RUNS) as i64;
+        let expect = if rng.one_in(10) { rng.below(3) as i64 } else { self.versions[run as usize] };
+        let mut commit = if expect == 0 { create(run) } else { next(run, expect) };
+        commit.auth.epoch = if rng.one_in(30) { 1 } else { self.epoch };
+        commit.log.at = Time(clock);
+        commit.state = clock.to_string();
+        let finished = rng.one_in(6).then_some(Time(clock));
+        let purge = finished.filter(|_| rng.one_in(2));
+        let head = Head { definition: rng.below(6) as i64, finished, purge, ..head(Time(clock)) };
+        commit.head = (expect == 0 || rng.one_in(2)).then_some(head);
+        commit.steps = rng.some(2, |rng| {
+            let status = ["pending", "running", "failed"][rng.below(3) as usize];
+            StepRow { since: Time(clock), ..step(&rng.name(), rng.below(3) as u32, status) }
+        });
+        commit.values = rng.some(1, |rng| value(if faulty && rng.one_in(9) { 1 } else { clock as u32 }, &rng.name()));
+        commit.work.remove = rng.some(2, |rng| WorkKey { path: rng.name(), attempt: 1 });
+        let free = |path: &str| faulty || commit.work.remove.iter().any(|key| key.path == path);
+        let path = Some(rng.name()).filter(|path| free(path));
+        let node = rng.one_in(3).then(|| NodeId(rng.below(3) as i64));
+        commit.work.put = path.iter().map(|path| work(path, OrgId(1 + clock % 3), clock, node)).collect();
+        commit.timers.remove = rng.some(1, Rng::name);
+        commit.timers.put = rng.some(2, |rng| timer(&rng.name(), rng.below(50) as i64));
+        commit.mail = rng.some(2, |rng| mail(rng.below(RUNS) as i64, &rng.name()));
+        commit.outbox = rng.some(2, |rng| notice(&rng.name(), rng.below(50) as i64));
+        commit.sent = rng.some(1, Rng::name);
+        if rng.one_in(4) {
+            let expires = rng.one_in(2).then_some(Time(clock + 9));
+            commit.unique = rng.some(2, |rng| UniqueKey { expires, ..unique(&rng.name(), &rng.name()) });
+        }
+        commit.places = rng.some(2, |rng| match (rng.name(), rng.below(5)) {
+            (key, 0 | 1) => PlaceChange::Take { key, limit: Some(1 + rng.below(2) as u32) },
+            (key, 2) if rng.one_in(3) => PlaceChange::Take { key, limit: None },
+            (key, 2 | 3) => PlaceChange::Queue { key },
+            (key, _) => PlaceChange::Leave { key },
+        });
+        commit
+    }
+}
+
+/// Makes the call; the answer in words.
+async fn answer(store: &dyn Store, call: Call) -> String {
+    let numbers = |run: RunId, keys: Vec<String>| async move {
+        let mail = store.mail(run).await.unwrap();
+        mail.into_iter().filter(|mail| keys.contains(&mail.key)).map(|mail| mail.id).collect::<Vec<_>>()
+    };
+    match call {
+        Call::Commit { mut batch, read } => {
+            batch[0].read = numbers(batch[0].run, read).await;
+            match store.commit(batch).await {
+                Ok(answers) => format!("{:?}", answers.into_iter().map(|one| one.map(|_| ())).collect::<Vec<_>>()),
+                Err(_) => "failed".into(),
+            }
+        }
+        Call::Claim(claim) => format!("{:?}", store.claim(claim).await.unwrap()),
+        Call::Forget { run, key } => {
+            let (mail, pair) = (numbers(run, vec![key.clone()]).await, vec![(run, key)]);
+            format!("{:?}", store.forget(Stale { mail, notices: pair.clone(), timers: pair }).await.unwrap())
+        }
+        Call::Expire(run, at) => format!("{:?}", store.expire(run, at).await.unwrap()),
+        Call::Purge(before, limit) => {
+            let mut pieces = vec![store.purge(before, limit).await.unwrap()];
+            while pieces.last() != Some(&0) {
+                pieces.push(store.purge(before, limit).await.unwrap());
+            }
+            format!("{pieces:?}")
+        }
+        Call::Define(definition) => format!("{:?}", store.define(definition).await.ok()),
+        Call::Beat(node) => format!("{:?}", store.beat(node).await.unwrap()),
+        Call::Leave(node) => format!("{:?}", store.leave(node).await.unwrap()),
+        Call::Grants => format!("{:?}", store.grants_changed(ORG).await.unwrap()),
+    }
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort();
+    list
+}
+
+/// Everything that can be asked, in words.
+async fn everything(store: &dyn Store) -> String {
+    let mut all = vec![format!("{:?}", rows(store).await)];
+    for run in (0..RUNS as i64).map(RunId) {
+        let mut loaded = store.load(run).await.unwrap();
+        if let Some(loaded) = &mut loaded {
+            loaded.steps.sort_by(|one, two| one.path.cmp(&two.path));
+            loaded.values.sort_by_key(|value| value.id);
+        }
+        let found = store.find_run(&format!("run_{}", run.0)).await.unwrap();
+        let log: Vec<_> =
+            store.tail(run, Version(1), 50).await.unwrap().into_iter().map(|it| (it.version, it.row)).collect();
+        let (row, attempts) = (store.run(run).await.unwrap(), store.attempts(run).await.unwrap());
+        let (values, mail) =
+            (store.values(run, &[ValueId(9), ValueId(1)]).await.unwrap(), mail_keys(store, run.0).await);
+        all.push(format!("{run:?} {loaded:?} {found:?} {log:?} {row:?} {attempts:?} {values:?} {mail:?}"));
+    }
+    for node in (0..3).map(NodeId) {
+        all.push(format!("{node:?} {:?}", sorted(store.held(node).await.unwrap())));
+    }
+    for name in ["a", "b", "c"] {
+        let (first, holder) = (store.first_queued(name).await.unwrap(), store.holder(name).await.unwrap());
+        let (mut keyed, definition) = (Vec::new(), store.find_definition(ORG, name).await.unwrap());
+        for key in ["a", "b", "c"] {
+            keyed.push(store.keyed(name, key).await.unwrap());
+        }
+        all.push(format!("{name} {first:?} {holder:?} {keyed:?} {definition:?}"));
+    }
+    let fed: Vec<_> =
+        store.feed(Position(0), 999).await.unwrap().into_iter().map(|fed| (fed.run, fed.log.version)).collect();
+    let workflow = store.definitions(ORG).await.unwrap().pop().map(|definition| definition.workflow);
+    let of_workflow = store.runs(RunFilter { workflow, ..every_run() }).await.unwrap();
+    all.push(format!("orphans {:?}", sorted(store.orphans(999).await.unwrap())));
+    all.push(format!("due {:?}", sorted(store.due(Time(25), 999).await.unwrap())));
+    all.push(format!("outbox {:?}", store.outbox(Time(25), 9).await.unwrap()));
+    all.push(format!(
+        "mailed {:?} queued {:?}",
+        store.mailed(9).await.unwrap(),
+        sorted(store.queued(9).await.unwrap())
+    ));
+    all.push(format!("fed {fed:?} runs {:?} {of_workflow:?}", store.runs(every_run()).await.unwrap()));
+    all.push(format!(
+        "definitions {:?} epoch {:?}",
+        store.definitions(ORG).await.unwrap(),
+        store.epoch(ORG).await.unwrap()
+    ));
+    all.push(format!("{} {:?}", store.purgeable(Time(60)).await.unwrap(), store.integrity().await.unwrap()));
+    all.join("\n")
+}
+
+async fn agree(seed: u64) {
+    let ((memory, ()), (sqlite, _directory)) = (crate::memory::fresh(), crate::sqlite::fresh());
+    let mut plan = Plan { rng: Rng(seed), versions: [0; RUNS as usize], epoch: 1, clock: 100 };
+    let mut calls = Vec::new();
+    for n in 0..CALLS {
+        let call = plan.call();
+        calls.push(format!("{call:?}"));
+        let (one, two) = (answer(&memory, call.clone()).await, answer(&sqlite, call).await);
+        let history = || format!("seed {seed}, after\n{}", calls.join("\n"));
+        assert_eq!(one, two, "memory and sqlite differ: {}", history());
+        if n % 10 == 9 {
+            let (one, two) = (everything(&memory).await, everything(&sqlite).await);
+            let differing = one.lines().zip(two.lines()).find(|(one, two)| one != two);
+            assert!(one == two, "memory and sqlite differ: {differing:#?} {}", history());
+        }
+        plan.epoch = memory.epoch(ORG).await.unwrap().unwrap();
+        for run in 0..RUNS as usize {
+            let loaded = memory.load(RunId(run as i64)).await.unwrap();
+            plan.versions[run] = loaded.map_or(0, |loaded| loaded.version.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn both_stores_give_the_same_answers_to_random_calls() {
+    let setting = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let (first, cases) = (setting("STEPWELL_SEED", 1), setting("STEPWELL_STORE_CASES", DEFAULT_CASES));
+    for seed in first..first + cases {
+        agree(seed).await;
+    }
+}
