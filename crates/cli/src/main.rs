@@ -18,6 +18,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure how fast this build is on this disk, beside what the disk alone can do
+    Bench(commands::bench::Args),
     /// Check definitions and list everything that is wrong with them
     Check(commands::check::Args),
     /// Draw a definition
@@ -28,6 +30,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Bench(args) => commands::bench::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Graph(args) => commands::graph::run(args),
         Command::Simulate(args) => commands::simulate::run(args),

@@ -1,5 +1,6 @@
 //! One file per command. Each parses nothing itself: arguments come typed, and the result is an exit code.
 
+pub mod bench;
 pub mod check;
 pub mod graph;
 pub mod simulate;

@@ -83,19 +83,7 @@ impl Engine {
     pub async fn wait(&self, caller: &Caller, run: &str) -> Result<(), Error> {
         caller.check(Right::Read)?;
         let id = find(&self.inner, caller, run).await?;
-        self.wait_for(id).await
-    }
-
-    /// Waits for the end of a run that the caller has started.
-    pub async fn wait_for(&self, run: RunId) -> Result<(), Error> {
-        // Asked for before looking, so that an end in between is not missed.
-        let end = self.inner.end_of(run);
-        let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
-        let row = self.inner.store.run(run).await?.ok_or_else(gone)?;
-        if row.finished.is_some() {
-            return Ok(());
-        }
-        end.await.map_err(|_| Error::Unavailable("the engine has stopped".into()))
+        self.end_of(id).await?.reached().await
     }
 }
 

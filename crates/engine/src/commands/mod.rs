@@ -10,7 +10,7 @@ mod view;
 pub use control::{Decision, Retry};
 pub use define::{Defined, Source};
 pub use look::{EventView, RunQuery};
-pub use trigger::{Started, Trigger};
+pub use trigger::{End, Started, Trigger};
 pub use view::{AttemptView, RunView, StepView};
 
 pub(crate) use trigger::{ChildOf, start_child};

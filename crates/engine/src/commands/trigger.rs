@@ -19,6 +19,7 @@ use stepwell_core::run::{Run, View};
 use stepwell_core::time::Millis;
 use stepwell_core::value::check_size;
 use stepwell_store::*;
+use tokio::sync::oneshot;
 
 /// Runs inside each other at the most: a workflow that starts itself must come to an end.
 const MAX_CHILD_DEPTH: u32 = 20;
@@ -48,8 +49,36 @@ pub struct Started {
     pub repeated: bool,
 }
 
+/// Comes when a run has ended.
+pub struct End(oneshot::Receiver<()>);
+
+impl End {
+    pub async fn reached(self) -> Result<(), Error> {
+        self.0.await.map_err(|_| Error::Unavailable("the engine has stopped".into()))
+    }
+}
+
 impl Engine {
     pub async fn trigger(&self, caller: &Caller, trigger: Trigger<'_>) -> Result<Started, Error> {
+        let beginning = self.beginning(caller, trigger).await?;
+        begin(&self.inner, beginning, &mut None).await
+    }
+
+    /// The same, for a caller who will wait for the end.
+    pub async fn trigger_and_watch(&self, caller: &Caller, trigger: Trigger<'_>) -> Result<(Started, End), Error> {
+        let beginning = self.beginning(caller, trigger).await?;
+        let mut end = Some(None);
+        let started = begin(&self.inner, beginning, &mut end).await?;
+        match end.flatten() {
+            Some(end) if !started.repeated => Ok((started, End(end))),
+            _ => {
+                let end = self.end_of(started.id).await?;
+                Ok((started, end))
+            }
+        }
+    }
+
+    async fn beginning(&self, caller: &Caller, trigger: Trigger<'_>) -> Result<Beginning, Error> {
         caller.check(Right::Run)?;
         let compiled = self.inner.definitions.newest(&*self.inner.store, caller.org, trigger.workflow).await?;
         let unique = trigger.key.map(|key| UniqueKey {
@@ -58,7 +87,7 @@ impl Engine {
             digest: digest(&trigger.input),
             expires: Some(self.inner.clock.now() + KEY_LIFE),
         });
-        let beginning = Beginning {
+        Ok(Beginning {
             compiled,
             input: Arc::new(trigger.input),
             headers: trigger.headers.map(Arc::new),
@@ -66,8 +95,22 @@ impl Engine {
             unique,
             parent: None,
             test: false,
-        };
-        begin(&self.inner, beginning).await
+        })
+    }
+
+    /// Comes when the run ends, or at once if it has.
+    pub async fn end_of(&self, run: RunId) -> Result<End, Error> {
+        // Asked for before looking, so that an end in between is not missed.
+        let end = self.inner.end_of(run);
+        let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
+        let row = self.inner.store.run(run).await?.ok_or_else(gone)?;
+        if row.finished.is_some() {
+            let (ended, end) = oneshot::channel();
+            // The receiver is right here.
+            let _ = ended.send(());
+            return Ok(End(end));
+        }
+        Ok(End(end))
     }
 
     /// Runs a definition that is not saved, apart from real runs.
@@ -78,7 +121,7 @@ impl Engine {
         let compiled = keep(&self.inner, caller, &definition, source.text, true).await?;
         let (input, by) = (Arc::new(input), caller.name.clone());
         let beginning = Beginning { compiled, input, headers: None, by, unique: None, parent: None, test: true };
-        begin(&self.inner, beginning).await
+        begin(&self.inner, beginning, &mut None).await
     }
 }
 
@@ -110,7 +153,7 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
         parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth }),
         test: parent.test,
     };
-    begin(inner, beginning).await.map(|_| ())
+    begin(inner, beginning, &mut None).await.map(|_| ())
 }
 
 #[derive(Clone)]
@@ -131,7 +174,10 @@ enum Entry {
     Queue,
 }
 
-async fn begin(inner: &Arc<Inner>, beginning: Beginning) -> Result<Started, Error> {
+/// Set to `Some(None)` by whoever wants to hear of the end, and filled in before the run can reach it.
+type Watch = Option<Option<oneshot::Receiver<()>>>;
+
+async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> Result<Started, Error> {
     if inner.is_draining() {
         return Err(Error::Unavailable("the engine is stopping".into()));
     }
@@ -145,7 +191,7 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning) -> Result<Started, Erro
     let mut entry = Entry::Enter;
     let mut evictions = 0;
     loop {
-        match try_begin(inner, &beginning, entry).await? {
+        match try_begin(inner, &beginning, entry, watch).await? {
             Ok(started) => return Ok(started),
             Err(Refused::Duplicate { run, digest }) => {
                 return repeated(inner, &beginning, run, &digest).await;
@@ -185,7 +231,12 @@ fn started(id: RunId, run: &str, compiled: &Compiled, repeated: bool) -> Started
     Started { id, run: run.to_string(), workflow, version, repeated }
 }
 
-async fn try_begin(inner: &Arc<Inner>, beginning: &Beginning, entry: Entry) -> Result<Result<Started, Refused>, Error> {
+async fn try_begin(
+    inner: &Arc<Inner>,
+    beginning: &Beginning,
+    entry: Entry,
+    watch: &mut Watch,
+) -> Result<Result<Started, Refused>, Error> {
     let now = inner.clock.now();
     let mut live = fresh(inner, beginning)?;
     let event = Event::Triggered {
@@ -233,6 +284,9 @@ async fn try_begin(inner: &Arc<Inner>, beginning: &Beginning, entry: Entry) -> R
     // Driven from the start, so that nothing overtakes the first commit.
     inner.runs.adopt(live.id);
     let id = live.id;
+    if let Some(end) = watch {
+        *end = Some(inner.end_of(id));
+    }
     match submit(inner, &live, commit, &transition).await {
         Ok(Ok(follow)) => {
             let started = started(id, &live.run.id, &live.compiled, false);

@@ -1,7 +1,7 @@
 //! The one client that every outgoing request goes through: pooled, within the egress rules, without cookies.
 //!
-//! HTTP/1.1 only: calls of steps are single and short, and leaving HTTP/2 out makes the program smaller and each call
-//! cheaper. No compressed answers are asked for: 256 KB is the most that is ever read.
+//! HTTP/1.1 only: calls of steps are single and short, and every server speaks it. No compressed answers are asked for:
+//! 256 KB is the most that is ever read.
 
 use super::failure::{self, Trail};
 use super::{Outgoing, answer};
@@ -14,8 +14,8 @@ use stepwell_core::event::{Failure, Outcome};
 
 const USER_AGENT: &str = concat!("stepwell/", env!("CARGO_PKG_VERSION"));
 const MAX_REDIRECTS: usize = 10;
-/// Shorter than most servers keep a connection open (5 s is common): a request sent just as the server hangs up is lost,
-/// and nobody can tell if it had arrived.
+/// Shorter than most servers keep a connection open (5 s is common): a request sent just as the server hangs up is
+/// lost, and nobody can tell if it had arrived.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_PER_HOST: usize = 128;
 

@@ -35,7 +35,8 @@ fn draw(args: &Value, _ctx: &StepCall) -> Result<Value, Failure> {
     Ok(min.wrapping_add_unsigned(below(max.abs_diff(min))?).into())
 }
 
-/// A number from 0 to `last`, each as likely as the others: draws beyond the largest multiple of their count are redrawn.
+/// A number from 0 to `last`, each as likely as the others: draws beyond the largest multiple of their count are
+/// thrown away.
 fn below(last: u64) -> Result<u64, Failure> {
     let Some(count) = last.checked_add(1) else { return getrandom::u64().map_err(no_randomness) };
     let excess = (u64::MAX % count + 1) % count;

@@ -31,7 +31,7 @@ impl PushoverSend {
         let properties = json!({
             "message": {"type": "string"},
             "title": {"type": "string"},
-            "priority": {"type": "integer", "minimum": -2, "maximum": EMERGENCY, "description": "from -2 (silent) to 2"},
+            "priority": {"type": "integer", "minimum": -2, "maximum": EMERGENCY, "description": "-2 (silent) to 2"},
             "url": {"type": "string"},
             "url_title": {"type": "string"},
             "sound": {"type": "string"},

@@ -10,7 +10,11 @@ use stepwell_engine::StepCall;
 pub fn log() -> Small {
     let properties = json!({
         "message": {"type": "string"},
-        "level": {"type": "string", "enum": ["error", "warn", "info", "debug", "trace"], "description": "`info` if not given"},
+        "level": {
+            "type": "string",
+            "enum": ["error", "warn", "info", "debug", "trace"],
+            "description": "`info` if not given",
+        },
     });
     let description =
         "Writes a message to the server's log and gives it back. Do not log secrets: they are not masked there.";

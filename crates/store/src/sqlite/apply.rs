@@ -2,7 +2,25 @@
 
 use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::path::Path;
 use stepwell_core::time::Time;
+
+/// Pages the WAL may hold before it is copied back.
+const CHECKPOINT_PAGES: u32 = 4_000;
+
+/// The writing connection with its settings. `auto_vacuum` counts only before the first table is made.
+pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.set_prepared_statement_cache_capacity(super::STATEMENTS);
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -65_536)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
+    Ok(connection)
+}
 
 /// Applies a commit, or finds that it must be refused. After `Ok(Err(_))` the caller takes back what was written.
 pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Result<Result<Position, Refused>> {

@@ -4,55 +4,48 @@
 //! and never wait for the writer, nor it for them.
 
 mod apply;
+pub mod bare;
 mod keep;
 mod query;
+mod readers;
 mod schema;
 mod writer;
 
 use crate::*;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use readers::Readers;
+use rusqlite::{Connection, OptionalExtension, params};
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use writer::Writer;
 
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 128;
-/// Reader connections kept open.
-const MAX_IDLE_READERS: usize = 8;
-/// Pages the WAL may hold before it is copied back.
-const CHECKPOINT_PAGES: u32 = 4_000;
 
 pub struct SqliteStore {
     writer: Writer,
-    readers: Arc<Readers>,
+    readers: Readers,
+    /// Everything that is committed, for whoever wants to write the same again.
+    recording: Option<Recording>,
     /// Held for as long as the store is open: one directory, one process.
     _lock: File,
 }
 
-struct Readers {
-    path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
-}
+/// Commits in the order in which they were asked for.
+pub type Recording = Arc<Mutex<Vec<Commit>>>;
 
 impl SqliteStore {
     /// Opens the store in a directory, making both if need be. A directory that another process has open is refused.
     pub fn open(directory: &Path) -> Result<SqliteStore, Error> {
+        let lock = lock(directory)?;
         let unusable = |what: &str, error: &dyn std::fmt::Display| {
             Error::Unusable(format!("{}: {what}: {error}", directory.display()))
         };
-        std::fs::create_dir_all(directory).map_err(|error| unusable("the directory cannot be made", &error))?;
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(directory.join("stepwell.lock"))
-            .map_err(|error| unusable("the lock file cannot be opened", &error))?;
-        lock.try_lock().map_err(|error| unusable("another process has this directory open", &error))?;
         let path = directory.join("stepwell.db");
+        // Looked at before anything is set: a file that is not ours stays as it is.
+        schema::check_file(&path)?;
         let mut connection =
-            Connection::open(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
-        prepare(&connection).map_err(|error| unusable("the database cannot be used", &error))?;
+            apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
         schema::migrate(&mut connection)?;
         // The lock is ours, so whatever nodes are written there are gone.
         connection
@@ -67,8 +60,15 @@ impl SqliteStore {
             .map_err(|error| unusable("the database cannot be read", &error))?;
         let writer =
             Writer::start(connection, position).map_err(|error| unusable("no thread for the writer", &error))?;
-        let readers = Arc::new(Readers { path, idle: Mutex::new(Vec::new()) });
-        Ok(SqliteStore { writer, readers, _lock: lock })
+        let readers = Readers::new(path);
+        Ok(SqliteStore { writer, readers, recording: None, _lock: lock })
+    }
+
+    /// Keeps a copy of every commit from now on: the benchmark's bare loop writes the same rows.
+    pub fn recording(mut self) -> (SqliteStore, Recording) {
+        let recording = Recording::default();
+        self.recording = Some(recording.clone());
+        (self, recording)
     }
 
     /// Runs a query on a connection of its own, away from the async threads.
@@ -76,56 +76,42 @@ impl SqliteStore {
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        let readers = self.readers.clone();
-        let work = move || {
-            let connection = readers.take()?;
-            let result = query(&connection);
-            readers.give_back(connection);
-            result
-        };
-        let joined = tokio::task::spawn_blocking(work).await;
-        joined.map_err(|error| Error::Unavailable(error.to_string()))?.map_err(|failed| apply::error(&failed))
+        self.readers.read(query).await
     }
 }
 
-impl Readers {
-    fn take(&self) -> rusqlite::Result<Connection> {
-        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        match idle {
-            Some(connection) => Ok(connection),
-            None => {
-                let connection = Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-                connection.set_prepared_statement_cache_capacity(STATEMENTS);
-                connection.busy_timeout(std::time::Duration::from_secs(5))?;
-                Ok(connection)
-            }
-        }
+/// Takes the directory for this process. Whoever has it already is named.
+fn lock(directory: &Path) -> Result<File, Error> {
+    let path = directory.join("stepwell.lock");
+    let unusable = |what: &str| Error::Unusable(format!("{}: {what}", directory.display()));
+    std::fs::create_dir_all(directory)
+        .map_err(|error| unusable(&format!("the directory cannot be made: {error}")))?;
+    let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
+    let mut lock = opened.map_err(|error| unusable(&format!("the lock file cannot be opened: {error}")))?;
+    if let Err(error) = lock.try_lock() {
+        let holder = std::fs::read_to_string(&path).unwrap_or_default();
+        let holder = holder.trim().parse::<u32>().map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        return Err(match error {
+            std::fs::TryLockError::WouldBlock => unusable(&format!(
+                "another stepwell{holder} has this directory open; stop it, or use another directory"
+            )),
+            std::fs::TryLockError::Error(error) => unusable(&format!("the directory cannot be locked: {error}")),
+        });
     }
-
-    fn give_back(&self, connection: Connection) {
-        if let Ok(mut idle) = self.idle.lock()
-            && idle.len() < MAX_IDLE_READERS
-        {
-            idle.push(connection);
-        }
-    }
-}
-
-/// Settings of the writing connection. `auto_vacuum` counts only before the first table is made.
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "cache_size", -65_536)?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)
+    // For whoever comes second; the lock itself is the file's, not its text's.
+    let pid = format!("{}\n", std::process::id());
+    let written = lock.set_len(0).and_then(|()| std::io::Write::write_all(&mut lock, pid.as_bytes()));
+    // A full disk must not keep a store from being opened and cleaned up.
+    drop(written);
+    Ok(lock)
 }
 
 #[async_trait]
 impl Store for SqliteStore {
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
+        if let Some(recording) = self.recording.as_ref().and_then(|recording| recording.lock().ok()) {
+            { recording }.extend(batch.iter().cloned());
+        }
         self.writer.commit(batch).await
     }
 
@@ -283,7 +269,7 @@ impl Store for SqliteStore {
 
     async fn stats(&self) -> Result<Stats, Error> {
         let stats = self.read(keep::stats).await?;
-        let journal = std::fs::metadata(self.readers.path.with_extension("db-wal")).map_or(0, |file| file.len());
+        let journal = std::fs::metadata(self.readers.path().with_extension("db-wal")).map_or(0, |file| file.len());
         Ok(Stats { journal, ..stats })
     }
 

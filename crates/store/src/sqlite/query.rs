@@ -120,8 +120,7 @@ fn claimed(row: &Row) -> rusqlite::Result<Claimed> {
 /// Round robin over the organisations that have ready work: the first of each, then the second of each, and so on.
 pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
     let (node, limit) = (claim.node, claim.limit);
-    let mut orgs = db.prepare_cached("SELECT DISTINCT org FROM work WHERE node IS NULL")?;
-    let mut orgs: Vec<i64> = orgs.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut orgs = waiting(db)?;
     orgs.sort_by_key(|&org| (org <= claim.after.0, org));
     let sql = "SELECT run, step, attempt, org, kind FROM work WHERE org = ?1 AND node IS NULL
                ORDER BY ready_at LIMIT ?2";
@@ -140,6 +139,16 @@ pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
         take.execute(params![node.0, work.run.0, work.key.path, work.key.attempt])?;
     }
     Ok(taken)
+}
+
+/// Organisations that have ready work. One step in the index for each, however much work it has.
+fn waiting(db: &Connection) -> rusqlite::Result<Vec<i64>> {
+    let mut next = db.prepare_cached("SELECT min(org) FROM work WHERE node IS NULL AND org > ?1")?;
+    let mut orgs: Vec<i64> = Vec::new();
+    while let Some(org) = next.query_row([orgs.last().unwrap_or(&i64::MIN)], |row| row.get::<_, Option<i64>>(0))? {
+        orgs.push(org);
+    }
+    Ok(orgs)
 }
 
 /// Attempts of an organisation that some node has.

@@ -1,7 +1,8 @@
 //! The file's schema: forward-only migrations, and the refusal of files that are not ours or are from the future.
 
 use crate::Error;
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
 
 /// Marks a file as a Stepwell store: "Step" in ASCII.
 pub const APPLICATION_ID: i32 = 0x5374_6570;
@@ -24,6 +25,17 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Error> {
     tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(unusable)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(unusable)?;
     tx.commit().map_err(unusable)
+}
+
+/// Refuses a file that is not a store this program knows, without changing a byte of it.
+pub fn check_file(path: &Path) -> Result<(), Error> {
+    if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
+        return Ok(());
+    }
+    let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let unusable = |error: &dyn std::fmt::Display| Error::Unusable(format!("{}: {error}", path.display()));
+    let connection = opened.map_err(|error| unusable(&error))?;
+    check(&connection).map(|_| ()).map_err(|error| unusable(&error))
 }
 
 /// The schema version of the file; 0 for an empty one.

@@ -1,0 +1,171 @@
+//! `stepwell bench`: how fast this build is on this disk, beside what the disk and SQLite alone can do. Every workload runs
+//! on a fresh directory, interleaved with a bare loop that writes the same rows; medians are printed.
+
+mod echo;
+mod process;
+mod report;
+mod sleepers;
+mod workload;
+
+use super::Exit;
+use anyhow::Context;
+use clap::ValueEnum;
+use report::Report;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use stepwell_store::sqlite::bare::Bare;
+use workload::Workload;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to measure
+    #[arg(value_enum, default_value = "all")]
+    what: What,
+    /// Runs per pass
+    #[arg(long)]
+    runs: Option<u32>,
+    /// Calls per run
+    #[arg(long)]
+    steps: Option<u32>,
+    /// Runs in flight
+    #[arg(long)]
+    concurrency: Option<u32>,
+    /// Rounds, each with its own bare loop; the medians are printed
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// How long the rounds of a workload take together, at least
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// Where to write; a fresh directory is made inside and removed [default: the system's temporary directory]
+    #[arg(long)]
+    directory: Option<PathBuf>,
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// 5 HTTP steps one after the other
+    Chain,
+    /// 10 tool calls that do nothing
+    Noop,
+    /// 1 step, then 50 HTTP steps at once, then a join
+    Fan,
+    /// Many runs that sleep
+    Sleepers,
+    All,
+}
+
+/// One measured pass or round.
+#[derive(Clone, Default)]
+pub struct Measured {
+    pub runs: u32,
+    pub elapsed: Duration,
+    pub latencies: Vec<Duration>,
+    pub written: Option<u64>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    let base = args.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let base = base.join(format!("stepwell-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&base).with_context(|| format!("{} cannot be made", base.display()))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(bench(&args, &base));
+    // What was measured is not kept; a directory that cannot be removed is only clutter.
+    let _ = std::fs::remove_dir_all(&base);
+    let report = result?;
+    if args.json { report.print_json()? } else { report.print() }
+    Ok(Exit::Success)
+}
+
+async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
+    let mut report = Report::default();
+    if !args.json {
+        eprintln!("on {} with {} cores", base.display(), std::thread::available_parallelism().map_or(0, usize::from));
+    }
+    let echo = echo::Echo::start().await?;
+    for what in [What::Chain, What::Noop, What::Fan] {
+        if args.what == what || args.what == What::All {
+            let workload = Workload::new(what, args, &echo.url);
+            report.workloads.push(measure(args, base, &workload).await?);
+        }
+    }
+    if matches!(args.what, What::Sleepers | What::All) {
+        report.sleepers = Some(sleepers::measure(args, base).await?);
+    }
+    Ok(report)
+}
+
+/// Rounds of: the disk's single commits, the bare loop, the engine.
+async fn measure(args: &Args, base: &std::path::Path, workload: &Workload) -> anyhow::Result<report::Line> {
+    if !args.json {
+        eprintln!("{}", workload.title());
+    }
+    let directory = base.join(workload.name);
+    let commits = workload.record(&fresh(&directory)?).await?;
+    let each = Duration::from_secs(args.seconds) / (args.rounds.max(1) * 2);
+    let mut line = report::Line::new(workload, commits.len());
+    for round in 0..args.rounds.max(1) {
+        let mut bare = Bare::open(&fresh(&directory)?)?;
+        line.singles.push(f64::from(SINGLES) / bare.single_commits(SINGLES)?.as_secs_f64());
+        let (mut passes, mut spent) = (0, Duration::ZERO);
+        while passes == 0 || spent < each {
+            let mut bare = Bare::open(&fresh(&directory)?)?;
+            spent += bare.write(&commits, workload.concurrency as usize)?;
+            passes += 1;
+        }
+        line.bare.push(f64::from(passes * workload.runs * workload.calls) / spent.as_secs_f64());
+        let mut round_total = Measured::default();
+        while round_total.runs == 0 || round_total.elapsed < each {
+            round_total.add(workload.pass(&fresh(&directory)?, workload.concurrency).await?);
+        }
+        if !args.json {
+            let rate = f64::from(round_total.runs * workload.calls) / round_total.elapsed.as_secs_f64();
+            eprintln!("  round {}: {:.0} steps/s, bare loop {:.0}", round + 1, rate, line.bare[round as usize]);
+        }
+        line.engine.push(round_total);
+    }
+    line.alone = Some(workload.alone(&fresh(&directory)?).await?);
+    Ok(line)
+}
+
+/// Commits measured one by one, per round.
+const SINGLES: u32 = 2_000;
+
+fn fresh(directory: &std::path::Path) -> anyhow::Result<PathBuf> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)?;
+    }
+    std::fs::create_dir_all(directory)?;
+    Ok(directory.to_path_buf())
+}
+
+impl Measured {
+    fn add(&mut self, other: Measured) {
+        self.runs += other.runs;
+        self.elapsed += other.elapsed;
+        self.latencies.extend(other.latencies);
+        self.written = match (self.written, other.written) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// How long something takes and how much the process writes meanwhile.
+pub struct Meter {
+    start: Instant,
+    written: Option<u64>,
+}
+
+impl Meter {
+    pub fn start() -> Meter {
+        Meter { written: process::written(), start: Instant::now() }
+    }
+
+    pub fn stop(self, runs: u32, latencies: Vec<Duration>) -> Measured {
+        let elapsed = self.start.elapsed();
+        let written = process::written().zip(self.written).map(|(after, before)| after - before);
+        Measured { runs, elapsed, latencies, written }
+    }
+}

@@ -1,0 +1,151 @@
+//! The workloads: their definitions, and how runs are started and waited for.
+
+use super::{Args, Measured, Meter, What};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use stepwell_engine::commands::{Source, Trigger};
+use stepwell_engine::{Caller, Config, Engine};
+use stepwell_store::Commit;
+use stepwell_store::sqlite::SqliteStore;
+
+/// Runs of a workload that are made one after the other, to see what one alone takes.
+const ALONE: u32 = 200;
+
+pub struct Workload {
+    pub name: &'static str,
+    definition: String,
+    /// Calls in one run.
+    pub calls: u32,
+    pub runs: u32,
+    pub concurrency: u32,
+}
+
+impl Workload {
+    pub fn new(what: What, args: &Args, url: &str) -> Workload {
+        let (name, calls, runs, concurrency) = match what {
+            What::Chain => ("chain", 5, 1_000, 64),
+            What::Fan => ("fan", 50, 50, 4),
+            What::Noop | What::Sleepers | What::All => ("noop", 10, 1_000, 64),
+        };
+        let calls = args.steps.unwrap_or(calls).max(1);
+        let definition = match what {
+            What::Chain => chain(name, calls, |before| http(url, before)),
+            What::Fan => fan(name, calls, url),
+            What::Noop | What::Sleepers | What::All => chain(name, calls, echo),
+        };
+        Workload {
+            name,
+            definition: definition.to_string(),
+            // The fan has a first step and a join as well.
+            calls: calls + if what == What::Fan { 2 } else { 0 },
+            runs: args.runs.unwrap_or(runs).max(1),
+            concurrency: args.concurrency.unwrap_or(concurrency).max(1),
+        }
+    }
+
+    pub fn title(&self) -> String {
+        let Workload { name, calls, runs, concurrency, .. } = self;
+        format!("{name}: {calls} steps per run, {runs} runs per pass, {concurrency} in flight")
+    }
+
+    /// One pass whose commits are kept, for the bare loop.
+    pub async fn record(&self, directory: &Path) -> anyhow::Result<Vec<Commit>> {
+        let (store, recording) = SqliteStore::open(directory)?.recording();
+        let engine = start(store, &self.definition).await?;
+        self.drive(&engine, self.concurrency, self.runs).await?;
+        engine.shutdown(Duration::from_secs(5)).await;
+        let mut recording = recording.lock().map_err(|_| anyhow::anyhow!("the recording broke off"))?;
+        Ok(std::mem::take(&mut *recording))
+    }
+
+    pub async fn pass(&self, directory: &Path, concurrency: u32) -> anyhow::Result<Measured> {
+        let engine = start(SqliteStore::open(directory)?, &self.definition).await?;
+        // Connections and caches are made before the clock starts.
+        self.drive(&engine, concurrency, concurrency.min(self.runs)).await?;
+        let meter = Meter::start();
+        let latencies = self.drive(&engine, concurrency, self.runs).await?;
+        let measured = meter.stop(self.runs, latencies);
+        engine.shutdown(Duration::from_secs(5)).await;
+        Ok(measured)
+    }
+
+    pub async fn alone(&self, directory: &Path) -> anyhow::Result<Measured> {
+        let alone = Workload { runs: ALONE.min(self.runs), definition: self.definition.clone(), ..*self };
+        alone.pass(directory, 1).await
+    }
+
+    /// Starts runs, so many at a time, and waits for each to end.
+    async fn drive(&self, engine: &Engine, concurrency: u32, runs: u32) -> anyhow::Result<Vec<Duration>> {
+        let left = Arc::new(AtomicU32::new(runs));
+        let client = |_| {
+            let (engine, left, name) = (engine.clone(), left.clone(), self.name);
+            tokio::spawn(async move {
+                let caller = Caller::local("bench");
+                let mut latencies = Vec::new();
+                while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+                    let start = Instant::now();
+                    let input = json!({"order": 42});
+                    let trigger = Trigger { workflow: name, input, headers: None, key: None };
+                    let (_, end) = engine.trigger_and_watch(&caller, trigger).await?;
+                    end.reached().await?;
+                    latencies.push(start.elapsed());
+                }
+                Ok::<_, anyhow::Error>(latencies)
+            })
+        };
+        let mut latencies = Vec::new();
+        for client in (0..concurrency).map(client).collect::<Vec<_>>() {
+            latencies.extend(client.await??);
+        }
+        Ok(latencies)
+    }
+}
+
+pub async fn start(store: SqliteStore, definition: &str) -> anyhow::Result<Engine> {
+    // The echo server is on loopback.
+    let egress = stepwell_steps::Egress { allow_private: true };
+    let kinds = stepwell_steps::kinds(stepwell_steps::Config { egress, ..stepwell_steps::Config::default() });
+    let engine = Engine::start(Arc::new(store), Config::new(kinds)).await?;
+    engine.define(&Caller::local("bench"), Source { text: definition, file: None }).await?;
+    Ok(engine)
+}
+
+fn chain(name: &str, calls: u32, step: impl Fn(&str) -> Value) -> Value {
+    let mut tasks = Map::new();
+    for n in 1..=calls {
+        let before = format!("s{}", n - 1);
+        let mut task = step(if n == 1 { "input.order" } else { "run.id" });
+        if n > 1 {
+            task["needs"] = json!([before]);
+        }
+        tasks.insert(format!("s{n}"), task);
+    }
+    json!({"name": name, "tasks": tasks})
+}
+
+fn echo(value: &str) -> Value {
+    json!({"tool": "echo", "args": {"value": format!("{{{{{value}}}}}")}})
+}
+
+fn http(url: &str, value: &str) -> Value {
+    json!({"url": url, "method": "POST", "body": {"value": format!("{{{{{value}}}}}")}})
+}
+
+fn fan(name: &str, calls: u32, url: &str) -> Value {
+    let mut tasks = Map::new();
+    tasks.insert("first".into(), echo("input.order"));
+    let mut needs = Vec::new();
+    for n in 1..=calls {
+        let mut task = http(url, "run.id");
+        task["needs"] = json!(["first"]);
+        needs.push(format!("s{n}"));
+        tasks.insert(format!("s{n}"), task);
+    }
+    let mut join = echo("run.id");
+    join["needs"] = json!(needs);
+    tasks.insert("join".into(), join);
+    json!({"name": name, "tasks": tasks})
+}

@@ -1,0 +1,171 @@
+//! The commits of the workload: each run has its story from the first commit to the last, told before it happens.
+//!
+//! The only place here that knows which fields a commit has.
+
+use crate::random::Random;
+use std::collections::BTreeMap;
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+use stepwell_store::*;
+
+pub const NODE: NodeId = NodeId(7);
+const ORG: OrgId = OrgId(1);
+/// From a payload that fits in a row to one that needs pages of its own.
+const PAYLOAD: std::ops::Range<usize> = 20..6_000;
+/// Steps a run goes through in turn; coming back to one is its next attempt.
+const STEPS: usize = 3;
+
+/// Commits from one change of the head to the next.
+const HEADS: usize = 4;
+/// Notices that wait to be sent.
+const NOTICES: usize = 2;
+
+/// The commits of one run: the one at `n` makes version `n + 1`.
+pub fn story(run: i64, commits: usize, random: &mut Random) -> Vec<Commit> {
+    let mut previous = [0; 32];
+    let mut story = Vec::with_capacity(commits);
+    for n in 0..commits {
+        let commit = commit(run, n, previous, random);
+        previous = commit.log.hash;
+        story.push(commit);
+    }
+    story
+}
+
+/// Every commit moves all there is: a log row, a payload, the step before and this one, work, a timer, a notice.
+fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit {
+    let at = Time(1_000 * run + n as i64);
+    let facts = format!("[{{\"type\":\"sample\",\"n\":{n},\"salt\":{}}}]", random.next());
+    let mut steps = vec![step(n, "running")];
+    let mut work = Diff { put: vec![attempt(n)], remove: Vec::new() };
+    if let Some(before) = n.checked_sub(1) {
+        steps.push(step(before, "success"));
+        work.remove.push(key(before));
+    }
+    Commit {
+        run: RunId(run),
+        expect: Version(n as i64),
+        create: (n == 0).then(|| new_run(run)),
+        auth: Auth { org: ORG, epoch: 1 },
+        head: n.is_multiple_of(HEADS).then(|| head(n, at)),
+        state: format!("{{\"salt\":{}}}", random.next()),
+        log: LogRow { at, hash: hash(&previous, at, &facts), facts },
+        steps,
+        values: vec![ValueRow { id: ValueId(n as u32), payload: payload(random) }],
+        work,
+        timers: Diff { put: vec![TimerRow { key: "next".into(), due: at }], remove: Vec::new() },
+        mail: Vec::new(),
+        read: Vec::new(),
+        outbox: vec![Notice { key: notice(n), body: "{}".into(), due: at }],
+        sent: n.checked_sub(NOTICES).map(notice).into_iter().collect(),
+        unique: if n == 0 && run % 2 == 0 { vec![unique(run)] } else { Vec::new() },
+        places: Vec::new(),
+    }
+}
+
+fn new_run(run: i64) -> NewRun {
+    NewRun {
+        public: format!("run_{run}"),
+        org: ORG,
+        created: Time(run),
+        by: "ann".into(),
+        test: false,
+        secret: [3; 16],
+        parent: None,
+        place: None,
+    }
+}
+
+fn head(n: usize, at: Time) -> Head {
+    let status = if n.is_multiple_of(2 * HEADS) { "running" } else { "waiting" };
+    Head { status: status.into(), definition: 1, started: Some(at), finished: None, purge: None }
+}
+
+fn notice(n: usize) -> String {
+    format!("notice{n}")
+}
+
+fn key(n: usize) -> WorkKey {
+    WorkKey { path: format!("step{}", n % STEPS), attempt: (n / STEPS) as u32 + 1 }
+}
+
+fn attempt(n: usize) -> Work {
+    Work { key: key(n), org: ORG, kind: "tool".into(), ready: Time(n as i64), node: Some(NODE) }
+}
+
+fn step(n: usize, status: &str) -> StepRow {
+    let WorkKey { path, attempt } = key(n);
+    StepRow {
+        path,
+        attempt,
+        status: status.into(),
+        since: Time(n as i64),
+        ended: None,
+        input: Some(ValueId(n as u32)),
+        output: None,
+        state: format!("{{\"status\":\"{status}\",\"n\":{n}}}"),
+    }
+}
+
+/// Mostly small, as real ones are.
+fn payload(random: &mut Random) -> String {
+    let longest = if random.percent(20) { PAYLOAD.end } else { PAYLOAD.end / 20 };
+    let length = PAYLOAD.start + random.below(longest - PAYLOAD.start);
+    let mut text = String::with_capacity(length + 20);
+    while text.len() < length {
+        text.push_str(&format!("{:016x}", random.next()));
+    }
+    format!("{{\"value\":\"{text}\"}}")
+}
+
+fn unique(run: i64) -> UniqueKey {
+    UniqueKey { scope: "trigger".into(), key: format!("key-{run}"), digest: "d".into(), expires: None }
+}
+
+/// A run that must be refused as soon as `first`, which has a unique key, is there.
+pub fn rival(first: &Commit, run: i64) -> Commit {
+    let mut rival = commit(run, 0, [0; 32], &mut Random::new(0));
+    rival.unique = first.unique.clone();
+    rival
+}
+
+/// What a run looks like after some of its commits, as far as a store tells.
+#[derive(Debug, PartialEq, Default)]
+pub struct Looks {
+    pub status: String,
+    pub state: String,
+    pub hash: [u8; 32],
+    pub log: Vec<LogRow>,
+    /// The newest attempt of each.
+    pub steps: BTreeMap<String, StepRow>,
+    pub values: BTreeMap<u32, String>,
+    pub work: Vec<WorkKey>,
+    pub timers: Vec<(String, Time)>,
+    /// Keys, in the order in which they were written.
+    pub notices: Vec<String>,
+}
+
+pub fn looks(story: &[Commit]) -> Looks {
+    let mut looks = Looks::default();
+    for commit in story {
+        if let Some(head) = &commit.head {
+            looks.status.clone_from(&head.status);
+        }
+        looks.state.clone_from(&commit.state);
+        looks.hash = commit.log.hash;
+        looks.log.push(commit.log.clone());
+        looks.values.extend(commit.values.iter().map(|value| (value.id.0, value.payload.clone())));
+        for step in &commit.steps {
+            let newest = looks.steps.entry(step.path.clone()).or_insert_with(|| step.clone());
+            if newest.attempt <= step.attempt {
+                newest.clone_from(step);
+            }
+        }
+        looks.work.retain(|key| !commit.work.remove.contains(key));
+        looks.work.extend(commit.work.put.iter().map(|work| work.key.clone()));
+        looks.timers = commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect();
+        looks.notices.retain(|key| !commit.sent.contains(key));
+        looks.notices.extend(commit.outbox.iter().map(|notice| notice.key.clone()));
+    }
+    looks
+}
