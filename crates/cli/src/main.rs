@@ -2,8 +2,14 @@
 
 mod commands;
 mod draw;
+mod embedded;
+mod home;
+mod input;
+mod logging;
 mod outline;
+mod signals;
 mod source;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -18,22 +24,52 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Measure how fast this build is on this disk, beside what the disk alone can do
-    Bench(commands::bench::Args),
     /// Check definitions and list everything that is wrong with them
     Check(commands::check::Args),
     /// Draw a definition
     Graph(commands::graph::Args),
     /// Run a definition on virtual time, with random results, crashes and repeated events
     Simulate(commands::simulate::Args),
+    /// Run a definition to its end, here and now, on a data directory
+    Run(commands::run::Args),
+    /// Start a run for every line of standard input, and say when each is on disk and when it ends
+    Pipe(commands::pipe::Args),
+    /// List runs, newest first
+    Runs(commands::look::RunsArgs),
+    /// Show a run: its steps, their attempts, and what it waits for
+    Show(commands::look::ShowArgs),
+    /// Show the log of a run
+    Events(commands::look::EventsArgs),
+    /// Approve at a gate of a run
+    Approve(commands::control::AnswerArgs),
+    /// Deny at a gate of a run
+    Deny(commands::control::AnswerArgs),
+    /// Cancel a run
+    Cancel(commands::control::CancelArgs),
+    /// Go on with a run that failed, timed out or was cancelled: what did not succeed runs again
+    Retry(commands::control::RetryArgs),
+    /// Look whether everything in a data directory is sound, and why runs are not finished
+    Doctor(commands::doctor::Args),
+    /// Measure how fast this build is on this disk, beside what the disk alone can do
+    Bench(commands::bench::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Bench(args) => commands::bench::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Graph(args) => commands::graph::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
+        Command::Run(args) => commands::run::run(args),
+        Command::Pipe(args) => commands::pipe::run(args),
+        Command::Runs(args) => commands::look::runs(args),
+        Command::Show(args) => commands::look::show(args),
+        Command::Events(args) => commands::look::events(args),
+        Command::Approve(args) => commands::control::answer(args, true),
+        Command::Deny(args) => commands::control::answer(args, false),
+        Command::Cancel(args) => commands::control::cancel(args),
+        Command::Retry(args) => commands::control::retry(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Bench(args) => commands::bench::run(args),
     };
     match result {
         Ok(code) => code.into(),

@@ -30,6 +30,18 @@ impl Source {
         stepwell_formats::read(&self.bytes, Some(&self.name))
     }
 
+    /// Reads several files, or prints what is wrong with all of them.
+    pub fn read_all(paths: &[String]) -> anyhow::Result<Option<Vec<Source>>> {
+        let sources = paths.iter().map(|path| Source::read(path)).collect::<anyhow::Result<Vec<Source>>>()?;
+        let faults = sources.iter().filter_map(|source| Some((source, source.compile().err()?)));
+        let mut good = true;
+        for (source, faults) in faults {
+            eprint!("{}", source.explain(&faults));
+            good = false;
+        }
+        Ok(good.then_some(sources))
+    }
+
     /// For a person: every fault with the line it is on.
     pub fn explain(&self, faults: &Faults) -> String {
         faults.render(&self.name, &String::from_utf8_lossy(&self.bytes))

@@ -7,12 +7,15 @@
 use crate::engine::{Committed, Inner};
 use crate::error::Error;
 use crate::keys::{child_named, timer_named};
-use crate::record::{Place, record, restore, status};
+use crate::record::{Place, record, restore, retired, status};
 use crate::runs::{Letter, Live, What};
 use crate::{callback, children, dispatch};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Event, Ignored};
+use stepwell_core::fact::Fact;
+use stepwell_core::graph::Graph;
 use stepwell_core::plan::{Effect, Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
@@ -76,8 +79,12 @@ async fn turn(inner: &Arc<Inner>, id: RunId, kept: Option<Box<Live>>, mut letter
         let hopeless = matches!(trouble, Error::Broken(_));
         // Whoever asked is told; what happened by itself is tried again until it is written.
         letters = letters.into_iter().filter_map(|letter| refuse(inner, id, letter, &trouble, hopeless)).collect();
-        if letters.is_empty() || inner.stop.is_cancelled() {
+        if hopeless || inner.stop.is_cancelled() {
             return None;
+        }
+        if letters.is_empty() {
+            // What they asked for may have been written all the same, and somebody has to act on it.
+            letters.push(What::Reconcile.into());
         }
         inner.pause(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -105,9 +112,17 @@ fn refuse(inner: &Inner, run: RunId, letter: Letter, trouble: &Error, hopeless: 
 async fn gone(inner: &Inner, id: RunId, letters: Vec<Letter>) {
     let mut stale = Stale::default();
     for letter in letters {
-        if let What::Timer { key } = &letter.what {
-            inner.timers.clear(id, key);
-            stale.timers.push((id, key.clone()));
+        match &letter.what {
+            What::Timer { key } => {
+                inner.timers.clear(id, key);
+                stale.timers.push((id, key.clone()));
+            }
+            // A child may end after its parent was purged. Nobody else would ever read this.
+            What::Mail => {
+                let mail = inner.store.mail(id).await.unwrap_or_default();
+                stale.mail.extend(mail.into_iter().map(|mail| mail.id));
+            }
+            _ => {}
         }
         if let Some(reply) = letter.reply {
             let _ = reply.send(Err(Error::NotFound { what: "run", name: id.0.to_string() }));
@@ -118,20 +133,24 @@ async fn gone(inner: &Inner, id: RunId, letters: Vec<Letter>) {
 
 pub async fn load(inner: &Inner, id: RunId) -> Result<Option<Box<Live>>, Error> {
     let Some(stored) = inner.store.load(id).await? else { return Ok(None) };
+    revive(inner, &stored).await.map(Some)
+}
+
+pub async fn revive(inner: &Inner, stored: &LoadedRun) -> Result<Box<Live>, Error> {
     let compiled = inner.definitions.get(&*inner.store, stored.row.definition).await?;
-    let run = restore(&compiled.definition.graph, &stored)?;
-    Ok(Some(Box::new(Live {
-        id,
+    let run = restore(&compiled.definition.graph, stored)?;
+    Ok(Box::new(Live {
+        id: stored.row.id,
         org: stored.row.org,
         compiled,
         run,
         version: stored.version,
         hash: stored.hash,
         secret: stored.secret,
-        parent: stored.row.parent,
-        place: stored.place,
+        parent: stored.row.parent.clone(),
+        place: stored.place.clone(),
         test: stored.row.test,
-    })))
+    }))
 }
 
 enum Tried {
@@ -148,6 +167,8 @@ struct Plan {
     read: Vec<i64>,
     sent: Vec<String>,
     places: Vec<PlaceChange>,
+    /// Rows of a version that the run has left.
+    retired: Vec<StepRow>,
     stale: Stale,
     /// What each letter is told, in their order.
     answers: Vec<Result<(), Ignored>>,
@@ -314,7 +335,12 @@ impl Plan {
                     max_duration: onto.definition.max_duration,
                 };
                 let old = &live.compiled.definition.graph;
-                self.transition.absorb(retry_onto(old, newer, &mut live.run, by.clone(), env)?);
+                let retired = retired(old, &live.run, now);
+                let transition = retry_onto(old, newer, &mut live.run, by.clone(), env)?;
+                let stands = stands(newer.graph, &transition);
+                let top = |path: &str| path.split(['[', '.']).next().is_some_and(|top| stands.contains(top));
+                self.retired.extend(retired.into_iter().filter(|row| !top(&row.path)));
+                self.transition.absorb(transition);
                 live.compiled = onto.clone();
             }
         }
@@ -322,6 +348,15 @@ impl Plan {
         self.places.extend(live.place.clone().map(|key| PlaceChange::Take { key, limit: None }));
         Ok(())
     }
+}
+
+/// The names of steps that stand in a newer version, with everything inside them.
+fn stands<'a>(graph: &'a Graph, transition: &Transition) -> BTreeSet<&'a str> {
+    let stands = transition.facts.iter().filter_map(|fact| match fact {
+        Fact::Adopted { stands, .. } => Some(stands),
+        _ => None,
+    });
+    stands.flatten().map(|at| &*graph.step(at.step).def.name).collect()
 }
 
 /// Makes callback URLs of a run's waits.
@@ -365,6 +400,11 @@ async fn write(
     let mut commit = record(&live.compiled.definition.graph, &live.run, &plan.transition, place);
     commit.sent = plan.sent.clone();
     commit.places = plan.places.clone();
+    // What is written anew comes after what it replaces.
+    let written: BTreeSet<(&str, u32)> = commit.steps.iter().map(|row| (&*row.path, row.attempt)).collect();
+    let left = plan.retired.iter().filter(|row| !written.contains(&(&*row.path, row.attempt)));
+    let left: Vec<StepRow> = left.cloned().collect();
+    commit.steps.extend(left);
     submit(inner, live, commit, &plan.transition).await
 }
 
@@ -389,7 +429,7 @@ pub async fn submit(
         cleared: commit.timers.remove.clone(),
         notices: commit.outbox.iter().map(|notice| notice.key.clone()).collect(),
         hash: commit.log.hash,
-        left_ready: !left.is_empty(),
+        left_ready: !left.is_empty() || (inner.slots.limits_orgs() && !commit.work.remove.is_empty()),
         position: Position(0),
     };
     let answer = inner.store.commit(vec![commit]).await;
@@ -465,6 +505,10 @@ async fn forget(inner: &Inner, stale: Stale) {
 
 /// Compares what the store says this node runs of a run with what it does run.
 async fn reconcile(inner: &Arc<Inner>, live: &Live) {
+    if live.run.status.is_terminal() {
+        // The answer to the last commit may have been lost: whoever waits for the end is told now.
+        inner.ended(live.id);
+    }
     let held = match inner.store.held(inner.node).await {
         Ok(held) => held,
         // The next look will tell.

@@ -8,7 +8,7 @@ use crate::runs::{Letter, Runs, What};
 use crate::secrets::{EnvironmentSecrets, Secrets};
 use crate::slots::Slots;
 use crate::timers::Timers;
-use crate::{Kinds, dispatch, drive, timers, upkeep};
+use crate::{Kinds, children, dispatch, drive, timers, upkeep};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -49,7 +49,7 @@ impl Config {
             base_url: "http://127.0.0.1:7070".into(),
             kinds,
             clock: Arc::new(SystemClock),
-            ids: Ids::System,
+            ids: Ids::system(),
             secrets: Arc::new(EnvironmentSecrets),
         }
     }
@@ -97,32 +97,27 @@ pub(crate) struct Inner {
 impl Engine {
     /// Starts on a store and takes up what is unfinished in it.
     pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Engine, Error> {
-        let node = config.ids.node();
-        let inner = Arc::new(Inner {
-            store,
-            clock: config.clock,
-            kinds: config.kinds,
-            secrets: config.secrets,
-            node,
-            call_timeout: config.call_timeout,
-            poll: config.poll,
-            base_url: config.base_url,
-            definitions: Definitions::default(),
-            runs: Runs::new(config.live_runs),
-            slots: Slots::new(node, config.slots, config.slots_per_org),
-            timers: Timers::default(),
-            committed: broadcast::channel(4_096).0,
-            epochs: Mutex::default(),
-            waiters: Mutex::default(),
-            draining: AtomicBool::new(false),
-            stop: CancellationToken::new(),
-            ids: config.ids,
-        });
-        inner.store.beat(node).await?;
+        let inner = Inner::new(store, config);
+        inner.store.beat(inner.node).await?;
         tokio::spawn(timers::run(inner.clone()));
         tokio::spawn(dispatch::claim(inner.clone()));
         tokio::spawn(upkeep::run(inner.clone()));
         Ok(Engine { inner })
+    }
+
+    /// An engine that executes nothing, fires no timers and starts no runs. It can be asked about runs, and told what
+    /// moves them on (an answer, a cancellation): the next one that is started goes on from there.
+    pub fn at_rest(store: Arc<dyn Store>, config: Config) -> Engine {
+        let inner = Inner::new(store, config);
+        inner.draining.store(true, Ordering::SeqCst);
+        inner.slots.close();
+        Engine { inner }
+    }
+
+    /// The run that a step of another started, if it has.
+    pub async fn child(&self, parent: RunId, path: &str, attempt: u32) -> Result<Option<RunId>, Error> {
+        let key = children::unique(parent, path, attempt);
+        Ok(self.inner.store.keyed(children::SCOPE, &key).await?)
     }
 
     /// Takes no new work, lets what runs come to its end for as long as `patience`, then stops. What is cut off is
@@ -159,6 +154,30 @@ impl Engine {
 }
 
 impl Inner {
+    fn new(store: Arc<dyn Store>, config: Config) -> Arc<Inner> {
+        let node = config.ids.node();
+        Arc::new(Inner {
+            store,
+            clock: config.clock,
+            kinds: config.kinds,
+            secrets: config.secrets,
+            node,
+            call_timeout: config.call_timeout,
+            poll: config.poll,
+            base_url: config.base_url,
+            definitions: Definitions::default(),
+            runs: Runs::new(config.live_runs),
+            slots: Slots::new(node, config.slots, config.slots_per_org),
+            timers: Timers::default(),
+            committed: broadcast::channel(4_096).0,
+            epochs: Mutex::default(),
+            waiters: Mutex::default(),
+            draining: AtomicBool::new(false),
+            stop: CancellationToken::new(),
+            ids: config.ids,
+        })
+    }
+
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::SeqCst)
     }
@@ -215,6 +234,13 @@ impl Inner {
         list.retain(|waiter| !waiter.is_closed());
         list.push(ended);
         end
+    }
+
+    /// Runs whose end someone waits for.
+    pub fn awaited(&self) -> Vec<RunId> {
+        let mut waiters = self.waiters.lock().expect("nothing panics while it holds the waiters");
+        waiters.retain(|_, list| list.iter().any(|waiter| !waiter.is_closed()));
+        waiters.keys().copied().collect()
     }
 
     pub fn ended(&self, run: RunId) {

@@ -1,29 +1,47 @@
 //! New names for things: time-ordered, and unguessable where that matters.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use stepwell_core::time::Time;
 use stepwell_store::{NodeId, RunId};
 
+#[derive(Debug)]
+pub struct Ids {
+    source: Source,
+    /// Runs named so far, counted from a random number on.
+    runs: AtomicU64,
+}
+
 /// Where randomness comes from.
 #[derive(Debug)]
-pub enum Ids {
+enum Source {
     System,
-    /// The same seed gives the same ids: for simulations only.
     Seeded(Mutex<u64>),
 }
 
 impl Ids {
+    pub fn system() -> Ids {
+        Ids::of(Source::System)
+    }
+
+    /// The same seed gives the same ids: for simulations only.
     pub fn seeded(seed: u64) -> Ids {
-        Ids::Seeded(Mutex::new(seed))
+        Ids::of(Source::Seeded(Mutex::new(seed)))
+    }
+
+    fn of(source: Source) -> Ids {
+        let ids = Ids { source, runs: AtomicU64::new(0) };
+        ids.runs.store(ids.number(), Ordering::Relaxed);
+        ids
     }
 
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        match self {
-            Ids::System => {
+        match &self.source {
+            Source::System => {
                 getrandom::fill(&mut bytes).expect("an operating system without randomness cannot keep a secret");
             }
-            Ids::Seeded(state) => {
+            Source::Seeded(state) => {
                 let mut state = state.lock().expect("nothing panics while it holds the seed");
                 for chunk in bytes.chunks_mut(8) {
                     let next = splitmix(&mut state).to_le_bytes();
@@ -38,9 +56,10 @@ impl Ids {
         u64::from_le_bytes(self.bytes())
     }
 
-    /// Milliseconds, and then 21 bits that two runs of the same millisecond hardly share.
+    /// Milliseconds, and then a counter: no two runs of this process have the same, and of other processes hardly.
     pub fn run(&self, now: Time) -> RunId {
-        RunId((now.0.clamp(0, 1 << 41) << 21) | (self.number() & 0x1f_ffff) as i64)
+        let count = self.runs.fetch_add(1, Ordering::Relaxed);
+        RunId((now.0.clamp(0, 1 << 41) << 21) | (count & 0x1f_ffff) as i64)
     }
 
     pub fn node(&self) -> NodeId {
@@ -68,8 +87,9 @@ mod tests {
 
     #[test]
     fn ids_grow_with_time_and_a_seed_repeats_them() {
-        let ids = Ids::System;
+        let ids = Ids::system();
         assert!(ids.run(Time(1_000)) < ids.run(Time(1_001)));
+        assert_ne!(ids.run(Time(1_000)), ids.run(Time(1_000)));
         assert!(ids.public("run", Time(1_000)) < ids.public("run", Time(1_001)));
         assert!(ids.run(Time(i64::MAX)).0 > 0);
         assert_eq!(Ids::seeded(7).public("run", Time(1)), Ids::seeded(7).public("run", Time(1)));

@@ -8,6 +8,7 @@
 //! | time | `clock.rs`, `timers.rs` |
 //! | child runs | `children.rs` |
 //! | recovery, retention, what was missed | `upkeep.rs` |
+//! | looking whether everything is sound | `doctor.rs`, `doctor/` |
 //! | what a step is given | `step.rs`, `secrets.rs`, `callback.rs` |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
@@ -18,6 +19,7 @@ mod clock;
 pub mod commands;
 mod definitions;
 mod dispatch;
+pub mod doctor;
 mod drive;
 mod engine;
 mod error;

@@ -87,6 +87,13 @@ fn steps(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<St
     rows
 }
 
+/// The rows of all steps as a newer version of the workflow leaves those that do not stand: history, which no longer says
+/// anything about the run.
+pub fn retired(graph: &Graph, run: &Run, now: Time) -> Vec<StepRow> {
+    let void = |(at, state)| StepRow { state: json(&None::<Row>), ..step_row(run.row(graph, at, state), state, now) };
+    run.steps(graph).map(void).collect()
+}
+
 fn step_row(row: Row, state: &StepState, now: Time) -> StepRow {
     StepRow {
         path: row.path.clone(),
@@ -226,7 +233,7 @@ pub fn restore(graph: &Graph, stored: &LoadedRun) -> Result<Run, StoredRunError>
         if step.path.ends_with(']') {
             snapshot.instances.extend(serde_json::from_str::<Option<InstanceRow>>(&step.state)?);
         } else {
-            snapshot.steps.push(serde_json::from_str(&step.state)?);
+            snapshot.steps.extend(serde_json::from_str::<Option<Row>>(&step.state)?);
         }
     }
     // A scope step comes before what is inside it; what is left of items it has not opened again says nothing.

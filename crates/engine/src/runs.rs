@@ -163,9 +163,15 @@ impl Runs {
         }
     }
 
-    /// A run that has just been made is driven by whoever makes it.
-    pub fn adopt(&self, run: RunId) {
-        self.all().boxes.entry(run).or_default().driven = true;
+    /// A run that is being made is driven by whoever makes it. False if another run has that id.
+    #[must_use]
+    pub fn adopt(&self, run: RunId) -> bool {
+        let mut all = self.all();
+        if all.boxes.contains_key(&run) {
+            return false;
+        }
+        all.boxes.entry(run).or_default().driven = true;
+        true
     }
 
     /// The next letters of a run that the caller drives; or none, and it is no longer driven.
@@ -194,14 +200,15 @@ impl Runs {
         Some((letters, live.or(kept)))
     }
 
-    /// Notes that an attempt runs here. False if it does already.
+    /// Notes that an attempt runs here. False if it does already, or did and its report is still to be seen to.
     pub fn begin(&self, run: RunId, key: WorkKey, cancel: CancellationToken) -> bool {
         let mut all = self.all();
-        let running = &mut all.boxes.entry(run).or_default().running;
-        if running.contains_key(&key) {
+        let mailbox = all.boxes.entry(run).or_default();
+        let reported = |letter: &Letter| matches!(&letter.what, What::Report { key: of, .. } if *of == key);
+        if mailbox.running.contains_key(&key) || mailbox.letters.iter().any(reported) {
             return false;
         }
-        running.insert(key, cancel);
+        mailbox.running.insert(key, cancel);
         true
     }
 

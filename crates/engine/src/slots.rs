@@ -17,7 +17,8 @@ pub struct Slots {
 }
 
 struct State {
-    free: u32,
+    /// Below zero for as long as the store gave this node more than there is room for, as it may after a lost answer.
+    free: i64,
     /// Running here, by organisation.
     held: BTreeMap<OrgId, u32>,
     /// The store has, or may have, ready work that nobody claimed.
@@ -30,7 +31,8 @@ struct State {
 
 impl Slots {
     pub fn new(node: NodeId, slots: u32, per_org: Option<u32>) -> Slots {
-        let state = State { free: slots, held: BTreeMap::new(), backlog: true, left: 0, last: OrgId(0), closed: false };
+        let state =
+            State { free: slots.into(), held: BTreeMap::new(), backlog: true, left: 0, last: OrgId(0), closed: false };
         Slots { node, per_org, state: Mutex::new(state), wanted: Notify::new() }
     }
 
@@ -54,7 +56,13 @@ impl Slots {
         }
     }
 
-    /// Some work was written unclaimed.
+    /// Whether work can be left ready because its organisation runs enough already: then the store has to be asked again
+    /// each time it learns that some of it has ended, which is later than the slot is free.
+    pub fn limits_orgs(&self) -> bool {
+        self.per_org.is_some()
+    }
+
+    /// Some work was written unclaimed, or may be claimed now.
     pub fn left_ready(&self) {
         let mut state = self.state();
         state.backlog = true;
@@ -67,7 +75,8 @@ impl Slots {
     pub fn claim(&self) -> Option<Asked> {
         let state = self.state();
         let wanted = state.backlog && state.free > 0 && !state.closed;
-        let claim = Claim { node: self.node, limit: state.free, after: state.last, per_org: self.per_org };
+        let claim =
+            Claim { node: self.node, limit: state.free.max(0) as u32, after: state.last, per_org: self.per_org };
         wanted.then_some(Asked { claim, left: state.left })
     }
 
@@ -116,8 +125,7 @@ pub struct Asked {
 
 impl State {
     fn take(&mut self, org: OrgId) {
-        // Claims are asked for one at a time, but born-claimed work may have come in between.
-        self.free = self.free.saturating_sub(1);
+        self.free -= 1;
         *self.held.entry(org).or_default() += 1;
     }
 }

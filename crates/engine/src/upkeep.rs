@@ -47,6 +47,12 @@ async fn look(inner: &Arc<Inner>) -> Result<(), Error> {
     for (place, _) in inner.store.queued(BATCH).await? {
         admit(inner.clone(), place).await;
     }
+    for run in inner.awaited() {
+        // It may have ended by a commit whose answer this process never got.
+        if inner.store.run(run).await?.is_none_or(|row| row.finished.is_some()) {
+            inner.ended(run);
+        }
+    }
     reconcile(inner).await
 }
 

@@ -2,7 +2,12 @@
 
 pub mod bench;
 pub mod check;
+pub mod control;
+pub mod doctor;
 pub mod graph;
+pub mod look;
+pub mod pipe;
+pub mod run;
 pub mod simulate;
 
 use std::process::ExitCode;
@@ -13,8 +18,12 @@ pub enum Exit {
     Success,
     /// It ran, and the outcome is bad.
     Failed,
-    /// The definition or the command line is wrong.
+    /// The definition, the input, the data directory or the command line is wrong.
     BadInput,
+    /// The run was cancelled or took too long.
+    Stopped,
+    /// A signal came before the end.
+    Interrupted,
 }
 
 impl From<Exit> for ExitCode {
@@ -23,6 +32,8 @@ impl From<Exit> for ExitCode {
             Exit::Success => 0,
             Exit::Failed => 1,
             Exit::BadInput => 2,
+            Exit::Stopped => 3,
+            Exit::Interrupted => 130,
         })
     }
 }

@@ -20,7 +20,7 @@ mod scopes;
 mod svg;
 mod text;
 
-pub use chars::plain;
+pub use chars::{fit, plain};
 
 use std::str::FromStr;
 

@@ -97,8 +97,9 @@ pub(super) async fn find(inner: &Inner, caller: &Caller, run: &str) -> Result<Ru
 
 async fn look(inner: &Inner, id: RunId, run: &str) -> Result<RunView, Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
-    let row = inner.store.run(id).await?.ok_or_else(none)?;
-    let live = drive::load(inner, id).await?.ok_or_else(none)?;
+    // One reading for row and steps, so that they fit each other.
+    let stored = inner.store.load(id).await?.ok_or_else(none)?;
+    let live = drive::revive(inner, &stored).await?;
     let attempts = inner.store.attempts(id).await?;
-    Ok(view(&row, &live, &attempts))
+    Ok(view(&stored.row, &live, &attempts))
 }

@@ -2,20 +2,20 @@
 
 use super::define::{check, keep};
 use super::{Caller, Right, Source};
-use crate::children;
 use crate::definitions::Compiled;
 use crate::drive::{self, callbacks, follow_up, submit};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::record::{Place, record, status};
 use crate::runs::{Live, What};
+use crate::{children, upkeep};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use stepwell_core::definition::{Concurrency, WhenFull};
 use stepwell_core::event::{Event, Ignored};
-use stepwell_core::plan::{Env, advance};
-use stepwell_core::run::{Run, View};
+use stepwell_core::plan::{Env, Transition, advance};
+use stepwell_core::run::{Run, RunStatus, View};
 use stepwell_core::time::Millis;
 use stepwell_core::value::check_size;
 use stepwell_store::*;
@@ -190,12 +190,15 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
     beginning.compiled.check_input(&beginning.input)?;
     let mut entry = Entry::Enter;
     let mut evictions = 0;
+    let mut gone = false;
     loop {
         match try_begin(inner, &beginning, entry, watch).await? {
             Ok(started) => return Ok(started),
-            Err(Refused::Duplicate { run, digest }) => {
-                return repeated(inner, &beginning, run, &digest).await;
-            }
+            Err(Refused::Duplicate { run, digest }) => match repeated(inner, &beginning, run, &digest).await {
+                // It was purged just now, and its key with it.
+                Err(Error::NotFound { .. }) if !gone => gone = true,
+                answer => return answer,
+            },
             Err(Refused::AuthChanged) => inner.forget_epoch(beginning.compiled.row.org),
             // Two runs of one millisecond drew the same number.
             Err(Refused::Conflict) => {}
@@ -282,33 +285,52 @@ async fn try_begin(
         Entry::Queue => PlaceChange::Queue { key },
     }));
     // Driven from the start, so that nothing overtakes the first commit.
-    inner.runs.adopt(live.id);
     let id = live.id;
+    if !inner.runs.adopt(id) {
+        return Ok(Err(Refused::Conflict));
+    }
     if let Some(end) = watch {
         *end = Some(inner.end_of(id));
     }
+    // In a task of its own: whoever asked may leave, and the commit is under way all the same.
+    let written = tokio::spawn(write_first(inner.clone(), live, commit, transition)).await;
+    written.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))
+}
+
+async fn write_first(
+    inner: Arc<Inner>,
+    mut live: Box<Live>,
+    commit: Commit,
+    transition: Transition,
+) -> Result<Result<Started, Refused>, Error> {
+    let inner = &inner;
     match submit(inner, &live, commit, &transition).await {
         Ok(Ok(follow)) => {
-            let started = started(id, &live.run.id, &live.compiled, false);
+            let started = started(live.id, &live.run.id, &live.compiled, false);
             follow_up(inner, &mut live, follow);
-            finish(inner, live);
+            if live.run.status == RunStatus::Queued
+                && let Some(place) = live.place.clone()
+            {
+                // The place may have become free before the run was in the queue, and then nobody looked for it there.
+                tokio::spawn(upkeep::admit(inner.clone(), place));
+            }
+            leave(inner, live.id, Some(live));
             Ok(Ok(started))
         }
         Ok(Err(refused)) => {
-            drop(inner.runs.next(id, None));
+            leave(inner, live.id, None);
             Ok(Err(refused))
         }
         Err(error) => {
-            drop(inner.runs.next(id, None));
-            unsure(inner, id, &live, error).await
+            leave(inner, live.id, None);
+            unsure(inner, live.id, &live, error).await
         }
     }
 }
 
 /// Leaves the run to itself, or to a driver if something happened to it meanwhile.
-fn finish(inner: &Arc<Inner>, live: Box<Live>) {
-    let id = live.id;
-    if let Some((letters, live)) = inner.runs.next(id, Some(live)) {
+fn leave(inner: &Arc<Inner>, id: RunId, live: Option<Box<Live>>) {
+    if let Some((letters, live)) = inner.runs.next(id, live) {
         drive::resume(inner.clone(), id, live, letters);
     }
 }

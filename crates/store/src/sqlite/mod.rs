@@ -27,8 +27,6 @@ pub struct SqliteStore {
     readers: Readers,
     /// Everything that is committed, for whoever wants to write the same again.
     recording: Option<Recording>,
-    /// Held for as long as the store is open: one directory, one process.
-    _lock: File,
 }
 
 /// Commits in the order in which they were asked for.
@@ -59,9 +57,9 @@ impl SqliteStore {
             )
             .map_err(|error| unusable("the database cannot be read", &error))?;
         let writer =
-            Writer::start(connection, position).map_err(|error| unusable("no thread for the writer", &error))?;
+            Writer::start(connection, position, lock).map_err(|error| unusable("no thread for the writer", &error))?;
         let readers = Readers::new(path);
-        Ok(SqliteStore { writer, readers, recording: None, _lock: lock })
+        Ok(SqliteStore { writer, readers, recording: None })
     }
 
     /// Keeps a copy of every commit from now on: the benchmark's bare loop writes the same rows.
@@ -80,12 +78,22 @@ impl SqliteStore {
     }
 }
 
+/// Makes the directory so that it is still there after a power cut.
+fn make(directory: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
+    std::fs::create_dir_all(directory)?;
+    for made in missing {
+        let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
+}
+
 /// Takes the directory for this process. Whoever has it already is named.
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join("stepwell.lock");
     let unusable = |what: &str| Error::Unusable(format!("{}: {what}", directory.display()));
-    std::fs::create_dir_all(directory)
-        .map_err(|error| unusable(&format!("the directory cannot be made: {error}")))?;
+    make(directory).map_err(|error| unusable(&format!("the directory cannot be made: {error}")))?;
     let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let mut lock = opened.map_err(|error| unusable(&format!("the lock file cannot be opened: {error}")))?;
     if let Err(error) = lock.try_lock() {

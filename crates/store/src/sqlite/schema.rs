@@ -1,7 +1,7 @@
 //! The file's schema: forward-only migrations, and the refusal of files that are not ours or are from the future.
 
 use crate::Error;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 
 /// Marks a file as a Stepwell store: "Step" in ASCII.
@@ -32,9 +32,15 @@ pub fn check_file(path: &Path) -> Result<(), Error> {
     if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
         return Ok(());
     }
-    let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let unusable = |error: &dyn std::fmt::Display| Error::Unusable(format!("{}: {error}", path.display()));
-    let connection = opened.map_err(|error| unusable(&error))?;
+    let open = |flags| Connection::open_with_flags(path, flags).map_err(|error| unusable(&error));
+    let connection = open(OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let first = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+    let connection = match first.err().and_then(|error| error.sqlite_error_code()) {
+        // A power cut left a journal that SQLite must roll back before anyone can read.
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) => open(OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+        _ => connection,
+    };
     check(&connection).map(|_| ()).map_err(|error| unusable(&error))
 }
 

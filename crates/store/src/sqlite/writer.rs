@@ -7,6 +7,7 @@
 use super::apply::{apply, error};
 use crate::{Commit, Error, Position, Refused};
 use rusqlite::{Connection, TransactionBehavior};
+use std::fs::File;
 use tokio::sync::{mpsc, oneshot};
 
 /// Jobs taken into one transaction at the most.
@@ -36,10 +37,13 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// `position` is the highest given out so far.
-    pub fn start(connection: Connection, position: i64) -> std::io::Result<Writer> {
+    /// `position` is the highest given out so far. The lock is let go of only when the last write is done.
+    pub fn start(connection: Connection, position: i64, lock: File) -> std::io::Result<Writer> {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let writer = move || run(connection, queue, Positions(position));
+        let writer = move || {
+            run(connection, queue, Positions(position));
+            drop(lock);
+        };
         std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
         Ok(Writer { jobs })
     }

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 const THREADS: usize = 2;
 /// In percent: nothing of what was not synced, a little, half, most, all (which is what a killed process leaves).
 const ARRIVES: [u8; 5] = [0, 5, 50, 95, 100];
-/// Events from the first on in which the files are made.
-const BEGINNING: usize = 200;
+/// Events from the first on in which the file is made, and in which its tables are.
+const BEGINNINGS: [usize; 2] = [30, 200];
 const SHARED_MEMORY: usize = 32 * 1024;
 
 #[derive(Default)]
@@ -73,7 +73,7 @@ fn choose(recorded: &Recorded, plan: Plan) -> Vec<Cut> {
             3..6 => random.pick(&recorded.acknowledged).at,
             // Just before a page is written, just after, or when the sync that follows is over.
             6 => At((random.pick(&copying) + random.below(4)).min(events.len())),
-            _ => At(random.below(BEGINNING)),
+            _ => At(random.below(BEGINNINGS[n / 8 % 2])),
         })
         .collect();
     moments.sort();

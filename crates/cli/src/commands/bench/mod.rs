@@ -74,7 +74,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     // What was measured is not kept; a directory that cannot be removed is only clutter.
     let _ = std::fs::remove_dir_all(&base);
     let report = result?;
-    if args.json { report.print_json()? } else { report.print() }
+    if args.json {
+        report.print_json()?
+    } else {
+        report.print()
+    }
     Ok(Exit::Success)
 }
 

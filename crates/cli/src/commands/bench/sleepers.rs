@@ -64,7 +64,7 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<Sleepers> {
         let far = now() + 3_600_000;
         let sample = runs.min(10_000);
         let begun = Instant::now();
-        put_to_sleep(&engine, sample, concurrency, |_| far).await?;
+        put_to_sleep(&engine, sample, concurrency, move |_| far).await?;
         let rate = f64::from(sample) / begun.elapsed().as_secs_f64();
         engine.shutdown(Duration::from_secs(5)).await;
         rate
@@ -74,7 +74,7 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<Sleepers> {
     let engine = start(SqliteStore::open(&fresh(&directory)?)?, DEFINITION).await?;
     let empty = process::resident();
     let (first, begun) = (now() + asleep_after, Instant::now());
-    let due = put_to_sleep(&engine, runs, concurrency, |n| first + (f64::from(n) / per_ms) as i64).await?;
+    let due = put_to_sleep(&engine, runs, concurrency, move |n| first + (f64::from(n) / per_ms) as i64).await?;
     let starts_per_second = f64::from(runs) / begun.elapsed().as_secs_f64();
     let resident = process::resident();
     let bytes_each = resident.zip(empty).map(|(after, before)| after.saturating_sub(before) as f64 / f64::from(runs));
@@ -86,7 +86,7 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<Sleepers> {
 
     let engine = start(SqliteStore::open(&fresh(&directory)?)?, DEFINITION).await?;
     let at = now() + asleep_after;
-    let due = put_to_sleep(&engine, runs, concurrency, |_| at).await?;
+    let due = put_to_sleep(&engine, runs, concurrency, move |_| at).await?;
     let all = wake(&engine, due).await?;
     engine.shutdown(Duration::from_secs(5)).await;
     let drained = all.iter().max().copied().unwrap_or_default();

@@ -8,8 +8,9 @@ mod timeline;
 
 use super::Exit;
 use crate::draw::plain;
+use crate::home::quoted;
+use crate::input::input;
 use crate::source;
-use anyhow::Context;
 use chance::Chance;
 use driver::{Driver, Ended};
 use script::Script;
@@ -100,57 +101,4 @@ fn again(args: &Args, seed: u64) -> String {
     words.extend(args.on.iter().map(|on| format!("--on {}", quoted(on))));
     words.extend(args.calm.then(|| "--calm".to_string()));
     words.join(" ")
-}
-
-/// For a shell.
-fn quoted(text: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=@:".contains(c);
-    if !text.is_empty() && text.chars().all(safe) {
-        text.to_string()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
-/// `JSON`, `@FILE`, or any number of `key=value`, whose values are JSON where they are JSON.
-fn input(given: &[String]) -> anyhow::Result<Value> {
-    let mut all = json!({});
-    for text in given {
-        if let Some(path) = text.strip_prefix('@') {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-            all = serde_json::from_str(&text).with_context(|| format!("{path} is not JSON"))?;
-        } else if text.trim_start().starts_with(['{', '[', '"']) {
-            all = serde_json::from_str(text).with_context(|| format!("--input {text} is not JSON"))?;
-        } else if let Ok(value) = serde_json::from_str(text) {
-            all = value;
-        } else {
-            let (key, value) =
-                text.split_once('=').with_context(|| format!("--input {text}: expected JSON, @FILE or key=value"))?;
-            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_string()));
-            let fields =
-                all.as_object_mut().context("--input key=value cannot be added to something that is no object")?;
-            fields.insert(key.to_string(), value);
-        }
-    }
-    Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn input_is_json_or_pairs_whose_values_are_json_where_they_can_be() {
-        let check = |given: &[&str], expected: Value| {
-            let given: Vec<String> = given.iter().map(|s| s.to_string()).collect();
-            assert_eq!(input(&given).unwrap(), expected);
-        };
-        check(&[], json!({}));
-        check(&["n=5", "name=ann", "list=[1]"], json!({"n": 5, "name": "ann", "list": [1]}));
-        check(&["{\"a\": 1}", "b=2"], json!({"a": 1, "b": 2}));
-        check(&["5"], json!(5));
-        check(&["null"], json!(null));
-        assert!(input(&["nonsense".into()]).is_err());
-        assert!(input(&["{broken".into()]).is_err());
-    }
 }

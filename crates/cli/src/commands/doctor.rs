@@ -1,0 +1,136 @@
+//! `stepwell doctor`: is everything in a data directory sound, why are runs not finished, and how much room do they take?
+
+use super::Exit;
+use crate::draw::plain;
+use crate::home::Data;
+use crate::{embedded, logging, words};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use stepwell_engine::doctor::{self, Report};
+use stepwell_engine::{Clock, SystemClock};
+use stepwell_store::{Stats, Store};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    data: Data,
+    /// Removes finished runs whose time is over, if nothing is wrong
+    #[arg(long)]
+    purge: bool,
+    /// One JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+struct Found {
+    report: Report,
+    stats: Stats,
+    purgeable: u64,
+    /// Rows.
+    purged: Option<u64>,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    logging::start();
+    let directory = args.data.directory()?;
+    let store = args.data.open_existing()?;
+    let found = embedded::runtime()?.block_on(look(&*store, args.purge))?;
+    let text = if args.json { document(&directory, &found) } else { page(&directory, &found) };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
+}
+
+async fn look(store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
+    let now = SystemClock.now();
+    let report = doctor::examine(store, now).await?;
+    let purgeable = store.purgeable(now).await?;
+    // Nothing is removed from what may have to be mended.
+    let purged = if purge && report.is_sound() { Some(doctor::purge(store, now).await?) } else { None };
+    Ok(Found { report, stats: store.stats().await?, purgeable, purged })
+}
+
+fn document(directory: &Path, found: &Found) -> String {
+    let Found { report, stats, purgeable, purged } = found;
+    let rows: serde_json::Map<_, _> = stats.rows.iter().map(|(table, rows)| (table.clone(), json!(rows))).collect();
+    let document = json!({
+        "directory": directory.to_string_lossy(),
+        "sound": report.is_sound(),
+        "report": report,
+        "size": {"bytes": stats.bytes, "free": stats.free, "journal": stats.journal, "rows": rows},
+        "purgeable_runs": purgeable,
+        "purged_rows": purged,
+    });
+    format!("{document:#}\n")
+}
+
+fn page(directory: &Path, found: &Found) -> String {
+    let Found { report, stats, purgeable, purged } = found;
+    let mut text = String::new();
+    let mut line = |name: &str, what: String| {
+        // A string takes whatever is written.
+        let _ = writeln!(text, "{name:<10}{}", plain(&what));
+    };
+    line("directory", directory.display().to_string());
+    let (file, free, journal) = (bytes(stats.bytes), bytes(stats.free), bytes(stats.journal));
+    line("size", format!("{file}, {free} of it free; write-ahead log {journal}"));
+    let rows: Vec<String> = stats.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
+    line("rows", rows.join(", "));
+    line("runs", format!("{}, {} of them unfinished", report.runs, report.unfinished));
+    for waits in &report.waiting {
+        line("waiting", format!("{} for {}", waits.count, words::word(&waits.what)));
+        for oldest in &waits.oldest {
+            line("", format!("  {}: {}", oldest.run, words::waiting(&oldest.waiting)));
+        }
+    }
+    if report.timers_unchecked {
+        line("", "there are too many timers to look whether each run has its own".into());
+    }
+    line(
+        "purge",
+        match purged {
+            Some(rows) => format!("{purgeable} finished runs removed ({rows} rows)"),
+            None => format!("{purgeable} finished runs would be removed now"),
+        },
+    );
+    for fault in &report.faults {
+        let run = fault.run.as_deref().map(|run| format!("{run}: ")).unwrap_or_default();
+        line("fault", format!("{run}{} [{}]", fault.message, words::word(&fault.check)));
+    }
+    if report.more_faults > 0 {
+        line("fault", format!("and {} more", report.more_faults));
+    }
+    if report.is_sound() {
+        line("sound", "nothing is wrong".into());
+    }
+    text
+}
+
+/// With three digits at the most.
+fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut amount = bytes as f64;
+    let mut unit = 0;
+    while amount >= 999.5 && unit + 1 < UNITS.len() {
+        amount /= 1_000.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || amount >= 99.5 { 0 } else { 1 };
+    format!("{amount:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_are_short() {
+        let check = |amount, expected: &str| assert_eq!(bytes(amount), expected);
+        check(0, "0 B");
+        check(999, "999 B");
+        check(4_096, "4.1 kB");
+        check(999_600, "1.0 MB");
+        check(123_456_789, "123 MB");
+    }
+}

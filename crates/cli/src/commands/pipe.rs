@@ -1,0 +1,252 @@
+//! `stepwell pipe`: starts a run for every line it reads, and says on standard output when each is on disk and when it
+//! ends. For backfills, and for programs that want durable runs without a server.
+
+use super::Exit;
+use crate::embedded::{self, ended, unfinished};
+use crate::home::Data;
+use crate::logging;
+use crate::signals::Signals;
+use crate::source::Source;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::io::{BufRead, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use stepwell_core::limits;
+use stepwell_core::run::RunStatus;
+use stepwell_engine::commands::Trigger;
+use stepwell_engine::{Caller, Committed, Engine};
+use stepwell_store::{RunId, Store};
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+/// A line may hold the largest input there is, however it is escaped.
+const MAX_LINE: usize = 6 * limits::MAX_PAYLOAD_BYTES;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Definitions to store first; `-` is not possible, for standard input has the runs
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+    #[command(flatten)]
+    data: Data,
+    /// Runs in flight at a time
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    concurrency: u32,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    logging::start();
+    let Some(sources) = Source::read_all(&args.files)? else { return Ok(Exit::BadInput) };
+    let store = args.data.open()?;
+    embedded::runtime()?.block_on(pipe(args.concurrency, &sources, store))
+}
+
+async fn pipe(concurrency: u32, sources: &[Source], store: Arc<dyn Store>) -> anyhow::Result<Exit> {
+    let mut signals = Signals::listen()?;
+    let earlier = unfinished(&*store).await?.into_iter().collect();
+    let engine = embedded::start(store.clone()).await?;
+    let commits = engine.watch();
+    let caller = embedded::caller();
+    let names = embedded::define(&engine, &caller, sources).await?;
+    let (say, said) = mpsc::channel(1_024);
+    let writer = std::thread::spawn(move || write(said));
+    let only = if let [name] = names.as_slice() { Some(name.clone()) } else { None };
+    let earlier = Mutex::new(earlier);
+    let pipe = Arc::new(Pipe { engine, store, caller, only, say, earlier, bad: AtomicBool::new(false) });
+    tokio::select! {
+        () = pipe.work(concurrency as usize, commits) => {}
+        () = pipe.say.closed() => {}
+        () = signals.next() => {
+            signals.stop(&pipe.engine).await;
+            return Ok(Exit::Interrupted);
+        }
+    }
+    signals.stop(&pipe.engine).await;
+    let bad = pipe.bad.load(Ordering::SeqCst);
+    drop(pipe);
+    match writer.join() {
+        Ok(written) => written?,
+        Err(_) => anyhow::bail!("standard output cannot be written"),
+    }
+    Ok(if bad { Exit::Failed } else { Exit::Success })
+}
+
+/// A run to start, as a line says it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    /// Needed unless exactly one definition was given.
+    workflow: Option<String>,
+    #[serde(default = "nothing")]
+    input: Value,
+    key: Option<String>,
+}
+
+fn nothing() -> Value {
+    json!({})
+}
+
+struct Pipe {
+    engine: Engine,
+    store: Arc<dyn Store>,
+    caller: Caller,
+    only: Option<String>,
+    say: mpsc::Sender<String>,
+    /// Unfinished runs of earlier processes that were not reported yet.
+    earlier: Mutex<HashSet<RunId>>,
+    bad: AtomicBool,
+}
+
+impl Pipe {
+    /// Until the input is at its end and so is every run.
+    async fn work(self: &Arc<Pipe>, concurrency: usize, commits: broadcast::Receiver<Committed>) {
+        let mut tasks = JoinSet::new();
+        let pipe = self.clone();
+        tasks.spawn(async move { pipe.finish_earlier(commits).await });
+        let (send, mut lines) = mpsc::channel(concurrency);
+        std::thread::spawn(move || read(send));
+        let places = Arc::new(Semaphore::new(concurrency));
+        while let Some((number, line)) = lines.recv().await {
+            // Never closed.
+            let Ok(place) = places.clone().acquire_owned().await else { break };
+            let pipe = self.clone();
+            tasks.spawn(async move {
+                pipe.line(number, line).await;
+                drop(place);
+            });
+            // So that what is done does not pile up.
+            while tasks.try_join_next().is_some() {}
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    async fn line(&self, number: u64, line: Result<Vec<u8>, String>) {
+        let order = line.and_then(|line| serde_json::from_slice::<Order>(&line).map_err(|error| error.to_string()));
+        let order = match order {
+            Ok(order) => order,
+            Err(error) => return self.error(number, None, &error).await,
+        };
+        let key = order.key.as_deref();
+        let Some(workflow) = order.workflow.as_deref().or(self.only.as_deref()) else {
+            return self.error(number, key, "`workflow` is missing: several are known").await;
+        };
+        let trigger = Trigger { workflow, input: order.input, headers: None, key };
+        match self.engine.trigger_and_watch(&self.caller, trigger).await {
+            Ok((started, end)) => {
+                if started.repeated {
+                    self.earlier().remove(&started.id);
+                }
+                self.say(json!({"started": started.run, "key": key, "repeated": started.repeated})).await;
+                match end.reached().await {
+                    Ok(()) => self.ended(started.id, key).await,
+                    Err(error) => self.error(number, key, &format!("{}: {error}", started.run)).await,
+                }
+            }
+            Err(error) => self.error(number, key, &error.to_string()).await,
+        }
+    }
+
+    async fn ended(&self, run: RunId, key: Option<&str>) {
+        match ended(&*self.store, run).await {
+            Ok(Some(end)) => {
+                if end.status != RunStatus::Completed {
+                    self.bad.store(true, Ordering::SeqCst);
+                }
+                let mut line = json!({"ended": end.run, "key": key, "status": end.status, "output": end.output});
+                if let Some(error) = end.error {
+                    line["error"] = error;
+                }
+                self.say(line).await;
+            }
+            Ok(None) => self.complain(json!({"error": "the run is gone", "key": key})).await,
+            Err(error) => self.complain(json!({"error": format!("{error:#}"), "key": key})).await,
+        }
+    }
+
+    async fn error(&self, line: u64, key: Option<&str>, error: &str) {
+        self.complain(json!({"error": error, "key": key, "line": line})).await;
+    }
+
+    async fn complain(&self, line: Value) {
+        self.bad.store(true, Ordering::SeqCst);
+        self.say(line).await;
+    }
+
+    async fn say(&self, line: Value) {
+        // If nobody listens any more, `pipe` hears of it.
+        let _ = self.say.send(format!("{line}\n")).await;
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, HashSet<RunId>> {
+        self.earlier.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Reports the ends of runs that other processes left behind.
+    async fn finish_earlier(&self, mut commits: broadcast::Receiver<Committed>) {
+        self.sweep().await;
+        while !self.earlier().is_empty() {
+            match commits.recv().await {
+                Ok(commit) if commit.ended => {
+                    let awaited = self.earlier().remove(&commit.run);
+                    if awaited {
+                        self.ended(commit.run, None).await;
+                    }
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.sweep().await,
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Looks at all of them: some may have ended unnoticed.
+    async fn sweep(&self) {
+        let all: Vec<RunId> = self.earlier().iter().copied().collect();
+        for run in all {
+            let over = self.store.run(run).await.is_ok_and(|row| row.is_none_or(|row| row.finished.is_some()));
+            if over && self.earlier().remove(&run) {
+                self.ended(run, None).await;
+            }
+        }
+    }
+}
+
+/// Lines from standard input, numbered; empty ones are passed over.
+fn read(lines: mpsc::Sender<(u64, Result<Vec<u8>, String>)>) {
+    let mut input = std::io::stdin().lock();
+    for number in 1.. {
+        let mut line = Vec::new();
+        let read = input.by_ref().take(MAX_LINE as u64 + 1).read_until(b'\n', &mut line);
+        let line = match read {
+            Ok(0) => return,
+            Ok(_) if line.len() > MAX_LINE => {
+                // What is left of it cannot be told from the next line.
+                let _ = lines.blocking_send((number, Err(format!("the line is longer than {MAX_LINE} bytes"))));
+                return;
+            }
+            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) => Ok(line),
+            Err(error) => Err(format!("standard input cannot be read: {error}")),
+        };
+        let last = line.is_err();
+        if lines.blocking_send((number, line)).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// Writes lines, and lets them go whenever there is no other at hand.
+fn write(mut lines: mpsc::Receiver<String>) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    while let Some(line) = lines.blocking_recv() {
+        out.write_all(line.as_bytes())?;
+        while let Ok(line) = lines.try_recv() {
+            out.write_all(line.as_bytes())?;
+        }
+        out.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Questions that a run asks of the person at the terminal, one line at a time. Pure: lines go in, prompts and actions
+//! come out.
+
+use crate::words::brief;
+use serde_json::Value;
+use stepwell_core::event::Verdict;
+use stepwell_engine::commands::Decision;
+
+/// Characters of a form's schema that are shown.
+const MAX_SCHEMA: usize = 400;
+
+/// What is asked, and how far the answer is.
+pub struct Question {
+    asks: Asks,
+    stage: Stage,
+}
+
+pub enum Asks {
+    Approval {
+        message: Option<String>,
+        /// The schema of what is to be filled in.
+        form: Option<Value>,
+    },
+    Call,
+    Verdict,
+}
+
+enum Stage {
+    Choose,
+    /// Form data of an approval, or the result of a call that happened.
+    Data,
+    Comment(Decision),
+}
+
+/// What a line leads to.
+#[derive(Debug)]
+pub enum Next {
+    /// The next prompt, after a word on what was wrong with the line, if anything was.
+    Ask(Option<String>),
+    Act(Action),
+    /// The person does not want to answer now.
+    Later,
+}
+
+#[derive(Debug)]
+pub enum Action {
+    Answer(Decision),
+    Deliver(Value),
+    Settle(Verdict),
+}
+
+impl Question {
+    pub fn new(asks: Asks) -> Question {
+        Question { asks, stage: Stage::Choose }
+    }
+
+    /// For a gate as it was opened: its input has the message and the form.
+    pub fn gate(input: Option<&Value>) -> Question {
+        let message = input.and_then(|input| input.get("message")).and_then(Value::as_str).map(str::to_string);
+        let form = input.and_then(|input| input.get("form")).cloned();
+        Question::new(Asks::Approval { message, form })
+    }
+
+    /// What the person should know before the first prompt.
+    pub fn intro(&self, step: &str) -> String {
+        match &self.asks {
+            Asks::Approval { message: Some(message), .. } => format!("{step} asks for approval: {message}"),
+            Asks::Approval { message: None, .. } => format!("{step} asks for approval"),
+            Asks::Call => format!(
+                "{step} waits for a call. Its callback URL is served by `stepwell serve` only; \
+                 the body of the call can be given here"
+            ),
+            Asks::Verdict => format!("{step}: nobody knows whether its call happened, and it may not be made twice"),
+        }
+    }
+
+    pub fn prompt(&self) -> String {
+        match (&self.asks, &self.stage) {
+            (Asks::Approval { .. }, Stage::Choose) => "approve? [y]es, [n]o, [l]ater: ".into(),
+            (Asks::Approval { form: Some(form), .. }, Stage::Data) => {
+                format!("the form wants {}\ndata as JSON: ", brief(form, MAX_SCHEMA))
+            }
+            (Asks::Call, _) => "body as JSON (empty: later): ".into(),
+            (Asks::Verdict, Stage::Choose) => "it [h]appened, make it [a]gain, [f]ail, [l]ater: ".into(),
+            (_, Stage::Data) => "its result as JSON (empty: null): ".into(),
+            (_, Stage::Comment(_)) => "comment (may be empty): ".into(),
+        }
+    }
+
+    pub fn take(&mut self, line: &str) -> Next {
+        let line = line.trim();
+        match (&self.asks, &mut self.stage) {
+            (Asks::Approval { form, .. }, Stage::Choose) => match choice(line) {
+                Some('y') if form.is_some() => self.go(Stage::Data),
+                Some('y') => self.go(Stage::Comment(Decision { approve: true, ..Decision::default() })),
+                Some('n' | 'd') => self.go(Stage::Comment(Decision::default())),
+                Some('l') => Next::Later,
+                _ => Next::Ask(Some("please answer with y, n or l".into())),
+            },
+            (Asks::Approval { .. }, Stage::Data) => match serde_json::from_str(line) {
+                Ok(data) => self.go(Stage::Comment(Decision { approve: true, comment: None, data: Some(data) })),
+                Err(error) => Next::Ask(Some(format!("this is not JSON: {error}"))),
+            },
+            (_, Stage::Comment(decision)) => {
+                let comment = Some(line).filter(|line| !line.is_empty()).map(str::to_string);
+                Next::Act(Action::Answer(Decision { comment, ..std::mem::take(decision) }))
+            }
+            (Asks::Call, Stage::Choose | Stage::Data) => match line {
+                "" => Next::Later,
+                line => json(line, |body| Action::Deliver(body)),
+            },
+            (Asks::Verdict, Stage::Choose) => match choice(line) {
+                Some('h') => self.go(Stage::Data),
+                Some('a') => Next::Act(Action::Settle(Verdict::RunAgain)),
+                Some('f') => Next::Act(Action::Settle(Verdict::Fail)),
+                Some('l') => Next::Later,
+                _ => Next::Ask(Some("please answer with h, a, f or l".into())),
+            },
+            (Asks::Verdict, Stage::Data) => {
+                json(if line.is_empty() { "null" } else { line }, |body| Action::Settle(Verdict::Happened { body }))
+            }
+        }
+    }
+
+    fn go(&mut self, stage: Stage) -> Next {
+        self.stage = stage;
+        Next::Ask(None)
+    }
+}
+
+fn choice(line: &str) -> Option<char> {
+    line.chars().next().map(|first| first.to_ascii_lowercase())
+}
+
+fn json(line: &str, action: impl FnOnce(Value) -> Action) -> Next {
+    match serde_json::from_str(line) {
+        Ok(value) => Next::Act(action(value)),
+        Err(error) => Next::Ask(Some(format!("this is not JSON: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What the person sees and what comes of their lines, in words.
+    fn check(mut question: Question, lines: &[&str], expected: &str) {
+        let mut said = String::new();
+        for line in lines {
+            match question.take(line) {
+                Next::Ask(complaint) => {
+                    said.push_str(complaint.as_deref().map_or("", |text| text.split(':').next().unwrap()));
+                    said.push_str("; ");
+                }
+                Next::Act(Action::Answer(decision)) => {
+                    said.push_str(&format!("{} {:?} {:?}", decision.approve, decision.comment, decision.data));
+                }
+                Next::Act(Action::Deliver(body)) => said.push_str(&format!("deliver {body}")),
+                Next::Act(Action::Settle(verdict)) => said.push_str(&format!("{verdict:?}")),
+                Next::Later => said.push_str("later"),
+            }
+        }
+        assert_eq!(said, expected, "{lines:?}");
+    }
+
+    #[test]
+    fn a_gate_is_approved_denied_or_left() {
+        let gate = || Question::gate(Some(&json!({"message": "Ship it?"})));
+        assert_eq!(gate().intro("ship"), "ship asks for approval: Ship it?");
+        check(gate(), &["Yes", "fine"], "; true Some(\"fine\") None");
+        check(gate(), &["n", ""], "; false None None");
+        check(gate(), &["", "what", "l"], "please answer with y, n or l; please answer with y, n or l; later");
+    }
+
+    #[test]
+    fn a_form_is_filled_in_before_the_comment() {
+        let gate = Question::gate(Some(&json!({"form": {"type": "object"}})));
+        check(gate, &["y", "{no", "{\"n\": 1}", ""], "; this is not JSON; ; true None Some(Object {\"n\": Number(1)})");
+    }
+
+    #[test]
+    fn a_call_is_delivered_or_left() {
+        check(Question::new(Asks::Call), &["{", "{\"paid\": true}"], "this is not JSON; deliver {\"paid\":true}");
+        check(Question::new(Asks::Call), &[""], "later");
+    }
+
+    #[test]
+    fn a_call_that_may_have_happened_is_settled() {
+        let verdict = || Question::new(Asks::Verdict);
+        check(verdict(), &["h", ""], "; Happened { body: Null }");
+        check(verdict(), &["a"], "RunAgain");
+        check(verdict(), &["x", "f"], "please answer with h, a, f or l; Fail");
+    }
+}

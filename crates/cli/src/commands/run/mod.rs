@@ -1,0 +1,83 @@
+//! `stepwell run`: one file to its end on an embedded engine, with live progress. Whatever happens to this process, the
+//! run is on disk, and `--resume` goes on with it.
+
+mod ask;
+mod follow;
+mod screen;
+mod session;
+mod show;
+mod steps;
+
+pub use session::{Output, Session};
+
+use super::Exit;
+use crate::embedded::{self, Found};
+use crate::home::Data;
+use crate::source::Source;
+use crate::{input, logging};
+use anyhow::Context;
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_engine::commands::Trigger;
+use stepwell_store::Store;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The definition; `-` reads standard input
+    #[arg(value_name = "FILE", required_unless_present = "resume", conflicts_with = "resume")]
+    file: Option<String>,
+    /// JSON, @FILE, or key=value (may be repeated; values are JSON where they are JSON)
+    #[arg(long, value_name = "INPUT", conflicts_with = "resume")]
+    input: Vec<String>,
+    /// Another definition, for steps that run it as a child (may be repeated)
+    #[arg(long = "with", value_name = "FILE")]
+    others: Vec<String>,
+    /// Starts only one run, however often it is asked for with this key
+    #[arg(long, conflicts_with = "resume")]
+    key: Option<String>,
+    /// Goes on with a run that was left, to its end
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    #[command(flatten)]
+    data: Data,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    logging::start();
+    let input = input::input(&args.input)?;
+    let files: Vec<String> = args.file.iter().chain(&args.others).cloned().collect();
+    let Some(sources) = Source::read_all(&files)? else { return Ok(Exit::BadInput) };
+    let store = if args.resume.is_some() { args.data.open_existing()? } else { args.data.open()? };
+    embedded::runtime()?.block_on(go(&args, input, &sources, store))
+}
+
+async fn go(args: &Args, input: Value, sources: &[Source], store: Arc<dyn Store>) -> anyhow::Result<Exit> {
+    // Looked for before anything is set going.
+    let resumed = match &args.resume {
+        Some(run) => Some(embedded::find(&*store, run).await?),
+        None => None,
+    };
+    let mut session = Session::start(store, &args.data, &args.output, resumed.as_ref()).await?;
+    let begun = match resumed {
+        Some(found) => embedded::define(&session.engine, &session.caller, sources).await.map(|_| found),
+        None => begin(args, input, sources, &mut session).await,
+    };
+    match begun {
+        Ok(found) => session.follow(found).await,
+        Err(error) => {
+            session.stop().await;
+            Err(error)
+        }
+    }
+}
+
+async fn begin(args: &Args, input: Value, sources: &[Source], session: &mut Session) -> anyhow::Result<Found> {
+    let names = embedded::define(&session.engine, &session.caller, sources).await?;
+    let workflow = names.first().context("there is no definition")?;
+    let trigger = Trigger { workflow, input, headers: None, key: args.key.as_deref() };
+    let started = session.engine.trigger(&session.caller, trigger).await?;
+    session.begun(&started)?;
+    Ok(Found { id: started.id, public: started.run, version: 0 })
+}

@@ -1,0 +1,184 @@
+//! A terminal: what is over scrolls up, what is under way is drawn below it again and again, and questions wait at the
+//! bottom. Knows nothing of engines.
+
+use super::steps::{Doing, Done, Step, shown};
+use crate::draw::fit;
+use crate::logging;
+use crate::words::length;
+use std::io::Write;
+use stepwell_core::time::Time;
+
+/// Where the size cannot be told.
+const SIZE: (usize, usize) = (80, 24);
+/// Room for a name before its status.
+const NAME: usize = 28;
+const SPIN: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠙'];
+
+pub struct Screen {
+    colour: bool,
+    /// Lines drawn that will be drawn again.
+    drawn: usize,
+    /// Finished lines that are not on the screen yet.
+    above: Vec<String>,
+    /// A question is open: nothing else may move.
+    asking: bool,
+    frame: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Colour {
+    Green,
+    Red,
+    Yellow,
+    Dim,
+}
+
+impl Screen {
+    pub fn open() -> Screen {
+        logging::hold();
+        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Screen { colour, drawn: 0, above: Vec::new(), asking: false, frame: 0 }
+    }
+
+    /// A line that stays.
+    pub fn line(&mut self, text: &str) {
+        let (columns, _) = size();
+        self.above.push(fit(text, columns));
+    }
+
+    pub fn done(&mut self, prefix: &str, done: &Done) {
+        let (icon, colour) = match done.status {
+            "success" => ('✓', Colour::Green),
+            "skipped" | "cancelled" => ('–', Colour::Dim),
+            _ => ('✗', Colour::Red),
+        };
+        let mut text = format!("{}  {}", name(prefix, &done.path), done.status);
+        if done.attempt > 1 {
+            text.push_str(&format!("  attempt {}", done.attempt));
+        }
+        if let Some(took) = done.took {
+            text.push_str(&format!("  {}", length(took)));
+        }
+        if !done.note.is_empty() {
+            text.push_str(&format!("  {}", done.note));
+        }
+        let line = self.with_icon(icon, colour, &text);
+        self.above.push(line);
+    }
+
+    /// Draws everything as it is now. Nothing while a question is open: what came meanwhile is shown after it.
+    pub fn draw(&mut self, steps: &[Step], prefixes: &[String], now: Time) {
+        if self.asking {
+            return;
+        }
+        self.frame += 1;
+        let (_, rows) = size();
+        let room = rows.saturating_sub(2).max(1);
+        let mut live: Vec<String> = steps.iter().take(room).map(|step| self.active(step, prefixes, now)).collect();
+        if steps.len() > room {
+            live.pop();
+            live.push(format!("  … and {} more under way", steps.len() + 1 - room));
+        }
+        self.show(&live);
+    }
+
+    fn active(&self, step: &Step, prefixes: &[String], now: Time) -> String {
+        let left =
+            |until: Time| if until > now { format!(", {} left", length(until.since(now))) } else { String::new() };
+        let doing = match &step.doing {
+            Doing::Running => "running".to_string(),
+            Doing::Sleeping { until } => format!("sleeping{}", left(*until)),
+            Doing::Pausing { until, why } => format!("failed{}: {why}", left(*until)),
+            Doing::Call => "waiting for a call".to_string(),
+            Doing::Approval => "waiting for approval".to_string(),
+            Doing::Verdict => "waiting for a verdict".to_string(),
+            Doing::Child => "running a child".to_string(),
+            Doing::Scope { ended, count: Some(count), .. } => format!("{ended} of {count} done"),
+            Doing::Scope { begun, count: None, .. } => format!("pass {begun}"),
+        };
+        let attempt = if step.attempt > 1 { format!("  attempt {}", step.attempt) } else { String::new() };
+        let prefix = prefixes.get(step.run).map_or("", String::as_str);
+        let text = format!("{}  {doing}{attempt}  {}", name(prefix, &step.path), length(now.since(step.since)));
+        self.with_icon(SPIN[self.frame % SPIN.len()], Colour::Yellow, &text)
+    }
+
+    fn with_icon(&self, icon: char, colour: Colour, text: &str) -> String {
+        let (columns, _) = size();
+        let text = fit(text, columns.saturating_sub(3).max(10));
+        if !self.colour {
+            return format!("{icon} {text}");
+        }
+        let code = match colour {
+            Colour::Green => 32,
+            Colour::Red => 31,
+            Colour::Yellow => 33,
+            Colour::Dim => 2,
+        };
+        format!("\x1b[{code}m{icon}\x1b[0m {text}")
+    }
+
+    /// One write, so that nothing flickers.
+    fn show(&mut self, live: &[String]) {
+        let mut text = String::new();
+        if self.drawn > 0 {
+            text.push_str(&format!("\x1b[{}A\r\x1b[J", self.drawn));
+        }
+        let said = logging::take();
+        for line in said.lines() {
+            text.push_str(&fit(line, size().0));
+            text.push('\n');
+        }
+        for line in self.above.drain(..).chain(live.iter().cloned()) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        self.drawn = live.len();
+        if !text.is_empty() {
+            write(&text);
+        }
+    }
+
+    /// Asks; from now on everything else waits for [`Screen::answered`].
+    pub fn ask(&mut self, intro: Option<&str>, prompt: &str) {
+        self.show(&[]);
+        self.asking = true;
+        let intro = intro.map(|intro| format!("{}\n", crate::draw::plain(intro))).unwrap_or_default();
+        write(&format!("{intro}{}", crate::draw::plain(prompt)));
+    }
+
+    /// `typed` if the person ended the line themselves.
+    pub fn answered(&mut self, typed: bool) {
+        self.asking = false;
+        if !typed {
+            write("\n");
+        }
+    }
+
+    /// Leaves the terminal to others.
+    pub fn close(&mut self) {
+        if self.asking {
+            self.answered(false);
+        }
+        self.show(&[]);
+        logging::release();
+    }
+}
+
+fn name(prefix: &str, path: &str) -> String {
+    let name = format!("{prefix}{}", shown(path));
+    format!("{name:<NAME$}")
+}
+
+fn write(text: &str) {
+    let mut out = std::io::stderr().lock();
+    // A terminal that went away does not stop the run.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Columns and rows, as the terminal is now.
+fn size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(std::io::stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
+        _ => SIZE,
+    }
+}

@@ -1,0 +1,133 @@
+//! An engine inside this process, for the commands that run things.
+
+use crate::source::Source;
+use anyhow::Context;
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_core::run::{RunStatus, Snapshot};
+use stepwell_engine::commands as define;
+use stepwell_engine::{Caller, Config, Engine, Kinds};
+use stepwell_steps::Egress;
+use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
+
+/// The organisation of whoever works on this machine.
+pub const ORG: OrgId = OrgId(1);
+/// Rows read in one go.
+const PAGE: u32 = 500;
+/// What an unfinished run is listed as.
+const UNFINISHED: [&str; 3] = ["queued", "running", "paused"];
+
+pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.context("no threads to work with")
+}
+
+/// Nobody else can start runs here, so steps may reach what this person's own programs may.
+fn kinds() -> Kinds {
+    stepwell_steps::kinds(stepwell_steps::Config {
+        egress: Egress { allow_private: true },
+        ..stepwell_steps::Config::default()
+    })
+}
+
+pub async fn start(store: Arc<dyn Store>) -> anyhow::Result<Engine> {
+    Ok(Engine::start(store, Config::new(kinds())).await?)
+}
+
+/// An engine to ask and to tell things, which executes nothing.
+pub fn at_rest(store: Arc<dyn Store>) -> Engine {
+    Engine::at_rest(store, Config::new(kinds()))
+}
+
+/// Whoever is signed in on this machine.
+pub fn caller() -> Caller {
+    let names = ["USER", "LOGNAME", "USERNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    Caller::local(names.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "local".into()))
+}
+
+/// Stores the definitions, each as the newest version of its workflow if it changed. Returns their names.
+pub async fn define(engine: &Engine, caller: &Caller, sources: &[Source]) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for source in sources {
+        let text = std::str::from_utf8(&source.bytes).with_context(|| format!("{} is not text", source.name))?;
+        let define = define::Source { text, file: Some(&source.name) };
+        let defined = engine.define(caller, define).await.with_context(|| source.name.clone())?;
+        names.push(defined.compiled.row.name.clone());
+    }
+    Ok(names)
+}
+
+/// A run that is there, as of now.
+pub struct Found {
+    pub id: RunId,
+    pub public: String,
+    pub version: i64,
+}
+
+pub async fn find(store: &dyn Store, run: &str) -> anyhow::Result<Found> {
+    let stored = match store.find_run(run).await? {
+        Some(id) => store.load(id).await?,
+        None => None,
+    };
+    let stored =
+        stored.with_context(|| format!("there is no run {run:?} in this directory; `stepwell runs` lists them"))?;
+    Ok(Found { id: stored.row.id, public: stored.row.public, version: stored.version.0 })
+}
+
+/// Runs that are not finished, without those that are parts of others.
+pub async fn unfinished(store: &dyn Store) -> anyhow::Result<Vec<RunId>> {
+    let mut found = Vec::new();
+    for status in UNFINISHED {
+        let mut before = None;
+        loop {
+            let page = store.runs(of_status(status, before, PAGE)).await?;
+            before = page.last().map(|run| run.id);
+            let whole = page.len() < PAGE as usize;
+            found.extend(page.into_iter().filter(|run| run.parent.is_none()).map(|run| run.id));
+            if whole {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How many runs other than this one are not finished; not counted further than `most`.
+pub async fn count_unfinished(store: &dyn Store, most: u32, but: Option<RunId>) -> anyhow::Result<u32> {
+    let mut count = 0;
+    for status in UNFINISHED {
+        let page = store.runs(of_status(status, None, most)).await?;
+        count += page.iter().filter(|run| run.parent.is_none() && Some(run.id) != but).count() as u32;
+    }
+    Ok(count.min(most))
+}
+
+fn of_status(status: &str, before: Option<RunId>, limit: u32) -> RunFilter {
+    let status = Some(status.to_string());
+    RunFilter { org: ORG, status, workflow: None, since: None, tests: false, before, limit }
+}
+
+/// How a run ended.
+pub struct Ended {
+    pub run: String,
+    pub status: RunStatus,
+    pub output: Value,
+    pub error: Option<Value>,
+}
+
+/// Reads a run's end in one go.
+pub async fn ended(store: &dyn Store, id: RunId) -> anyhow::Result<Option<Ended>> {
+    let Some(stored) = store.load(id).await? else { return Ok(None) };
+    let state: Snapshot = serde_json::from_str(&stored.state).context("the stored run cannot be read")?;
+    let output = value(&stored, &state)?;
+    let error = state.failure.as_ref().map(stepwell_core::run::error);
+    Ok(Some(Ended { run: stored.row.public, status: state.status, output, error }))
+}
+
+fn value(stored: &LoadedRun, state: &Snapshot) -> anyhow::Result<Value> {
+    let Some(output) = state.output else { return Ok(Value::Null) };
+    let Some(row) = stored.values.iter().find(|row| row.id == output) else { return Ok(Value::Null) };
+    let payload: stepwell_core::value::Payload =
+        serde_json::from_str(&row.payload).context("the output cannot be read")?;
+    Ok(Arc::unwrap_or_clone(payload.value))
+}

@@ -1,0 +1,66 @@
+//! Warnings of the engine, and what `log` steps say, on standard error. While progress is drawn in place the lines are
+//! held here, and whoever draws prints them above.
+
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard};
+use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::prelude::*;
+
+static HELD: Mutex<Option<String>> = Mutex::new(None);
+
+fn held() -> MutexGuard<'static, Option<String>> {
+    HELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Once per process.
+pub fn start() {
+    let wanted = Targets::new().with_default(LevelFilter::WARN).with_target("stepwell_steps::tools", Level::INFO);
+    let format = tracing_subscriber::fmt::layer().with_ansi(false).without_time().with_target(false);
+    let _ = tracing_subscriber::registry().with(format.with_writer(Lines).with_filter(wanted)).try_init();
+}
+
+/// From now on lines wait for [`take`].
+pub fn hold() {
+    held().get_or_insert_with(String::new);
+}
+
+/// What was said since the last time.
+pub fn take() -> String {
+    held().as_mut().map(std::mem::take).unwrap_or_default()
+}
+
+/// Lines go to standard error again.
+pub fn release() {
+    if let Some(text) = held().take() {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+struct Lines;
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line
+    }
+}
+
+struct Line;
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match held().as_mut() {
+            Some(text) => text.push_str(&String::from_utf8_lossy(bytes)),
+            // Nobody reads it any more: no reason to stop working.
+            None => drop(std::io::stderr().write_all(bytes)),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! Being asked to stop: once with patience, twice at once.
+
+use anyhow::Context;
+use std::time::Duration;
+use stepwell_engine::Engine;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What runs may take this long to come to its end before it is cut off.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// SIGINT (^C) and SIGTERM.
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub fn listen() -> anyhow::Result<Signals> {
+        let on = |kind| signal(kind).context("signals cannot be received");
+        Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
+    }
+
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// Stops the engine: what runs may end, unless another signal comes.
+    pub async fn stop(&mut self, engine: &Engine) {
+        tokio::select! {
+            () = engine.shutdown(PATIENCE) => {}
+            () = self.next() => engine.kill(),
+        }
+    }
+}

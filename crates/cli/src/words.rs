@@ -1,0 +1,124 @@
+//! Facts, waits and lengths of time in words, for people.
+
+use serde_json::Value;
+use stepwell_core::fact::{Fact, Wait};
+use stepwell_core::run::{StoredFact, Waiting, WaitingFor};
+use stepwell_core::time::{Millis, Time};
+
+/// A fact of the log; `clock` says how instants are shown.
+pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
+    let at_most = |until: &Option<Time>| until.map(|until| format!(" until {}", clock(until))).unwrap_or_default();
+    match fact {
+        Fact::Created { .. } => "run created".to_string(),
+        Fact::Started { .. } => "run started".to_string(),
+        Fact::Entered { step, attempt, wait, .. } => match wait {
+            Wait::Executor => format!("{step} dispatched{}", nth(*attempt)),
+            Wait::Sleep { until } => format!("{step} sleeps until {}", clock(*until)),
+            Wait::Webhook { until } => format!("{step} waits for a call{}", at_most(until)),
+            Wait::Gate { until, .. } => format!("{step} asks for approval{}", at_most(until)),
+            Wait::Child { .. } => format!("{step} starts a child run{}", nth(*attempt)),
+            Wait::Scope { count: Some(count) } => format!("{step} has {count} items"),
+            Wait::Scope { count: None } => format!("{step} begins"),
+        },
+        Fact::Retrying { step, attempt, due, failure, .. } => {
+            format!("{step} failed{}: {}; again at {}", nth(*attempt), failure.message, clock(*due))
+        }
+        Fact::Again { step, attempt, reason, .. } => format!("{step} dispatched{} ({})", nth(*attempt), word(reason)),
+        Fact::Unsure { step, .. } => format!("{step}: nobody knows whether the call happened; a person is asked"),
+        Fact::Opened { step, index } => format!("{step}[{index}] begins"),
+        Fact::Closed { step, index, end, .. } => format!("{step}[{index}] ends: {}", word(end)),
+        Fact::Finished { step, status, failure: Some(failure), .. } => {
+            format!("{step} {}: {}", status.name(), failure.message)
+        }
+        Fact::Finished { step, status, failure: None, .. } => format!("{step} {}", status.name()),
+        Fact::Skipped { step, reason, .. } => format!("{step} skipped ({})", word(reason)),
+        Fact::Kept { step, .. } => format!("{step}: a call came early and is kept"),
+        Fact::Approved { step, by, .. } => format!("{step} approved by {by}, others are still asked"),
+        Fact::Escalated { step, .. } => format!("{step} escalated"),
+        Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
+        Fact::Ended { status, failure: None, .. } => format!("run {}", status.name()),
+        Fact::Retried { reset, .. } => format!("run retried: {}", reset.join(", ")),
+        Fact::Adopted { version, stands, .. } => {
+            format!("run retried on version {version}; stands: {}", stands.join(", "))
+        }
+    }
+}
+
+fn nth(attempt: u32) -> String {
+    if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() }
+}
+
+/// The word the log uses for it.
+pub fn word(value: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    text.trim_matches('"').replace('_', " ")
+}
+
+/// What an unfinished run waits for: `gate waits for an approval since …, until …`.
+pub fn waiting(waiting: &WaitingFor) -> String {
+    let what = match waiting.what {
+        Waiting::Queue => "waits in the queue",
+        Waiting::Executor => "runs, or is ready to run",
+        Waiting::Retry => "pauses before the next attempt",
+        Waiting::Sleep => "sleeps",
+        Waiting::Webhook => "waits for a call",
+        Waiting::Approval => "waits for an approval",
+        Waiting::Verdict => "waits for a person to say whether its call happened",
+        Waiting::Child => "waits for a child run",
+    };
+    let step = if waiting.step.is_empty() { "the run" } else { &waiting.step };
+    let since = waiting.since.map(|since| format!(" since {}", instant(since))).unwrap_or_default();
+    let until = waiting.until.map(|until| format!(", until {}", instant(until))).unwrap_or_default();
+    format!("{step} {what}{since}{until}; moved on by {}", waiting.moved_on_by)
+}
+
+/// To the second, in UTC.
+pub fn instant(time: Time) -> String {
+    let text = time.to_string();
+    match text.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => text,
+    }
+}
+
+/// Short enough to be followed: `240ms`, `3.2s`, `4m10s`, `2d3h`.
+pub fn length(length: Millis) -> String {
+    match length.0 {
+        0..1_000 => format!("{}ms", length.0),
+        1_000..60_000 => format!("{}.{}s", length.0 / 1_000, length.0 % 1_000 / 100),
+        60_000..3_600_000 => Millis(length.0 / 1_000 * 1_000).to_string(),
+        3_600_000..86_400_000 => Millis(length.0 / 60_000 * 60_000).to_string(),
+        _ => Millis(length.0 / 3_600_000 * 3_600_000).to_string(),
+    }
+}
+
+/// A value in at most so many characters.
+pub fn brief(value: &Value, most: usize) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_instants_are_short() {
+        let check = |millis, expected: &str| assert_eq!(length(Millis(millis)), expected);
+        check(0, "0ms");
+        check(999, "999ms");
+        check(3_260, "3.2s");
+        check(250_400, "4m10s");
+        check(2 * 86_400_000 + 3 * 3_600_000 + 5, "2d3h");
+        assert_eq!(instant(Time(1_767_225_600_123)), "2026-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn a_long_value_is_cut_between_characters() {
+        assert_eq!(brief(&"ää".into(), 10), "\"ää\"");
+        assert_eq!(brief(&"ääää".into(), 3), "\"ää… (10 bytes)");
+    }
+}

@@ -1,0 +1,138 @@
+//! One run's log: is it whole, does each row follow from the one before, and what does it come to when it is folded?
+
+use super::{Check, Versions, guarded, rows};
+use crate::definitions::{Compiled, Definitions};
+use crate::error::Error;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stepwell_core::fact::Fact;
+use stepwell_core::graph::Graph;
+use stepwell_core::run::{Run, StoredFact};
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{LoadedRun, Store, StoredLog, Version, hash};
+
+/// Rows read in one go.
+const PAGE: u32 = 1_000;
+
+#[derive(Default)]
+pub struct Log {
+    pub faults: Vec<(Check, String)>,
+    facts: Vec<(Time, StoredFact)>,
+    /// For each step, which attempts a commit left it in.
+    pub attempts: BTreeMap<String, Vec<u32>>,
+}
+
+impl Log {
+    pub async fn read(store: &dyn Store, stored: &LoadedRun) -> Result<Log, Error> {
+        let mut log = Log::default();
+        let (mut version, mut previous) = (0, [0; 32]);
+        loop {
+            let page = store.tail(stored.row.id, Version(version), PAGE).await?;
+            let whole = page.len() < PAGE as usize;
+            for row in page {
+                log.take(&row, version, &previous);
+                (version, previous) = (row.version.0, row.row.hash);
+            }
+            if whole {
+                break;
+            }
+        }
+        if version != stored.version.0 {
+            let message = format!("the log ends with row {version}, and the run is at version {}", stored.version.0);
+            log.faults.push((Check::Complete, message));
+        } else if previous != stored.hash && log.faults.is_empty() {
+            let message = format!("log row {version}, the last, does not give the hash that the run has");
+            log.faults.push((Check::Chain, message));
+        }
+        Ok(log)
+    }
+
+    fn take(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
+        let version = row.version.0;
+        if version != before + 1 {
+            let missing = if version == before + 2 {
+                format!("log row {} is missing", before + 1)
+            } else {
+                format!("log rows {} to {} are missing", before + 1, version - 1)
+            };
+            self.faults.push((Check::Complete, missing));
+        } else if hash(previous, row.row.at, &row.row.facts) != row.row.hash
+            && !self.faults.iter().any(|(check, _)| *check == Check::Chain)
+        {
+            // The first is the one that tells: whatever comes after it rests on it.
+            let message = format!("log row {version} was tampered with: it does not have the hash that was written");
+            self.faults.push((Check::Chain, message));
+        }
+        match serde_json::from_str::<Vec<StoredFact>>(&row.row.facts) {
+            Ok(facts) => {
+                let mut last: BTreeMap<&str, u32> = BTreeMap::new();
+                for fact in &facts {
+                    if let Fact::Entered { step, attempt, .. } | Fact::Again { step, attempt, .. } = fact {
+                        last.insert(step, *attempt);
+                    }
+                }
+                for (step, attempt) in last {
+                    self.attempts.entry(step.to_string()).or_default().push(attempt);
+                }
+                self.facts.extend(facts.into_iter().map(|fact| (row.row.at, fact)));
+            }
+            Err(error) => self.faults.push((Check::Readable, format!("log row {version} cannot be read: {error}"))),
+        }
+    }
+
+    /// Only then can it be folded.
+    pub fn is_whole(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// The versions that the log speaks of: usually the run's own, all of them if it went on under a newer one. Which one
+    /// it began with is not written down; the likeliest comes first.
+    pub async fn versions(
+        &self,
+        store: &dyn Store,
+        definitions: &Definitions,
+        now: &Arc<Compiled>,
+    ) -> Result<Versions, Error> {
+        if !self.facts.iter().any(|(_, fact)| matches!(fact, Fact::Adopted { .. })) {
+            return Ok(vec![now.clone()]);
+        }
+        let mut all = vec![now.clone()];
+        for id in (1..now.row.id).rev() {
+            match store.definition(id).await? {
+                Some(row) if row.workflow == now.row.workflow => all.push(definitions.keep(row)?),
+                _ => {}
+            }
+        }
+        let created = self.facts.first().map_or(Time(0), |(at, _)| *at);
+        all.sort_by_key(|version| (version.row.at > created, std::cmp::Reverse(version.row.version)));
+        Ok(all)
+    }
+
+    /// What the rows say that the log does not.
+    pub fn compare(&self, stored: &LoadedRun, rows: (&Graph, &Run), versions: &Versions) -> Vec<(Check, String)> {
+        let mut first = None;
+        for version in versions {
+            let differences = match self.fold(stored, &version.definition.graph, versions) {
+                Ok(folded) => rows::differences((rows.0, &folded), rows),
+                Err(message) => vec![(Check::Rows, message)],
+            };
+            if differences.is_empty() {
+                return differences;
+            }
+            first.get_or_insert(differences);
+        }
+        first.unwrap_or_default()
+    }
+
+    fn fold(&self, stored: &LoadedRun, first: &Graph, versions: &Versions) -> Result<Run, String> {
+        let graph = |number: u32| {
+            let found = versions.iter().find(|version| version.row.version == number);
+            found.map(|version| &version.definition.graph)
+        };
+        guarded(|| {
+            let mut run = Run::new(stored.row.public.as_str(), 0, Millis(0));
+            run.replay(first, self.facts.iter().cloned(), &graph).map_err(|error| error.to_string())?;
+            Ok(run)
+        })
+    }
+}

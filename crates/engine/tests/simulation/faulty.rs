@@ -1,0 +1,343 @@
+//! A store between the engine and the disk that is slow, loses answers, refuses, runs full, and kills its process before
+//! or after it writes.
+//!
+//! The disk survives. Once a process is over, its store never answers again: nothing it still does can matter.
+
+use crate::sim::Sim;
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+use stepwell_store::*;
+use tokio_util::sync::CancellationToken;
+
+/// What goes wrong with a call, out of 1,000, for a storm of 1.
+const REFUSED: u64 = 12;
+const LOST: u64 = 8;
+const LATE: u64 = 4;
+const DIES_BEFORE: u64 = 2;
+const DIES_AFTER: u64 = 2;
+
+/// How long a commit whose answer is an error may still be on its way.
+const LATEST: u64 = 3_000;
+
+/// Whether the first commit of a child may arrive after its caller was told that nobody knows. Its parent may then have
+/// looked for it in vain in order to cancel it, and nobody ever does. Only a store beyond a network can do this.
+const LATE_CHILDREN: bool = false;
+
+pub struct Faulty {
+    pub sim: Arc<Sim>,
+    pub life: CancellationToken,
+}
+
+/// One in this many commits is followed by a look at all rows of its run.
+const LOOK: u64 = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Well,
+    /// Not applied, and the caller is told so.
+    Refused,
+    /// Applied, and the caller is told that nobody knows.
+    Lost,
+    /// The caller is told that nobody knows, and then it is applied.
+    Late,
+    DiesBefore,
+    DiesAfter,
+}
+
+impl Fate {
+    fn name(self) -> &'static str {
+        match self {
+            Fate::Well => "store: well",
+            Fate::Refused => "store: refused",
+            Fate::Lost => "store: lost",
+            Fate::Late => "store: late",
+            Fate::DiesBefore => "store: dies before",
+            Fate::DiesAfter => "store: dies after",
+        }
+    }
+}
+
+fn unavailable() -> Error {
+    Error::Unavailable("so the dice fell".into())
+}
+
+async fn never<T>() -> T {
+    std::future::pending().await
+}
+
+impl Faulty {
+    fn fate(&self) -> Fate {
+        let storm = self.sim.mood.storm;
+        if storm == 0 || !self.sim.is_noisy() {
+            return Fate::Well;
+        }
+        let mut die = self.sim.chance().below(1_000);
+        let fates = [
+            (REFUSED, Fate::Refused),
+            (LOST, Fate::Lost),
+            (LATE, Fate::Late),
+            (DIES_BEFORE, Fate::DiesBefore),
+            (DIES_AFTER, Fate::DiesAfter),
+        ];
+        for (share, fate) in fates {
+            if die < share * storm {
+                self.sim.saw(fate.name());
+                return fate;
+            }
+            die -= share * storm;
+        }
+        Fate::Well
+    }
+
+    /// The way to the disk or back. It leads nowhere if the process is over by then.
+    async fn travel(&self) {
+        let slow = self.sim.mood.slow;
+        if slow > 0 && self.sim.is_noisy() {
+            let delay = {
+                let mut chance = self.sim.chance();
+                match chance.below(100) {
+                    0..50 => 0,
+                    50..90 => chance.below(4),
+                    90..99 => chance.between(4, 100) * slow,
+                    _ => chance.between(100, 3_000) * slow,
+                }
+            };
+            if delay > 0 {
+                tokio::time::sleep(Duration::from_millis(delay)).await;
+            }
+        }
+        if self.life.is_cancelled() {
+            never().await
+        }
+    }
+
+    async fn through<T>(&self, apply: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Error> {
+        let fate = self.fate();
+        self.travel().await;
+        match self.still(fate) {
+            Fate::Refused => return Err(unavailable()),
+            Fate::DiesBefore => return self.die().await,
+            Fate::Well | Fate::Lost | Fate::Late | Fate::DiesAfter => {}
+        }
+        let answer = apply.await;
+        if self.still(fate) == Fate::DiesAfter {
+            return self.die().await;
+        }
+        self.travel().await;
+        match fate {
+            Fate::Lost | Fate::Late => Err(unavailable()),
+            Fate::Well | Fate::Refused | Fate::DiesBefore | Fate::DiesAfter => answer,
+        }
+    }
+
+    async fn die<T>(&self) -> T {
+        self.life.cancel();
+        never().await
+    }
+
+    /// What was to go wrong does not once the noise is over.
+    fn still(&self, fate: Fate) -> Fate {
+        if self.sim.is_noisy() { fate } else { Fate::Well }
+    }
+
+    fn is_full(&self) -> bool {
+        *self.sim.full_until.lock().unwrap() > self.sim.now()
+    }
+
+    /// Lets the commits arrive some time after their caller was told that nobody knows.
+    fn arrive_late(&self, batch: Vec<Commit>) {
+        let delay = Duration::from_millis(self.sim.chance().below(LATEST));
+        let (sim, life) = (self.sim.clone(), self.life.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            // One process has the file: what it had not written when it ended is never written.
+            if !life.is_cancelled() {
+                let _ = write(&sim, batch);
+            }
+        });
+    }
+}
+
+/// Writes to the disk, and has what was written looked at.
+fn write(sim: &Arc<Sim>, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
+    let seen = batch.clone();
+    let answers = sim.disk.commit(batch).now_or_never().unwrap()?;
+    for (commit, answer) in seen.into_iter().zip(&answers) {
+        if answer.is_ok() {
+            let run = commit.run;
+            crate::past::saw(sim, commit);
+            if sim.past().commits.is_multiple_of(LOOK) {
+                crate::books::check(sim, run);
+            }
+        }
+    }
+    Ok(answers)
+}
+
+#[async_trait]
+impl Store for Faulty {
+    async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
+        let child = batch.iter().any(|commit| commit.create.as_ref().is_some_and(|new| new.parent.is_some()));
+        let fate = match self.fate() {
+            Fate::Late if child && !LATE_CHILDREN => Fate::Lost,
+            fate => fate,
+        };
+        self.travel().await;
+        match self.still(fate) {
+            Fate::Refused => return Err(unavailable()),
+            Fate::DiesBefore => return self.die().await,
+            Fate::Late => {
+                self.arrive_late(batch);
+                return Err(unavailable());
+            }
+            Fate::Well | Fate::Lost | Fate::DiesAfter => {}
+        }
+        if self.is_full() {
+            self.sim.saw("store: full");
+            return Err(Error::Full("so the dice fell".into()));
+        }
+        let answer = write(&self.sim, batch);
+        if self.still(fate) == Fate::DiesAfter {
+            return self.die().await;
+        }
+        self.travel().await;
+        if fate == Fate::Lost { Err(unavailable()) } else { answer }
+    }
+
+    async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.through(self.sim.disk.load(run)).await
+    }
+
+    async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.find_run(public)).await
+    }
+
+    async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
+        self.through(self.sim.disk.run(run)).await
+    }
+
+    async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error> {
+        self.through(self.sim.disk.tail(run, after, limit)).await
+    }
+
+    async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error> {
+        self.through(self.sim.disk.values(run, ids)).await
+    }
+
+    async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error> {
+        self.through(self.sim.disk.attempts(run)).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.claim(claim)).await
+    }
+
+    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.held(node)).await
+    }
+
+    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.orphans(limit)).await
+    }
+
+    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
+        self.through(self.sim.disk.beat(node)).await
+    }
+
+    async fn leave(&self, node: NodeId) -> Result<(), Error> {
+        self.through(self.sim.disk.leave(node)).await
+    }
+
+    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error> {
+        self.through(self.sim.disk.due(until, limit)).await
+    }
+
+    async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
+        self.through(self.sim.disk.mail(run)).await
+    }
+
+    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
+        self.through(self.sim.disk.mailed(limit)).await
+    }
+
+    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.through(self.sim.disk.outbox(until, limit)).await
+    }
+
+    async fn forget(&self, stale: Stale) -> Result<(), Error> {
+        self.through(self.sim.disk.forget(stale)).await
+    }
+
+    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.keyed(scope, key)).await
+    }
+
+    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        self.through(self.sim.disk.queued(limit)).await
+    }
+
+    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.first_queued(place)).await
+    }
+
+    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.holder(place)).await
+    }
+
+    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.through(self.sim.disk.feed(after, limit)).await
+    }
+
+    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error> {
+        self.through(self.sim.disk.define(definition)).await
+    }
+
+    async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
+        self.through(self.sim.disk.definition(id)).await
+    }
+
+    async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error> {
+        self.through(self.sim.disk.find_definition(org, name)).await
+    }
+
+    async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
+        self.through(self.sim.disk.definitions(org)).await
+    }
+
+    async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
+        self.through(self.sim.disk.runs(filter)).await
+    }
+
+    async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error> {
+        self.through(self.sim.disk.epoch(org)).await
+    }
+
+    async fn grants_changed(&self, org: OrgId) -> Result<(), Error> {
+        self.through(self.sim.disk.grants_changed(org)).await
+    }
+
+    async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
+        self.through(self.sim.disk.purge(before, limit)).await
+    }
+
+    async fn purgeable(&self, before: Time) -> Result<u64, Error> {
+        self.through(self.sim.disk.purgeable(before)).await
+    }
+
+    async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
+        self.through(self.sim.disk.expire(run, at)).await
+    }
+
+    async fn stats(&self) -> Result<Stats, Error> {
+        self.through(self.sim.disk.stats()).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, Error> {
+        self.through(self.sim.disk.integrity()).await
+    }
+}

@@ -1,0 +1,195 @@
+//! The course of one simulation: a time of noise in which processes come and go, then calm until every run is over.
+
+use crate::client;
+use crate::faulty::Faulty;
+use crate::ledger::Steps;
+use crate::sim::{Process, Sim};
+use crate::workflows::{PROBE, Workflow};
+use crate::{past::Waits, verify};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::time::Millis;
+use stepwell_engine::{Config, Engine, Ids, Kinds};
+use tokio_util::sync::CancellationToken;
+
+/// Every workflow here is over long before this, if nothing is stuck.
+const PATIENCE: Duration = Duration::from_secs(1_800);
+/// How often someone looks whether anything waits for them.
+const ROUND: Duration = Duration::from_secs(2);
+
+/// Runs the simulation. What broke is in the simulation.
+pub async fn live(sim: &Arc<Sim>) {
+    let chosen = client::choose(sim);
+    begin(sim).await;
+    for workflow in &chosen {
+        client::define(sim.clone(), workflow.text).await;
+    }
+    client::define(sim.clone(), PROBE).await;
+    sim.set_noisy(true);
+    noise(sim, &chosen).await;
+    sim.set_noisy(false);
+    sim.past().calm = sim.now();
+    if !calm(sim).await {
+        return;
+    }
+    probe(sim).await;
+    // What a poll or two tidies up may be there until then.
+    let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * 3 };
+    tokio::time::sleep(polls + Duration::from_secs(5)).await;
+    verify::all(sim).await;
+}
+
+/// Starts a process on the disk, however often that takes.
+async fn begin(sim: &Arc<Sim>) {
+    loop {
+        let life = CancellationToken::new();
+        stepwell_store::memory::MemoryStore::restarted(&sim.disk);
+        let number = sim.number();
+        let steps = || Steps { sim: sim.clone(), life: life.clone() };
+        let store = Arc::new(Faulty { sim: sim.clone(), life: life.clone() });
+        let config = Config {
+            slots: sim.mood.slots,
+            slots_per_org: sim.mood.slots_per_org,
+            live_runs: sim.mood.live_runs,
+            call_timeout: Millis::from_secs(10),
+            poll: sim.mood.poll,
+            clock: Arc::new(sim.clock),
+            ids: Ids::seeded(sim.seed.wrapping_mul(1_000_003).wrapping_add(number)),
+            ..Config::new(Kinds::default().with("tool", steps()).with("http", steps()))
+        };
+        let started = tokio::select! {
+            biased;
+            () = life.cancelled() => None,
+            started = Engine::start(store, config) => started.ok(),
+        };
+        if let Some(engine) = started {
+            sim.set_process(Some(Process { engine, life }));
+            return;
+        }
+        life.cancel();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The process is over, and after a while there is another.
+async fn restart(sim: &Arc<Sim>) {
+    let Some(process) = sim.process() else { return };
+    sim.set_process(None);
+    process.life.cancel();
+    process.engine.kill();
+    let down = {
+        let mut chance = sim.chance();
+        if chance.one_in(3) { chance.below(8_000) } else { 0 }
+    };
+    tokio::time::sleep(Duration::from_millis(down)).await;
+    begin(sim).await;
+}
+
+/// As an operator restarts a process: it may finish what it is at.
+async fn restart_gently(sim: &Arc<Sim>) {
+    let Some(process) = sim.process() else { return };
+    let patience = Duration::from_millis(sim.chance().below(3_000));
+    tokio::select! {
+        biased;
+        () = process.life.cancelled() => {}
+        () = process.engine.shutdown(patience) => {}
+    }
+    restart(sim).await;
+}
+
+async fn noise(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
+    let (events, pace) = {
+        let mut chance = sim.chance();
+        (chance.between(8, 30), chance.between(50, 3_000))
+    };
+    for _ in 0..events {
+        let gap = Duration::from_millis(sim.chance().below(pace));
+        sleep_or_restart(sim, gap).await;
+        client::disturb(sim, chosen);
+        if sim.mood.storm == 0 {
+            continue;
+        }
+        let die = sim.chance().below(100 / sim.mood.storm);
+        match die {
+            0 => restart(sim).await,
+            1 => restart_gently(sim).await,
+            2 => {
+                let room = sim.now() + Millis(sim.chance().below(6_000));
+                *sim.full_until.lock().unwrap() = room;
+            }
+            _ => {}
+        }
+        if !sim.broken().is_empty() {
+            return;
+        }
+    }
+    let rest = Duration::from_millis(sim.chance().below(8_000));
+    sleep_or_restart(sim, rest).await;
+}
+
+/// Waits; a process that comes to its end meanwhile is started again.
+async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
+    let end = tokio::time::Instant::now() + length;
+    loop {
+        let life = sim.process().map(|process| process.life).unwrap_or_default();
+        tokio::select! {
+            biased;
+            () = life.cancelled() => restart(sim).await,
+            () = tokio::time::sleep_until(end) => return,
+        }
+    }
+}
+
+/// Nothing goes wrong any more, and whoever is waited for answers. True once every run is over.
+async fn calm(sim: &Arc<Sim>) -> bool {
+    let end = sim.now() + Millis(PATIENCE.as_millis() as u64);
+    loop {
+        sleep_or_restart(sim, ROUND).await;
+        if !sim.broken().is_empty() {
+            return false;
+        }
+        let waiting: Vec<(String, String, Waits)> = {
+            let past = sim.past();
+            let open = past.runs.values().filter(|story| !story.is_over());
+            let steps = open.flat_map(|story| story.waiting.iter().map(|(path, waits)| (&story.public, path, *waits)));
+            steps.map(|(run, path, waits)| (run.clone(), path.clone(), waits)).collect()
+        };
+        let over = sim.past().runs.values().all(|story| story.is_over());
+        if over && sim.opened().is_empty() {
+            return true;
+        }
+        if sim.now() > end {
+            verify::stuck(sim).await;
+            return false;
+        }
+        for (run, path, waits) in waiting {
+            // Some are left to their timeouts.
+            if sim.chance().one_in(3) {
+                client::give(sim, &run, &path, waits);
+            }
+        }
+    }
+}
+
+/// All slots are free again, and there are not more of them than before.
+async fn probe(sim: &Arc<Sim>) {
+    let room = sim.mood.room() as usize;
+    if room > 8 {
+        return;
+    }
+    let items: Vec<Value> = (0..room + 2).map(|n| json!(n)).collect();
+    let input = json!({"tag": "probe", "items": items});
+    let wish = client::Wish { workflow: "probe", input, key: None };
+    client::start(sim.clone(), wish).await;
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if sim.past().runs.values().all(|story| story.is_over()) {
+            break;
+        }
+    }
+    let most = sim.ledger().most_holding;
+    if most != room {
+        sim.breaks(format!("{room} steps may run at a time, and in the end {most} can"));
+    }
+}
