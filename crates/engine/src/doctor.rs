@@ -125,7 +125,12 @@ pub struct Oldest {
 /// Looks at everything.
 pub async fn examine(store: &dyn Store, now: Time) -> Result<Report, Error> {
     let mut report = Report::default();
-    for message in store.integrity().await? {
+    let broken = match store.integrity().await {
+        // So damaged that it cannot even look at itself.
+        Err(stepwell_store::Error::Unusable(message)) => vec![message],
+        found => found?,
+    };
+    for message in broken {
         report.add(Fault { run: None, check: Check::Integrity, message });
     }
     match look_at_runs(store, now, &mut report).await {

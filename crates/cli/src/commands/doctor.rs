@@ -45,10 +45,18 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 async fn look(store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
     let now = SystemClock.now();
     let report = doctor::examine(store, now).await?;
-    let purgeable = store.purgeable(now).await?;
+    let purgeable = match store.purgeable(now).await {
+        Err(_) if !report.is_sound() => 0,
+        purgeable => purgeable?,
+    };
     // Nothing is removed from what may have to be mended.
     let purged = if purge && report.is_sound() { Some(doctor::purge(store, now).await?) } else { None };
-    Ok(Found { report, stats: store.stats().await?, purgeable, purged })
+    let stats = match store.stats().await {
+        // A damaged file cannot be counted, and that it is damaged was said.
+        Err(_) if !report.is_sound() => Stats::default(),
+        stats => stats?,
+    };
+    Ok(Found { report, stats, purgeable, purged })
 }
 
 fn document(directory: &Path, found: &Found) -> String {

@@ -1,5 +1,5 @@
-//! The world outside: people and programs that start runs, cancel, retry, answer and deliver, sometimes twice, late, or with
-//! too little patience; and what they may rely on once they were told that it is done.
+//! The world outside: people and programs that start runs, cancel, retry, answer and deliver, sometimes twice, late, or
+//! with too little patience; and what they may rely on once they were told that it is done.
 
 use crate::past::{Story, Waits};
 use crate::sim::Sim;
@@ -24,8 +24,8 @@ pub struct Wish {
 }
 
 impl Sim {
-    /// Gives a command to whichever process is up. `None` if nobody knows what became of it: the process was over before
-    /// it answered, or the client lost patience.
+    /// Gives a command to whichever process is up. `None` if nobody knows what became of it: the process was over
+    /// before it answered, or the client lost patience.
     async fn ask<T, F>(
         self: &Arc<Sim>,
         what: &'static str,
@@ -279,7 +279,7 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
         }
         _ => {}
     }
-    let Some((run, over, waiting)) = someone(sim) else { return };
+    let Some(Someone { run, over, waiting }) = someone(sim) else { return };
     match kind {
         12 => twice(sim, |sim| cancel(sim, run.clone())),
         13 | 14 if over => {
@@ -295,14 +295,20 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
     }
 }
 
-/// A run, whether it is over, and something it waits for.
-fn someone(sim: &Sim) -> Option<(String, bool, Option<(String, Waits)>)> {
+struct Someone {
+    run: String,
+    over: bool,
+    /// Something it waits for.
+    waiting: Option<(String, Waits)>,
+}
+
+fn someone(sim: &Sim) -> Option<Someone> {
     let past = sim.past();
     let stories: Vec<&Story> = past.runs.values().collect();
     let story = *sim.chance().pick(&stories)?;
     let waiting: Vec<_> = story.waiting.iter().map(|(path, waits)| (path.clone(), *waits)).collect();
     let waiting = sim.chance().pick(&waiting).cloned();
-    Some((story.public.clone(), story.is_over(), waiting))
+    Some(Someone { run: story.public.clone(), over: story.is_over(), waiting })
 }
 
 /// Gives a step what it waits for.

@@ -1,5 +1,5 @@
-//! Steps whose outcome chance decides, and a ledger of what was really executed. The ledger is the outside world: no crash
-//! undoes it.
+//! Steps whose outcome chance decides, and a ledger of what was really executed. The ledger is the outside world: no
+//! crash undoes it.
 
 use crate::sim::Sim;
 use async_trait::async_trait;

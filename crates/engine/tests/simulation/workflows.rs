@@ -259,7 +259,11 @@ retention: 900d
 max_iterations: 8
 flow:
   start: {name: create, tool: sure, next: look}
-  look: {tool: work, retry: {attempts: 2, backoff: fixed, first: 1s}, timeout: 2s, branch: [{if: "result.state == 'more'", then: pause}, {then: report}]}
+  look:
+    tool: work
+    retry: {attempts: 2, backoff: fixed, first: 1s}
+    timeout: 2s
+    branch: [{if: "result.state == 'more'", then: pause}, {then: report}]
   pause: {sleep: 1s, next: look}
   report: {tool: work, args: {last: "{{steps.look.result.n}}"}, retries: 1, timeout: 2s, on_error: continue}
 "#,
@@ -273,7 +277,9 @@ flow:
   start: {name: build, tool: sure, parallel: [tests, scan], join: ask}
   tests: {tool: work, retry: {attempts: 3, backoff: [1s, 2s]}, timeout: 3s}
   scan: {tool: work, on_error: continue, retries: 0, timeout: 3s}
-  ask: {approval: {message: "Deploy {{steps.build.result.n}}?", timeout: 30s}, branch: [{if: result == approved, then: once-roll-out}, {then: tidy-up}]}
+  ask:
+    approval: {message: "Deploy {{steps.build.result.n}}?", timeout: 30s}
+    branch: [{if: result == approved, then: once-roll-out}, {then: tidy-up}]
   once-roll-out: {tool: work, at_most_once: true, timeout: 2s, done: true}
   tidy-up: {tool: sure, done: true}
 "#,
@@ -284,7 +290,10 @@ flow:
 name: stubborn
 retention: 900d
 tasks:
-  a: {url: "https://x.test/a", retry: {attempts: 6, backoff: exponential, first: 250ms, cap: 3s, jitter: true, on: any}, timeout: 1s}
+  a:
+    url: "https://x.test/a"
+    retry: {attempts: 6, backoff: exponential, first: 250ms, cap: 3s, jitter: true, on: any}
+    timeout: 1s
   b: {tool: fail, retry: {attempts: 3, backoff: fixed, first: 2s}, timeout: 1s}
   c: {needs: [a, b], if: "true", tool: never, retries: 1, timeout: 1s}
   d: {needs: c, if: "tasks.c.status == 'timeout'", tool: sure}
@@ -324,7 +333,14 @@ tasks:
 name: gates
 retention: 900d
 tasks:
-  first: {approval: {approvers: [ann], message: one, timeout: 20s, escalate_to: boss, escalate_after: 5s, on_timeout: approve}}
+  first:
+    approval:
+      approvers: [ann]
+      message: one
+      timeout: 20s
+      escalate_to: boss
+      escalate_after: 5s
+      on_timeout: approve
   two: {approval: {approvers: [ann, bob], message: both, approvals: 2}}
   open: {needs: first, approval: {message: any, timeout: 8s}}
   after: {needs: [two, open], tool: work, retries: 2, timeout: 2s}

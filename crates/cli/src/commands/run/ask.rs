@@ -66,10 +66,7 @@ impl Question {
         match &self.asks {
             Asks::Approval { message: Some(message), .. } => format!("{step} asks for approval: {message}"),
             Asks::Approval { message: None, .. } => format!("{step} asks for approval"),
-            Asks::Call => format!(
-                "{step} waits for a call. Its callback URL is served by `stepwell serve` only; \
-                 the body of the call can be given here"
-            ),
+            Asks::Call => format!("{step} waits for a call to its URL, which only `stepwell serve` would answer"),
             Asks::Verdict => format!("{step}: nobody knows whether its call happened, and it may not be made twice"),
         }
     }
@@ -80,7 +77,7 @@ impl Question {
             (Asks::Approval { form: Some(form), .. }, Stage::Data) => {
                 format!("the form wants {}\ndata as JSON: ", brief(form, MAX_SCHEMA))
             }
-            (Asks::Call, _) => "body as JSON (empty: later): ".into(),
+            (Asks::Call, _) => "the body of the call as JSON (empty: later): ".into(),
             (Asks::Verdict, Stage::Choose) => "it [h]appened, make it [a]gain, [f]ail, [l]ater: ".into(),
             (_, Stage::Data) => "its result as JSON (empty: null): ".into(),
             (_, Stage::Comment(_)) => "comment (may be empty): ".into(),

@@ -255,7 +255,7 @@ impl<'a> Follow<'a> {
             Some(Doing::Approval) => format!(
                 " (stop this process, `stepwell approve {public} {path}` or `deny`, then `stepwell run --resume`)"
             ),
-            _ => " (on a terminal, `stepwell run --resume` asks)".to_string(),
+            _ => " (on a terminal, `stepwell run --resume` asks for the answer)".to_string(),
         }
     }
 

@@ -1,0 +1,101 @@
+//! `kill -9` at random moments: the real binary under load, again and again. Whatever it had acknowledged is there
+//! afterwards, complete and right.
+//!
+//! `STEPWELL_KILLS` says how often (the soak asks for more), `STEPWELL_SEED` when.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod load;
+mod server;
+
+use load::Load;
+use serde_json::Value;
+use server::Server;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use stepwell_store::sqlite::SqliteStore;
+use stepwell_store::{Position, Store};
+
+#[test]
+fn what_was_acknowledged_survives_being_killed_again_and_again() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let kills: u64 = number("STEPWELL_KILLS").unwrap_or(15);
+    let seed: u64 = number("STEPWELL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("STEPWELL_SEED={seed} STEPWELL_KILLS={kills}");
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start();
+    let mut load = Load::new(directory.path(), &server, seed);
+    for _ in 0..kills {
+        load.run_and_kill();
+    }
+    let acknowledged = load.finish();
+    println!("{} runs acknowledged, {} requests", acknowledged.len(), server.requests().len());
+    assert!(acknowledged.len() as u64 > kills, "hardly anything was started between the kills");
+    let runs = ended(directory.path());
+    for (key, run) in &acknowledged {
+        let ended = runs.get(run).unwrap_or_else(|| panic!("{key}: the acknowledged run {run} is gone"));
+        check(key, run, ended, &server);
+    }
+    assert_eq!(server.with_several_keys(), Vec::<String>::new(), "one step sent different idempotency keys");
+    let doctor = Command::new(env!("CARGO_BIN_EXE_stepwell")).args(["doctor", "--data"]).arg(directory.path()).output();
+    let doctor = doctor.unwrap();
+    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+}
+
+/// What the log says of a run.
+#[derive(Default, Debug)]
+struct Ended {
+    status: Vec<String>,
+    /// Per path: how often it ended, and how.
+    steps: BTreeMap<String, Vec<String>>,
+}
+
+fn ended(directory: &Path) -> BTreeMap<String, Ended> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = SqliteStore::open(directory).unwrap();
+        let mut runs: BTreeMap<String, Ended> = BTreeMap::new();
+        let mut names = BTreeMap::new();
+        let mut after = Position(0);
+        loop {
+            let page = store.feed(after, 1_000).await.unwrap();
+            let Some(last) = page.last() else { return runs };
+            after = last.log.position;
+            for row in page {
+                if let std::collections::btree_map::Entry::Vacant(unknown) = names.entry(row.run) {
+                    unknown.insert(store.run(row.run).await.unwrap().unwrap().public);
+                }
+                let run = runs.entry(names[&row.run].clone()).or_default();
+                for fact in serde_json::from_str::<Vec<Value>>(&row.log.row.facts).unwrap() {
+                    let text = |name: &str| fact[name].as_str().unwrap_or_default().to_string();
+                    match fact["type"].as_str() {
+                        Some("finished") => run.steps.entry(text("step")).or_default().push(text("status")),
+                        Some("ended") => run.status.push(text("status")),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn check(key: &str, run: &str, ended: &Ended, server: &Server) {
+    let what = || format!("{key} {run}: {ended:?}");
+    assert_eq!(ended.status.len(), 1, "{}: ended more or less than once", what());
+    for (path, ends) in &ended.steps {
+        assert_eq!(ends.len(), 1, "{}: {path} ended more than once", what());
+    }
+    let careful = key.starts_with("careful");
+    assert!(careful || ended.status == ["completed"], "{}", what());
+    if careful {
+        let sent = server.count(run, "once");
+        assert!(sent <= 1, "{}: sent {sent} times, and may be at most once", what());
+        assert!(sent == 1 || ended.status != ["completed"], "{}: completed and never sent", what());
+    }
+    for path in load::calls(key) {
+        assert_eq!(ended.steps.get(*path).map(Vec::as_slice), Some(&["success".to_string()][..]), "{}: {path}", what());
+        assert!(server.count(run, path) >= 1, "{}: {path} succeeded and was never sent", what());
+    }
+}
