@@ -162,12 +162,12 @@ fn a_fault_shows_its_line_with_carets_under_the_word() {
 fn the_readme_shows_what_check_prints() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let block = |after: &str| readme.split(after).nth(1).unwrap().split("\n```").next().unwrap().to_string();
-    let definition = block("```yaml\n# hello.yaml\n").replacen("needs: gate", "needs: gat", 1);
+    let definition = block("```yaml\n# quote.yaml\n").replacen("needs: gate", "needs: gat", 1);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("hello.yaml"), &definition).unwrap();
+    std::fs::write(folder.join("quote.yaml"), &definition).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
-    let output = command.args(["check", "hello.yaml"]).current_dir(folder).output().unwrap();
+    let output = command.args(["check", "quote.yaml"]).current_dir(folder).output().unwrap();
     let (printed, shown) = (String::from_utf8(output.stdout).unwrap(), block("`check` says:\n\n```\n"));
     assert_eq!(printed.trim_end(), shown.trim_end());
 }

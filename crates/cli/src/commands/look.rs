@@ -8,6 +8,7 @@ use crate::words::{brief, fact, instant, length, waiting};
 use anyhow::bail;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use stepwell_core::run::StoredFact;
@@ -56,10 +57,9 @@ pub fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
             let query = RunQuery { status, workflow, before, limit, ..RunQuery::default() };
             let page = engine.runs(&caller, query).await?;
             for run in &page {
-                if !names.contains_key(&run.definition) {
+                if let Entry::Vacant(unknown) = names.entry(run.definition) {
                     let found = store.definition(run.definition).await?;
-                    let name = found.map_or("?".into(), |row| format!("{} {}", row.name, row.version));
-                    names.insert(run.definition, name);
+                    unknown.insert(found.map_or("?".into(), |row| format!("{} {}", row.name, row.version)));
                 }
                 writeln!(out, "{}", listed(run, &names[&run.definition], args.json))?;
             }

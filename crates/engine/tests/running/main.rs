@@ -3,7 +3,10 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod control;
+mod recovery;
 mod rig;
+mod stress;
 
 use rig::Rig;
 use serde_json::json;

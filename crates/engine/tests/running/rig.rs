@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use stepwell_core::event::{Failure, Outcome, Reply};
@@ -25,6 +24,16 @@ pub struct Tools {
     pub permits: Arc<Semaphore>,
     /// How many calls of `hold` wait now.
     pub holding: Arc<tokio::sync::watch::Sender<i64>>,
+}
+
+impl Tools {
+    fn new() -> Tools {
+        Tools {
+            calls: Arc::default(),
+            permits: Arc::new(Semaphore::new(0)),
+            holding: Arc::new(tokio::sync::watch::Sender::new(0)),
+        }
+    }
 }
 
 /// Counts down however the call ends.
@@ -65,13 +74,37 @@ impl Rig {
 
     pub async fn with(change: impl FnOnce(Config) -> Config) -> Rig {
         let directory = tempfile::tempdir().unwrap();
-        let tools = Tools {
-            calls: Arc::default(),
-            permits: Arc::new(Semaphore::new(0)),
-            holding: Arc::new(tokio::sync::watch::Sender::new(0)),
-        };
-        let engine = open(directory.path(), &tools, change).await;
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let tools = Tools::new();
+        let engine = start(store, &tools, change).await;
         Rig { engine, caller: Caller::local("ann"), tools, directory }
+    }
+
+    pub async fn on(directory: tempfile::TempDir, store: Arc<SqliteStore>) -> Rig {
+        let tools = Tools::new();
+        let engine = start(store, &tools, |config| config).await;
+        Rig { engine, caller: Caller::local("ann"), tools, directory }
+    }
+
+    /// The engine stops at once, with what it was doing undone, and another takes over the directory.
+    pub async fn restarted_after_a_crash(self) -> Rig {
+        self.engine.kill();
+        self.restarted().await
+    }
+
+    /// Another engine takes over the directory from one that has stopped.
+    pub async fn restarted(self) -> Rig {
+        let Rig { engine, caller, tools, directory } = self;
+        drop(engine);
+        let store = loop {
+            // The old engine's tasks let go of the directory when they have noticed.
+            match SqliteStore::open(directory.path()) {
+                Ok(store) => break Arc::new(store),
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
+        let engine = start(store, &tools, |config| config).await;
+        Rig { engine, caller, tools, directory }
     }
 
     pub fn calls(&self) -> u64 {
@@ -115,8 +148,7 @@ impl Rig {
     }
 }
 
-pub async fn open(directory: &Path, tools: &Tools, change: impl FnOnce(Config) -> Config) -> Engine {
-    let store = Arc::new(SqliteStore::open(directory).unwrap());
+async fn start(store: Arc<SqliteStore>, tools: &Tools, change: impl FnOnce(Config) -> Config) -> Engine {
     let config = change(Config::new(Kinds::default().with("tool", tools.clone())));
     Engine::start(store, config).await.unwrap()
 }

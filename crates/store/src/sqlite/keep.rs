@@ -54,6 +54,13 @@ fn give_back(db: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
+pub fn limit(db: &Connection, bytes: u64) -> rusqlite::Result<()> {
+    let page: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page;
+    // It answers with what it has set, which is never less than what is used already.
+    db.pragma_update_and_check(None, "max_page_count", pages.clamp(1, 4_294_967_294), |_| Ok(()))
+}
+
 const TABLES: [&str; 10] = [
     "workflow_definitions",
     "workflow_runs",

@@ -62,6 +62,11 @@ impl SqliteStore {
         Ok(SqliteStore { writer, readers, recording: None })
     }
 
+    /// Refuses to let the file grow beyond this many bytes, as a full disk would; removing runs goes on all the same.
+    pub async fn limit_size(&self, bytes: u64) -> Result<(), Error> {
+        self.writer.write(move |db| keep::limit(db, bytes)).await
+    }
+
     /// Keeps a copy of every commit from now on: the benchmark's bare loop writes the same rows.
     pub fn recording(mut self) -> (SqliteStore, Recording) {
         let recording = Recording::default();

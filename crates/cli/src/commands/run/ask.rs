@@ -104,7 +104,7 @@ impl Question {
             }
             (Asks::Call, Stage::Choose | Stage::Data) => match line {
                 "" => Next::Later,
-                line => json(line, |body| Action::Deliver(body)),
+                line => json(line, Action::Deliver),
             },
             (Asks::Verdict, Stage::Choose) => match choice(line) {
                 Some('h') => self.go(Stage::Data),

@@ -1,0 +1,88 @@
+//! Processes that end, politely or not, and disks that are full.
+
+use crate::rig::Rig;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_engine::Error;
+use stepwell_engine::commands::Trigger;
+use stepwell_store::sqlite::SqliteStore;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_was_running_in_a_crash_runs_again_as_the_next_attempt() {
+    let rig = Rig::new().await;
+    rig.define(r#"{"name": "hold", "tasks": {"wait": {"tool": "hold", "args": {}}}}"#).await;
+    let run = rig.start("hold", json!({})).await;
+    rig.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
+    let rig = rig.restarted_after_a_crash().await;
+    rig.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
+    rig.tools.permits.add_permits(1);
+    let view = rig.ended(&run).await;
+    assert_eq!((view.status, view.tasks[0].attempt), ("completed", 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_timer_that_came_due_while_nothing_ran_fires_at_the_start() {
+    let rig = Rig::new().await;
+    rig.define(r#"{"name": "nap", "tasks": {"nap": {"sleep": "20ms"}}}"#).await;
+    let run = rig.start("nap", json!({})).await;
+    let rig = rig.restarted_after_a_crash().await;
+    assert_eq!(rig.ended(&run).await.status, "completed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shutdown_lets_running_steps_end_and_starts_no_others() {
+    let rig = Rig::new().await;
+    rig.define(
+        r#"{"name": "two", "tasks": {
+            "wait": {"tool": "hold", "args": {}},
+            "then": {"needs": ["wait"], "tool": "add", "args": {"n": 1}}}}"#,
+    )
+    .await;
+    let run = rig.start("two", json!({})).await;
+    rig.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
+    let engine = rig.engine.clone();
+    let shutdown = tokio::spawn(async move { engine.shutdown(Duration::from_secs(60)).await });
+    rig.tools.permits.add_permits(1);
+    shutdown.await.unwrap();
+    assert_eq!(rig.calls(), 1);
+    let trigger = Trigger { workflow: "two", input: json!({}), headers: None, key: None };
+    assert!(matches!(rig.engine.trigger(&rig.caller, trigger).await, Err(Error::Unavailable(_))));
+    let rig = rig.restarted().await;
+    let view = rig.ended(&run).await;
+    assert_eq!((view.status, view.tasks[0].attempt, rig.calls()), ("completed", 1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_acknowledges_nothing_and_work_goes_on_when_there_is_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+    let rig = Rig::on(directory, store.clone()).await;
+    rig.define(
+        r#"{"name": "two", "tasks": {
+            "wait": {"tool": "hold", "args": {}},
+            "then": {"needs": ["wait"], "tool": "add", "args": {"n": "{{input.big}}"}}}}"#,
+    )
+    .await;
+    let big = "x".repeat(100_000);
+    let under_way = rig.start("two", json!({"big": big})).await;
+    rig.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
+    store.limit_size(0).await.unwrap();
+    let mut refused = 0;
+    while refused == 0 {
+        let trigger = Trigger { workflow: "two", input: json!({"big": big}), headers: None, key: None };
+        match rig.engine.trigger(&rig.caller, trigger).await {
+            // There is a little room inside the file.
+            Ok(_) => {}
+            Err(Error::Unavailable(why)) => {
+                assert!(why.contains("full"), "{why}");
+                refused += 1;
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    rig.tools.permits.add_permits(1_000);
+    store.limit_size(u64::MAX).await.unwrap();
+    assert_eq!(rig.ended(&under_way).await.status, "completed");
+    assert_eq!(rig.run("two", json!({"big": 1})).await.status, "completed");
+}
