@@ -2,12 +2,14 @@
 //! held here, and whoever draws prints them above.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::prelude::*;
 
+static OVER: AtomicBool = AtomicBool::new(false);
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
 fn held() -> MutexGuard<'static, Option<String>> {
@@ -29,6 +31,11 @@ pub fn hold() {
 /// What was said since the last time.
 pub fn take() -> String {
     held().as_mut().map(std::mem::take).unwrap_or_default()
+}
+
+/// The work is over: whoever is cut off by that has nothing to say any more.
+pub fn end() {
+    OVER.store(true, Ordering::SeqCst);
 }
 
 /// Lines go to standard error again.
@@ -53,6 +60,7 @@ struct Line;
 impl Write for Line {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match held().as_mut() {
+            _ if OVER.load(Ordering::SeqCst) => {}
             Some(text) => text.push_str(&String::from_utf8_lossy(bytes)),
             // Nobody reads it any more: no reason to stop working.
             None => drop(std::io::stderr().write_all(bytes)),

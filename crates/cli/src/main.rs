@@ -14,6 +14,10 @@ mod words;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Planning and writing allocate on several threads at once, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A durable workflow engine in one binary.
 #[derive(Parser)]
 #[command(name = "stepwell", version, max_term_width = 100)]

@@ -1,5 +1,6 @@
 //! Being asked to stop: once with patience, twice at once.
 
+use crate::logging;
 use anyhow::Context;
 use std::time::Duration;
 use stepwell_engine::Engine;
@@ -33,5 +34,6 @@ impl Signals {
             () = engine.shutdown(PATIENCE) => {}
             () = self.next() => engine.kill(),
         }
+        logging::end();
     }
 }

@@ -21,8 +21,8 @@ use stepwell_core::run::{Run, Waiting, WaitingFor};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::*;
 
-/// Runs read in one go.
-const PAGE: u32 = 256;
+/// Runs listed in one go: a row each, without what they hold. Many, for a store may have to sort all of them each time.
+const PAGE: u32 = 5_000;
 /// Runs looked at side by side: reading one while another is folded.
 const ABREAST: usize = 8;
 /// Faults that are told; the rest are counted.

@@ -74,6 +74,7 @@ fn tell(
         let engine = embedded::at_rest(store);
         let result = what(&engine, &embedded::caller()).await;
         engine.shutdown(PATIENCE).await;
+        logging::end();
         match result {
             Ok(()) => eprintln!("{}", plain(&done)),
             Err(error) => return refused(error),

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 const REFUSED: u64 = 12;
 const LOST: u64 = 8;
 const LATE: u64 = 4;
+const CONTESTED: u64 = 8;
 const DIES_BEFORE: u64 = 2;
 const DIES_AFTER: u64 = 2;
 
@@ -45,6 +46,8 @@ enum Fate {
     Lost,
     /// The caller is told that nobody knows, and then it is applied.
     Late,
+    /// A commit is refused as if another had come before it.
+    Contested,
     DiesBefore,
     DiesAfter,
 }
@@ -56,6 +59,7 @@ impl Fate {
             Fate::Refused => "store: refused",
             Fate::Lost => "store: lost",
             Fate::Late => "store: late",
+            Fate::Contested => "store: contested",
             Fate::DiesBefore => "store: dies before",
             Fate::DiesAfter => "store: dies after",
         }
@@ -81,6 +85,7 @@ impl Faulty {
             (REFUSED, Fate::Refused),
             (LOST, Fate::Lost),
             (LATE, Fate::Late),
+            (CONTESTED, Fate::Contested),
             (DIES_BEFORE, Fate::DiesBefore),
             (DIES_AFTER, Fate::DiesAfter),
         ];
@@ -122,7 +127,7 @@ impl Faulty {
         match self.still(fate) {
             Fate::Refused => return Err(unavailable()),
             Fate::DiesBefore => return self.die().await,
-            Fate::Well | Fate::Lost | Fate::Late | Fate::DiesAfter => {}
+            Fate::Well | Fate::Lost | Fate::Late | Fate::Contested | Fate::DiesAfter => {}
         }
         let answer = apply.await;
         if self.still(fate) == Fate::DiesAfter {
@@ -131,7 +136,7 @@ impl Faulty {
         self.travel().await;
         match fate {
             Fate::Lost | Fate::Late => Err(unavailable()),
-            Fate::Well | Fate::Refused | Fate::DiesBefore | Fate::DiesAfter => answer,
+            Fate::Well | Fate::Refused | Fate::Contested | Fate::DiesBefore | Fate::DiesAfter => answer,
         }
     }
 
@@ -195,6 +200,7 @@ impl Store for Faulty {
                 self.arrive_late(batch);
                 return Err(unavailable());
             }
+            Fate::Contested => return Ok(batch.iter().map(|_| Err(Refused::Conflict)).collect()),
             Fate::Well | Fate::Lost | Fate::DiesAfter => {}
         }
         if self.is_full() {

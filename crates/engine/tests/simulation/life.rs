@@ -15,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Every workflow here is over long before this, if nothing is stuck.
 const PATIENCE: Duration = Duration::from_secs(1_800);
+/// Whether a process may go on for a while after another took over, as it can where nothing locks the store.
+const TWO_PROCESSES: bool = true;
 /// How often someone looks whether anything waits for them.
 const ROUND: Duration = Duration::from_secs(2);
 
@@ -86,6 +88,27 @@ async fn restart(sim: &Arc<Sim>) {
     begin(sim).await;
 }
 
+/// A new process takes over while the old one, cut off but alive, goes on for a while and finds out.
+async fn take_over(sim: &Arc<Sim>) {
+    let Some(old) = sim.process() else { return };
+    sim.set_process(None);
+    begin(sim).await;
+    sim.saw("two processes");
+    let (sim, length) = (sim.clone(), Duration::from_millis(sim.chance().below(10_000)));
+    tokio::spawn(async move {
+        tokio::select! {
+            biased;
+            () = old.life.cancelled() => {}
+            () = sim.calm_begins() => {}
+            () = tokio::time::sleep(length) => {}
+        }
+        old.life.cancel();
+        old.engine.kill();
+        // Whoever is still there says so before it asks who is not.
+        sim.disk.restarted();
+    });
+}
+
 /// As an operator restarts a process: it may finish what it is at.
 async fn restart_gently(sim: &Arc<Sim>) {
     let Some(process) = sim.process() else { return };
@@ -114,7 +137,8 @@ async fn noise(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
         match die {
             0 => restart(sim).await,
             1 => restart_gently(sim).await,
-            2 => {
+            2 if TWO_PROCESSES => take_over(sim).await,
+            3 => {
                 let room = sim.now() + Millis(sim.chance().below(6_000));
                 *sim.full_until.lock().unwrap() = room;
             }

@@ -73,6 +73,8 @@ pub struct Sim {
     past: Mutex<Past>,
     ledger: Mutex<Ledger>,
     noisy: AtomicBool,
+    /// The noise is over.
+    calm: Notify,
     /// The disk has no room until then.
     pub full_until: Mutex<Time>,
     broken: Mutex<Vec<String>>,
@@ -99,6 +101,7 @@ impl Sim {
             past: Mutex::default(),
             ledger: Mutex::default(),
             noisy: AtomicBool::new(false),
+            calm: Notify::new(),
             full_until: Mutex::new(EPOCH),
             broken: Mutex::default(),
             open: Mutex::default(),
@@ -155,6 +158,16 @@ impl Sim {
 
     pub fn set_noisy(&self, noisy: bool) {
         self.noisy.store(noisy, Ordering::SeqCst);
+        if !noisy {
+            self.calm.notify_waiters();
+        }
+    }
+
+    pub async fn calm_begins(&self) {
+        let calm = self.calm.notified();
+        if self.is_noisy() {
+            calm.await;
+        }
     }
 
     /// Something that must always hold did not.
