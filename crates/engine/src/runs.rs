@@ -197,7 +197,7 @@ impl Runs {
             None => Vec::new(),
         };
         let letters = std::mem::replace(&mut mailbox.letters, rest);
-        Some((letters, live.or(kept)))
+        Some((letters, kept.or(live)))
     }
 
     /// Notes that an attempt runs here. False if it does already, or did and its report is still to be seen to.

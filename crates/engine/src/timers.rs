@@ -1,13 +1,14 @@
 //! Fires timers when they are due. Rows are the truth; memory holds those of the next moments, so that they fire on time
 //! and a million sleeping runs cost nothing.
 
+use crate::drive;
 use crate::engine::Inner;
 use crate::runs::What;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{DueTimer, RunId};
+use stepwell_store::{DueTimer, LoadedRun, RunId};
 use tokio::sync::Notify;
 
 /// How far ahead rows are read.
@@ -18,6 +19,8 @@ const MARGIN: Millis = Millis(1_000);
 const MOST: usize = 10_000;
 /// Timers fired and not yet dealt with at the most: the rest can wait in their rows.
 const IN_FLIGHT: usize = 1_000;
+/// Runs that are read from the store together when their timers fire at the same time.
+const TOGETHER: usize = 32;
 /// After the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -141,8 +144,14 @@ pub async fn run(inner: Arc<Inner>) {
     while !inner.stop.is_cancelled() {
         let now = inner.clock.now();
         let due = inner.timers.state().take(now);
-        for (run, key) in due {
-            inner.send(run, What::Timer { key });
+        match due.as_slice() {
+            [] => {}
+            [(run, key)] => inner.send(*run, What::Timer { key: key.clone() }),
+            many => {
+                for together in many.chunks(TOGETHER) {
+                    tokio::spawn(fire(inner.clone(), together.to_vec()));
+                }
+            }
         }
         let (wants_rows, in_flight) = {
             let state = inner.timers.state();
@@ -159,6 +168,24 @@ pub async fn run(inner: Arc<Inner>) {
             () = inner.stop.cancelled() => {}
             () = inner.timers.changed.notified() => {}
             () = tokio::time::sleep(rest) => {}
+        }
+    }
+}
+
+/// Fires timers of several runs, which are read from the store together.
+async fn fire(inner: Arc<Inner>, due: Vec<(RunId, String)>) {
+    let runs: BTreeSet<RunId> = due.iter().map(|(run, _)| *run).collect();
+    // If this does not work each driver reads its run itself, and tries until it can.
+    let stored = inner.store.load_all(runs.into_iter().collect()).await.unwrap_or_default();
+    let mut stored: BTreeMap<RunId, LoadedRun> = stored.into_iter().map(|stored| (stored.row.id, stored)).collect();
+    for (run, key) in due {
+        let live = match stored.remove(&run) {
+            Some(stored) => drive::revive(&inner, &stored).await.ok(),
+            None => None,
+        };
+        // Should the run have moved on since it was read, its commit is refused and it is read again.
+        if inner.runs.post(run, What::Timer { key }.into()) {
+            drive::spawn(inner.clone(), run, live);
         }
     }
 }

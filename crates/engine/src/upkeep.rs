@@ -19,7 +19,9 @@ const PURGE_EVERY: u32 = 12;
 pub async fn run(inner: Arc<Inner>) {
     let mut looks = 0u32;
     while !inner.stop.is_cancelled() {
-        if let Err(error) = look(&inner).await {
+        if let Err(error) = look(&inner).await
+            && !inner.stop.is_cancelled()
+        {
             tracing::warn!(%error, "the store cannot be looked through");
         }
         if looks.is_multiple_of(PURGE_EVERY) {
@@ -49,7 +51,7 @@ async fn look(inner: &Arc<Inner>) -> Result<(), Error> {
     }
     for run in inner.awaited() {
         // It may have ended by a commit whose answer this process never got.
-        if inner.store.run(run).await?.is_none_or(|row| row.finished.is_some()) {
+        if inner.store.run(run).await?.is_some_and(|row| row.finished.is_some()) {
             inner.ended(run);
         }
     }

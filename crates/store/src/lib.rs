@@ -28,6 +28,14 @@ pub trait Store: Send + Sync {
 
     /// A run with everything needed to go on with it.
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error>;
+    /// Several runs at once; those that are not there are left out.
+    async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
+        let mut loaded = Vec::with_capacity(runs.len());
+        for run in runs {
+            loaded.extend(self.load(run).await?);
+        }
+        Ok(loaded)
+    }
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
     /// A run as lists show it.
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error>;

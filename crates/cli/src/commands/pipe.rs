@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::limits;
 use stepwell_core::run::RunStatus;
-use stepwell_engine::commands::Trigger;
+use stepwell_engine::commands::{End, Trigger};
 use stepwell_engine::{Caller, Committed, Engine};
 use stepwell_store::{RunId, Store};
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -140,12 +140,23 @@ impl Pipe {
                     self.earlier().remove(&started.id);
                 }
                 self.say(json!({"started": started.run, "key": key, "repeated": started.repeated})).await;
-                match end.reached().await {
+                match self.reached(started.id, end).await {
                     Ok(()) => self.ended(started.id, key).await,
                     Err(error) => self.error(number, key, &format!("{}: {error}", started.run)).await,
                 }
             }
             Err(error) => self.error(number, key, &error.to_string()).await,
+        }
+    }
+
+    /// Waits for the end. What says that it came is a hint: the store has the last word.
+    async fn reached(&self, run: RunId, mut end: End) -> Result<(), stepwell_engine::Error> {
+        loop {
+            end.reached().await?;
+            if self.store.run(run).await?.is_none_or(|row| row.finished.is_some()) {
+                return Ok(());
+            }
+            end = self.engine.end_of(run).await?;
         }
     }
 

@@ -5,6 +5,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use stepwell_core::time::Time;
 
+/// Memory for pages: enough for what is written to now, whatever the size of the file.
+const CACHE_KIB: i32 = 20_480;
 /// Pages the WAL may hold before it is copied back.
 const CHECKPOINT_PAGES: u32 = 4_000;
 
@@ -18,7 +20,7 @@ pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     // Where a plain sync stops at the drive's cache (macOS); no difference elsewhere.
     connection.pragma_update(None, "fullfsync", "ON")?;
-    connection.pragma_update(None, "cache_size", -65_536)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)?;
     Ok(connection)

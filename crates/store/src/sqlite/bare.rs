@@ -18,9 +18,17 @@ impl Bare {
     pub fn open(directory: &Path) -> Result<Bare, Error> {
         let unusable = |error: &dyn std::fmt::Display| Error::Unusable(format!("{}: {error}", directory.display()));
         std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
-        let mut connection = open_for_writing(&directory.join("bare.db")).map_err(|error| unusable(&error))?;
+        Bare::open_file(&directory.join("bare.db"))
+    }
+
+    /// Opens a file that nobody else has open.
+    pub fn open_file(path: &Path) -> Result<Bare, Error> {
+        let unusable = |error: &dyn std::fmt::Display| Error::Unusable(format!("{}: {error}", path.display()));
+        let mut connection = open_for_writing(path).map_err(|error| unusable(&error))?;
         schema::migrate(&mut connection)?;
-        Ok(Bare { connection, position: 0 })
+        let sql = "SELECT coalesce(max(position), 0) FROM workflow_events";
+        let position = connection.query_row(sql, [], |row| row.get(0)).map_err(|failed| error(&failed))?;
+        Ok(Bare { connection, position })
     }
 
     /// Writes recorded commits in their order, `group` of them per transaction, and says how long that took.

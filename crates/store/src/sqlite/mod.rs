@@ -132,6 +132,11 @@ impl Store for SqliteStore {
         self.read(move |db| query::load(db, run)).await
     }
 
+    async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
+        // One trip to a reader for all of them.
+        self.read(move |db| runs.iter().filter_map(|run| query::load(db, *run).transpose()).collect()).await
+    }
+
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {
         let public = public.to_string();
         self.read(move |db| {

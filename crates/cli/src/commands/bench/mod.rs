@@ -2,6 +2,7 @@
 //! on a fresh directory, interleaved with a bare loop that writes the same rows; medians are printed.
 
 mod echo;
+mod history;
 mod process;
 mod report;
 mod sleepers;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use stepwell_store::sqlite::bare::Bare;
 use workload::Workload;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Default)]
 pub struct Args {
     /// What to measure
     #[arg(value_enum, default_value = "all")]
@@ -43,7 +44,7 @@ pub struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum What {
     /// 5 HTTP steps one after the other
     Chain,
@@ -53,6 +54,10 @@ enum What {
     Fan,
     /// Many runs that sleep
     Sleepers,
+    /// The no-op workload on a file with a million finished runs; not part of `all`
+    History,
+    /// Chain, noop, fan and sleepers
+    #[default]
     All,
 }
 
@@ -96,6 +101,9 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
     }
     if matches!(args.what, What::Sleepers | What::All) {
         report.sleepers = Some(sleepers::measure(args, base).await?);
+    }
+    if args.what == What::History {
+        report.history = Some(history::measure(args, base).await?);
     }
     Ok(report)
 }

@@ -1,6 +1,7 @@
 //! What was measured, as text and as JSON. Medians over the rounds.
 
 use super::Measured;
+use super::history::History;
 use super::sleepers::Sleepers;
 use super::workload::Workload;
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use std::time::Duration;
 pub struct Report {
     pub workloads: Vec<Line>,
     pub sleepers: Option<Sleepers>,
+    pub history: Option<History>,
 }
 
 /// One workload.
@@ -100,12 +102,17 @@ impl Report {
         if let Some(sleepers) = &self.sleepers {
             sleepers.print();
         }
+        if let Some(history) = &self.history {
+            history.print();
+        }
     }
 
     pub fn print_json(&self) -> anyhow::Result<()> {
         let workloads: Vec<Value> = self.workloads.iter().map(Line::json).collect();
         let sleepers = self.sleepers.as_ref().map(Sleepers::json);
-        println!("{}", serde_json::to_string_pretty(&json!({"workloads": workloads, "sleepers": sleepers}))?);
+        let history = self.history.as_ref().map(History::json);
+        let all = json!({"workloads": workloads, "sleepers": sleepers, "history": history});
+        println!("{}", serde_json::to_string_pretty(&all)?);
         Ok(())
     }
 }

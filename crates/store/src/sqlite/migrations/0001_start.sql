@@ -46,6 +46,7 @@ CREATE TABLE workflow_runs (
   hash BLOB NOT NULL,
   state TEXT NOT NULL
 ) STRICT;
+CREATE INDEX workflow_runs_of_org ON workflow_runs (org);
 CREATE INDEX workflow_runs_of_definition ON workflow_runs (org, definition, id);
 CREATE INDEX workflow_runs_unfinished ON workflow_runs (org, status, id) WHERE finished_at IS NULL;
 CREATE INDEX workflow_runs_to_purge ON workflow_runs (purge_at) WHERE purge_at IS NOT NULL;
