@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The property tests' cases per dialect; `make soak` and CI can ask for more.
 export STEPWELL_CASES ?= 8000
 
-# Grows into `stepwell serve` with the server; until then the examples are checked, drawn and simulated.
+# Grows into `stepwell serve` with the server; until then the examples are checked, drawn and simulated, and one is run.
 run:
 	$(CARGO) build -p stepwell
 	@for file in examples/*; do \
@@ -13,6 +13,7 @@ run:
 	  target/debug/stepwell check $$file && target/debug/stepwell graph $$file \
 	    && target/debug/stepwell simulate $$file --runs 100 || exit 1; \
 	done
+	target/debug/stepwell run examples/hello.yaml
 
 # What CI runs. Prints the time of each part.
 test:
@@ -23,7 +24,10 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
+# How fast this is on this disk, beside the disk's own limits; and what one decision costs.
 bench:
+	$(CARGO) build --release -p stepwell
+	target/release/stepwell bench
 	$(CARGO) bench -p stepwell-core --bench planner
 
 # Long runs of what `make test` does in short.
@@ -31,6 +35,12 @@ soak:
 	STEPWELL_CASES=400000 $(CARGO) test -p stepwell-formats --test properties -- --nocapture
 	PROPTEST_CASES=200000 $(CARGO) test -p stepwell-formats --test hostile
 	PROPTEST_CASES=200000 $(CARGO) test -p stepwell-core
+	STEPWELL_SIM_SEEDS=100000 $(CARGO) test -p stepwell-engine --test simulation -- --nocapture
+	STEPWELL_CUTS=4000 $(CARGO) test -p stepwell-store --test power_cut -- --nocapture
+	STEPWELL_KILLS=100 $(CARGO) test -p stepwell --test kill -- --nocapture
+	$(CARGO) build --release -p stepwell
+	target/release/stepwell bench history --runs 1000000
+	target/release/stepwell bench sleepers --runs 1000000
 	bash scripts/mutants.sh
 
 # Plants each known bug in a copy of the planner and demands that the tests notice.

@@ -6,16 +6,20 @@ use crate::engine::Inner;
 use crate::error::Error;
 use crate::keys::{ChildTask, child_key, child_named};
 use crate::runs::{Live, What};
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Event, Failure, Outcome, Reply};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, RunStatus};
-use stepwell_store::{Mail, Parent, RunId, Stale, StoredMail};
+use stepwell_store::{Mail, OrgId, Parent, RunId, Stale, StoredMail};
 
 /// The scope of unique keys under which children are found by their parent's step.
 pub const SCOPE: &str = "child";
+
+/// Children of one run that are started at a time.
+const AT_ONCE: usize = 32;
 
 /// The key of a child within [`SCOPE`].
 pub fn unique(parent: RunId, path: &str, attempt: u32) -> String {
@@ -49,7 +53,14 @@ pub fn farewell(live: &Live, parent: &Parent) -> Mail {
 pub fn ended(live: &Live, mail: &StoredMail) -> Option<Event> {
     let (_, path, attempt) = child_named(&mail.key)?;
     let at = live.run.find(&live.compiled.definition.graph, path)?;
-    let told: Farewell = serde_json::from_str(&mail.body).ok()?;
+    let told: Farewell = match serde_json::from_str(&mail.body) {
+        Ok(told) => told,
+        // Better a failure that is seen than a parent that waits for ever.
+        Err(error) => {
+            let failure = Failure::new("child_failed", format!("what the child run said cannot be read: {error}"));
+            return Some(Event::ChildEnded { at, attempt, outcome: Outcome::Failure { failure, reply: None } });
+        }
+    };
     let reply = Reply { body: told.output, ..Reply::default() };
     let outcome = if told.status == RunStatus::Completed {
         Outcome::Success(reply)
@@ -61,58 +72,111 @@ pub fn ended(live: &Live, mail: &StoredMail) -> Option<Event> {
     Some(Event::ChildEnded { at, attempt, outcome })
 }
 
-/// Carries out notices of a run in their order. A notice is removed when it is done, and tried again later if it is not.
-pub async fn see_to(inner: &Arc<Inner>, live: &Live, keys: Vec<String>) {
-    let mut done = Vec::new();
-    for key in keys {
-        let result = match child_named(&key) {
-            Some((ChildTask::Start, path, attempt)) => start(inner, live, path, attempt).await,
-            Some((ChildTask::Cancel, path, attempt)) => cancel(inner, live, path, attempt).await,
-            None => Ok(()),
-        };
-        match result {
-            Ok(()) => done.push((live.id, key)),
-            Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => {
-                tracing::warn!(run = %live.run.id, %key, %error, "a child run cannot be reached for now");
-            }
-            // It will never start: the parent's step has failed.
-            Err(error) => {
-                let failure = Failure::new("child_not_started", error.to_string());
-                let outcome = Outcome::Failure { failure, reply: None };
-                inner.send(live.id, What::Childless { notice: key, outcome });
-            }
+/// What a notice comes to, with all that is needed to do it without the run.
+struct Job {
+    key: String,
+    path: String,
+    attempt: u32,
+    /// The child to start; without one, whatever was started is to be cancelled.
+    start: Option<(Arc<str>, Arc<Value>)>,
+}
+
+/// The run that has notices.
+#[derive(Clone)]
+pub struct Parenthood {
+    pub id: RunId,
+    pub public: Arc<str>,
+    pub org: OrgId,
+    pub by: Arc<str>,
+    pub test: bool,
+    pub depth: u32,
+}
+
+/// Sees to notices of a run, away from the run's own turn: starting a child may have to wait for other runs, even for this
+/// one. A notice is removed when it is done, and tried again later if it is not.
+pub fn see_to(inner: &Arc<Inner>, live: &Live, keys: Vec<String>) {
+    let parent = Parenthood {
+        id: live.id,
+        public: live.run.id.clone(),
+        org: live.org,
+        by: live.run.by.clone(),
+        test: live.test,
+        depth: live.parent.as_ref().map_or(0, |above| above.depth),
+    };
+    let jobs: Vec<Job> = keys.into_iter().map(|key| job(live, key)).collect();
+    let inner = inner.clone();
+    tokio::spawn(async move {
+        let all = jobs.into_iter().map(|job| carry_out(&inner, &parent, job));
+        let all = futures_util::stream::iter(all).buffered(AT_ONCE);
+        let done: Vec<(RunId, String)> = all.filter_map(std::future::ready).collect().await;
+        if !done.is_empty()
+            && let Err(error) = inner.store.forget(Stale { notices: done, ..Stale::default() }).await
+        {
+            tracing::warn!(%error, "notices that are done cannot be removed");
+        }
+    });
+}
+
+fn job(live: &Live, key: String) -> Job {
+    let (task, path, attempt) = child_named(&key).unwrap_or((ChildTask::Cancel, "", 0));
+    let (path, attempt) = (path.to_string(), attempt);
+    // A wish to start that nobody has any more: should it have been granted, the child is in the way.
+    let start = if task == ChildTask::Start { awaited(live, &path, attempt) } else { None };
+    Job { key, path, attempt, start }
+}
+
+/// The child that a step waits for: its workflow and its input.
+fn awaited(live: &Live, path: &str, attempt: u32) -> Option<(Arc<str>, Arc<Value>)> {
+    let graph = &live.compiled.definition.graph;
+    let at = live.run.find(graph, path)?;
+    let state = live.run.step(graph, at)?;
+    let Kind::Child { workflow, .. } = &graph.step(at.step).def.kind else { return None };
+    let input = state.input.and_then(|input| live.run.values.payload(input));
+    let waits = state.phase == Phase::Child && state.attempt == attempt;
+    waits.then(|| (workflow.clone(), input.map(|payload| payload.value.clone()).unwrap_or_default()))
+}
+
+/// The notice, if it is done.
+async fn carry_out(inner: &Arc<Inner>, parent: &Parenthood, job: Job) -> Option<(RunId, String)> {
+    let Job { key, path, attempt, start } = job;
+    let started = start.is_some();
+    let result = match start {
+        Some((workflow, input)) => {
+            let child = ChildOf { parent, path: &path, attempt, workflow: &workflow, input };
+            start_child(inner, child).await
+        }
+        None => cancel(inner, parent, &path, attempt).await,
+    };
+    match result {
+        // The parent says whether it still wants it; until then the notice stays.
+        Ok(()) if started => {
+            inner.send(parent.id, What::Born { notice: key });
+            None
+        }
+        Ok(()) => Some((parent.id, key)),
+        Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => {
+            tracing::warn!(run = %parent.public, %key, %error, "a child run cannot be reached for now");
+            None
+        }
+        // It will never start: the parent's step has failed.
+        Err(error) => {
+            let failure = Failure::new("child_not_started", error.to_string());
+            let outcome = Outcome::Failure { failure, reply: None };
+            inner.send(parent.id, What::Childless { notice: key, outcome });
+            None
         }
     }
-    if !done.is_empty()
-        && let Err(error) = inner.store.forget(Stale { notices: done, ..Stale::default() }).await
-    {
-        tracing::warn!(%error, "notices that are done cannot be removed");
-    }
 }
 
-async fn start(inner: &Arc<Inner>, live: &Live, path: &str, attempt: u32) -> Result<(), Error> {
-    let graph = &live.compiled.definition.graph;
-    let waiting = live.run.find(graph, path).and_then(|at| {
-        let state = live.run.step(graph, at)?;
-        let Kind::Child { workflow, .. } = &graph.step(at.step).def.kind else { return None };
-        (state.phase == Phase::Child && state.attempt == attempt).then_some((workflow.clone(), state.input))
-    });
-    let Some((workflow, input)) = waiting else { return Ok(()) };
-    let input = input.and_then(|input| live.run.values.payload(input));
-    let child = ChildOf {
-        parent: live,
-        path,
-        attempt,
-        workflow: &workflow,
-        input: input.map(|payload| payload.value.clone()).unwrap_or_default(),
-    };
-    start_child(inner, child).await
+/// Whether the run still waits for the child of this notice.
+pub fn is_awaited(live: &Live, notice: &str) -> bool {
+    child_named(notice).is_some_and(|(_, path, attempt)| awaited(live, path, attempt).is_some())
 }
 
-async fn cancel(inner: &Arc<Inner>, live: &Live, path: &str, attempt: u32) -> Result<(), Error> {
-    let Some(child) = inner.store.keyed(SCOPE, &unique(live.id, path, attempt)).await? else { return Ok(()) };
-    let reason: Arc<str> = format!("its parent run {} no longer waits for it", live.run.id).into();
-    match inner.ask(child, What::Cancel { by: live.run.by.clone(), reason: Some(reason) }).await {
+async fn cancel(inner: &Arc<Inner>, parent: &Parenthood, path: &str, attempt: u32) -> Result<(), Error> {
+    let Some(child) = inner.store.keyed(SCOPE, &unique(parent.id, path, attempt)).await? else { return Ok(()) };
+    let reason: Arc<str> = format!("its parent run {} no longer waits for it", parent.public).into();
+    match inner.ask(child, What::Cancel { by: parent.by.clone(), reason: Some(reason) }).await {
         // It ended by itself, or is long gone.
         Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),

@@ -26,16 +26,25 @@ pub struct Compiled {
 impl Compiled {
     /// Refuses an input that the workflow's `input_schema` does not allow, and says where and why.
     pub fn check_input(&self, input: &Value) -> Result<(), Error> {
-        let Some(schema) = &self.schema else { return Ok(()) };
-        let faults: Vec<(String, String)> = schema
-            .iter_errors(input)
-            .take(MOST_FAULTS)
-            .map(|fault| (format!("input{}", fault.instance_path()), fault.to_string()))
-            .collect();
-        let Some((path, first)) = faults.first() else { return Ok(()) };
-        let others = faults[1..].iter().map(|(path, message)| format!("; {path}: {message}")).collect::<String>();
-        Err(Error::Input { path: path.clone(), message: format!("{first}{others}") })
+        check_against(self.schema.as_ref(), input)
     }
+}
+
+/// The same, for a definition that is not stored yet.
+pub fn check_input(definition: &Definition, input: &Value) -> Result<(), Error> {
+    check_against(schema(definition)?.as_ref(), input)
+}
+
+fn check_against(schema: Option<&Validator>, input: &Value) -> Result<(), Error> {
+    let Some(schema) = schema else { return Ok(()) };
+    let faults: Vec<(String, String)> = schema
+        .iter_errors(input)
+        .take(MOST_FAULTS)
+        .map(|fault| (format!("input{}", fault.instance_path()), fault.to_string()))
+        .collect();
+    let Some((path, first)) = faults.first() else { return Ok(()) };
+    let others = faults[1..].iter().map(|(path, message)| format!("; {path}: {message}")).collect::<String>();
+    Err(Error::Input { path: path.clone(), message: format!("{first}{others}") })
 }
 
 /// Reads the schema of inputs. Nothing is fetched: a schema stands for itself.
@@ -90,7 +99,10 @@ impl Definitions {
     }
 
     pub fn is_newest(&self, compiled: &Compiled) {
-        self.known().newest.insert((compiled.row.org, compiled.row.name.clone()), compiled.row.id);
+        let mut known = self.known();
+        // Two may have looked at the same time, one before a newer version was there: ids grow.
+        let newest = known.newest.entry((compiled.row.org, compiled.row.name.clone())).or_default();
+        *newest = compiled.row.id.max(*newest);
     }
 
     pub fn keep(&self, row: DefinitionRow) -> Result<Arc<Compiled>, Error> {

@@ -2,6 +2,7 @@
 
 use crate::drive;
 use crate::engine::Inner;
+use crate::mask::Mask;
 use crate::runs::{Live, What};
 use crate::step::{Principal, StepCall, StepKind};
 use futures_util::FutureExt;
@@ -14,7 +15,7 @@ use stepwell_core::graph::Kind;
 use stepwell_core::run::Phase;
 use stepwell_core::template::Resolved;
 use stepwell_core::time::Millis;
-use stepwell_core::value::Payload;
+use stepwell_core::value::{Payload, check_size};
 use stepwell_store::{OrgId, RunId, WorkKey};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +30,7 @@ pub async fn claim(inner: Arc<Inner>) {
                 Ok(claimed) => {
                     inner.slots.claimed(asked, claimed.iter().map(|work| work.org));
                     for work in claimed {
-                        inner.send(work.run, What::Start { key: work.key });
+                        inner.send(work.run, What::Start { key: work.key, org: work.org });
                     }
                 }
                 Err(error) => {
@@ -122,13 +123,14 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return failed(Failure::new("unknown_kind", message));
     };
-    call.input = match reveal(inner, org, payload).await {
-        Ok(input) => input,
+    let mask;
+    (call.input, mask) = match reveal(inner, org, payload).await {
+        Ok(revealed) => revealed,
         Err(failure) => return failed(failure),
     };
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
     match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
-        Ok(Ok(outcome)) => outcome,
+        Ok(Ok(outcome)) => readable(mask.outcome(outcome)),
         Ok(Err(_)) => {
             let mut failure = Failure::new("internal", "the executor of this step broke down");
             failure.may_have_happened = true;
@@ -139,19 +141,39 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
 }
 
 /// The input as it is sent, with secrets in their places.
-async fn reveal(inner: &Inner, org: OrgId, payload: Payload) -> Result<Arc<Value>, Failure> {
+async fn reveal(inner: &Inner, org: OrgId, payload: Payload) -> Result<(Arc<Value>, Mask), Failure> {
+    let mut mask = Mask::default();
     if payload.secrets.is_empty() {
-        return Ok(payload.value);
+        return Ok((payload.value, mask));
     }
     let mut known = std::collections::BTreeMap::new();
     for slot in &payload.secrets {
         if let Some(secret) = inner.secrets.secret(org, &slot.name).await {
+            mask.hide(&slot.name, &secret);
             known.insert(slot.name.to_string(), secret);
         }
     }
     let resolved = Resolved { value: payload.value, secrets: payload.secrets };
     let unknown = |name: String| Failure::new("unknown_secret", format!("there is no secret named {name}"));
-    resolved.reveal(|name| known.get(name).cloned()).map(Arc::new).map_err(unknown)
+    let input = resolved.reveal(|name| known.get(name).cloned()).map_err(unknown)?;
+    Ok((Arc::new(input), mask))
+}
+
+/// A result that could not be read back must not be written.
+fn readable(outcome: Outcome) -> Outcome {
+    let reply = match &outcome {
+        Outcome::Success(reply) => Some(reply),
+        Outcome::Failure { reply, .. } => reply.as_ref(),
+    };
+    let parts = reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref()]).flatten();
+    let too_much = parts.map(|part| check_size(part)).find_map(Result::err);
+    match too_much {
+        Some(mut failure) => {
+            failure.may_have_happened = true;
+            failed(failure)
+        }
+        None => outcome,
+    }
 }
 
 fn failed(failure: Failure) -> Outcome {

@@ -10,7 +10,9 @@ use crate::keys::{child_named, timer_named};
 use crate::record::{Place, record, restore, retired, status};
 use crate::runs::{Letter, Live, What};
 use crate::{callback, children, dispatch};
+use futures_util::FutureExt;
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Event, Ignored};
@@ -34,13 +36,28 @@ pub fn spawn(inner: Arc<Inner>, run: RunId, live: Option<Box<Live>>) {
 /// Goes on with a run that has letters already.
 pub fn resume(inner: Arc<Inner>, run: RunId, live: Option<Box<Live>>, letters: Vec<Letter>) {
     tokio::spawn(async move {
-        let live = turn(&inner, run, live, letters).await;
-        drive(&inner, run, live).await;
+        let work = async {
+            let live = turn(&inner, run, live, letters).await;
+            see_to_letters(&inner, run, live).await;
+        };
+        guarded(&inner, run, work).await;
     });
 }
 
 /// Sees to a run's letters until there are none. The caller has been told to drive it.
 pub async fn drive(inner: &Arc<Inner>, run: RunId, live: Option<Box<Live>>) {
+    guarded(inner, run, see_to_letters(inner, run, live)).await;
+}
+
+/// A run whose rows make a driver panic must not stay driven for ever by nobody.
+async fn guarded(inner: &Arc<Inner>, run: RunId, work: impl Future<Output = ()>) {
+    if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+        tracing::error!(run = run.0, "the driver of a run broke down");
+        inner.runs.wreck(run);
+    }
+}
+
+async fn see_to_letters(inner: &Arc<Inner>, run: RunId, live: Option<Box<Live>>) {
     let mut live = live;
     while let Some((letters, kept)) = inner.runs.next(run, live) {
         live = turn(inner, run, kept, letters).await;
@@ -92,10 +109,10 @@ async fn turn(inner: &Arc<Inner>, id: RunId, kept: Option<Box<Live>>, mut letter
 }
 
 fn refuse(inner: &Inner, run: RunId, letter: Letter, trouble: &Error, hopeless: bool) -> Option<Letter> {
-    if let What::Timer { key } = &letter.what
-        && hopeless
-    {
-        inner.timers.put_back(run, key);
+    match &letter.what {
+        What::Timer { key } if hopeless => inner.timers.put_back(run, key),
+        What::Start { org, .. } if hopeless => inner.slots.release(*org),
+        _ => {}
     }
     match letter.reply {
         Some(reply) => {
@@ -117,6 +134,7 @@ async fn gone(inner: &Inner, id: RunId, letters: Vec<Letter>) {
                 inner.timers.clear(id, key);
                 stale.timers.push((id, key.clone()));
             }
+            What::Start { org, .. } => inner.slots.release(*org),
             // A child may end after its parent was purged. Nobody else would ever read this.
             What::Mail => {
                 let mail = inner.store.mail(id).await.unwrap_or_default();
@@ -199,18 +217,33 @@ async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) ->
             }
             Err(Refused::Conflict | Refused::Duplicate { .. }) => return Ok(Tried::Refused),
         }
+    } else if plan.turns_down() && !is_current(inner, live).await? {
+        // What counts for nothing here may count for what another process has written since.
+        return Ok(Tried::Refused);
     }
     forget(inner, plan.stale).await;
     settle(inner, live, std::mem::take(letters), plan.answers).await;
     Ok(Tried::Done)
 }
 
+/// Whether nothing was written since the run was read. A commit finds that out by itself.
+async fn is_current(inner: &Inner, live: &Live) -> Result<bool, Error> {
+    Ok(inner.store.load(live.id).await?.is_some_and(|stored| stored.version == live.version))
+}
+
 /// Tells those who asked, and does what needs no decision.
 async fn settle(inner: &Arc<Inner>, live: &Live, letters: Vec<Letter>, answers: Vec<Result<(), Ignored>>) {
     for (letter, answer) in letters.into_iter().zip(answers) {
         match letter.what {
-            What::Start { key } => dispatch::begin(inner, live, key),
-            What::Notices(keys) => children::see_to(inner, live, keys).await,
+            What::Start { key, .. } => dispatch::begin(inner, live, key),
+            What::Notices(keys) => children::see_to(inner, live, keys),
+            // A child that nobody waits for any more is cancelled, by the same notice.
+            What::Born { notice } if !children::is_awaited(live, &notice) => {
+                children::see_to(inner, live, vec![notice]);
+            }
+            What::Born { notice } => {
+                forget(inner, Stale { notices: vec![(live.id, notice)], ..Stale::default() }).await;
+            }
             What::Reconcile => reconcile(inner, live).await,
             _ => {}
         }
@@ -224,7 +257,7 @@ fn plan(inner: &Inner, live: &mut Live, (letters, mail): (&[Letter], Vec<StoredM
     let mut plan = Plan::default();
     for letter in letters {
         let answer = match &letter.what {
-            What::Start { .. } | What::Notices(_) | What::Reconcile => Ok(()),
+            What::Start { .. } | What::Notices(_) | What::Born { .. } | What::Reconcile => Ok(()),
             What::Mail => {
                 mail.iter().for_each(|mail| plan.mail(inner, live, mail, now));
                 Ok(())
@@ -277,11 +310,17 @@ fn event(live: &Live, what: &What) -> Result<Event, Ignored> {
         | What::Retry { .. }
         | What::Mail
         | What::Notices(_)
+        | What::Born { .. }
         | What::Reconcile => return Err(Ignored::NotWaiting),
     })
 }
 
 impl Plan {
+    /// Whether something that happened, or a row about it, counts for nothing.
+    fn turns_down(&self) -> bool {
+        self.stale != Stale::default() || self.answers.iter().any(Result::is_err)
+    }
+
     fn event(&mut self, inner: &Inner, live: &mut Live, event: Event, now: Time) -> Result<(), Ignored> {
         let url = callbacks(inner, live);
         let env = Env { now, callback: &url };
@@ -393,7 +432,7 @@ async fn write(
         now,
         status: before,
         definition: live.compiled.row.id,
-        purge: Some(now + if live.test { TEST_RETENTION } else { live.compiled.definition.retention }),
+        purge: Some(now + retention(live)),
         fired: plan.fired.clone(),
         read: plan.read.clone(),
     };
@@ -406,6 +445,11 @@ async fn write(
     let left: Vec<StepRow> = left.cloned().collect();
     commit.steps.extend(left);
     submit(inner, live, commit, &plan.transition).await
+}
+
+/// How long a run is kept once it has ended.
+pub fn retention(live: &Live) -> Millis {
+    if live.test { TEST_RETENTION } else { live.compiled.definition.retention }
 }
 
 /// Completes a commit with what every transition of this run brings with it, and writes it.

@@ -9,7 +9,7 @@
 //! | child runs | `children.rs` |
 //! | recovery, retention, what was missed | `upkeep.rs` |
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
-//! | what a step is given | `step.rs`, `secrets.rs`, `callback.rs` |
+//! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
@@ -25,6 +25,7 @@ mod engine;
 mod error;
 mod ids;
 mod keys;
+mod mask;
 mod record;
 mod runs;
 mod secrets;

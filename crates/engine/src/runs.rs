@@ -53,6 +53,7 @@ pub enum What {
     /// The store gave this attempt to this node.
     Start {
         key: WorkKey,
+        org: OrgId,
     },
     Timer {
         key: String,
@@ -84,6 +85,10 @@ pub enum What {
     Retry {
         by: Arc<str>,
         onto: Option<Arc<Compiled>>,
+    },
+    /// A child is there, and its start notice with it.
+    Born {
+        notice: String,
     },
     /// A child could not be started; the notice is done with that.
     Childless {
@@ -216,6 +221,18 @@ impl Runs {
         if let Some(cancel) = self.all().boxes.get(&run).and_then(|mailbox| mailbox.running.get(key)) {
             cancel.cancel();
         }
+    }
+
+    /// Whoever drove the run broke down: what was in its mailbox is lost, and it can be driven again.
+    pub fn wreck(&self, run: RunId) {
+        let mut all = self.all();
+        let all = &mut *all;
+        if let Some(mailbox) = all.boxes.get_mut(&run) {
+            mailbox.driven = false;
+            mailbox.letters.clear();
+            all.kept -= usize::from(mailbox.live.take().is_some());
+        }
+        all.tidy(run);
     }
 
     pub fn running(&self, run: RunId) -> Vec<WorkKey> {

@@ -23,6 +23,7 @@ const IN_FLIGHT: usize = 1_000;
 const TOGETHER: usize = 32;
 /// After the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub struct Timers {
@@ -128,13 +129,15 @@ impl State {
         let until = |time: Time| Duration::from_millis(time.0.saturating_sub(now.0).max(0).unsigned_abs());
         let refill = until(Time(self.horizon.0.saturating_sub(MARGIN.0 as i64)));
         match self.soon.first() {
-            Some((due, ..)) if *due <= now => None,
+            Some((due, ..)) if *due <= now => (self.fired.len() < IN_FLIGHT).then_some(Duration::ZERO),
             Some((due, ..)) => Some(until(*due).min(refill)),
             None => Some(refill),
         }
     }
 
-    fn wants_rows(&self, now: Time) -> bool {
+    fn wants_rows(&mut self, now: Time) -> bool {
+        // A clock that was set back sees less far ahead than was read.
+        self.horizon = self.horizon.min(now + AHEAD);
         let soon = now + MARGIN;
         self.horizon <= soon && self.fired.len() < IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
     }
@@ -154,7 +157,7 @@ pub async fn run(inner: Arc<Inner>) {
             }
         }
         let (wants_rows, in_flight) = {
-            let state = inner.timers.state();
+            let mut state = inner.timers.state();
             (state.wants_rows(now), state.fired.len())
         };
         if wants_rows && !read(&inner, now, in_flight).await {
@@ -162,7 +165,8 @@ pub async fn run(inner: Arc<Inner>) {
             continue;
         }
         let rest = inner.timers.state().rest(inner.clock.now());
-        let rest = rest.unwrap_or(Duration::from_secs(1));
+        // Never for long: the wall clock may be set while this one runs on.
+        let rest = rest.unwrap_or(LONGEST_REST).min(LONGEST_REST);
         tokio::select! {
             biased;
             () = inner.stop.cancelled() => {}
@@ -174,19 +178,18 @@ pub async fn run(inner: Arc<Inner>) {
 
 /// Fires timers of several runs, which are read from the store together.
 async fn fire(inner: Arc<Inner>, due: Vec<(RunId, String)>) {
-    let runs: BTreeSet<RunId> = due.iter().map(|(run, _)| *run).collect();
+    // Those that nobody drives are this task's now, so what is read of them stays true.
+    let mine = due.into_iter().filter_map(|(run, key)| inner.runs.post(run, What::Timer { key }.into()).then_some(run));
+    let mine: Vec<RunId> = mine.collect();
     // If this does not work each driver reads its run itself, and tries until it can.
-    let stored = inner.store.load_all(runs.into_iter().collect()).await.unwrap_or_default();
+    let stored = inner.store.load_all(mine.clone()).await.unwrap_or_default();
     let mut stored: BTreeMap<RunId, LoadedRun> = stored.into_iter().map(|stored| (stored.row.id, stored)).collect();
-    for (run, key) in due {
+    for run in mine {
         let live = match stored.remove(&run) {
             Some(stored) => drive::revive(&inner, &stored).await.ok(),
             None => None,
         };
-        // Should the run have moved on since it was read, its commit is refused and it is read again.
-        if inner.runs.post(run, What::Timer { key }.into()) {
-            drive::spawn(inner.clone(), run, live);
-        }
+        drive::spawn(inner.clone(), run, live);
     }
 }
 

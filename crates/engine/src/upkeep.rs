@@ -13,13 +13,16 @@ use stepwell_store::{RunId, WorkKey};
 const BATCH: u32 = 1_000;
 /// Rows of finished runs removed in one transaction: short, so that commits hardly wait for it.
 const PURGE_ROWS: u32 = 500;
+/// How long a run is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Looks between two purges.
 const PURGE_EVERY: u32 = 12;
 
 pub async fn run(inner: Arc<Inner>) {
     let mut looks = 0u32;
+    let mut differed = BTreeSet::new();
     while !inner.stop.is_cancelled() {
-        if let Err(error) = look(&inner).await
+        if let Err(error) = look(&inner, &mut differed).await
             && !inner.stop.is_cancelled()
         {
             tracing::warn!(%error, "the store cannot be looked through");
@@ -32,7 +35,7 @@ pub async fn run(inner: Arc<Inner>) {
     }
 }
 
-async fn look(inner: &Arc<Inner>) -> Result<(), Error> {
+async fn look(inner: &Arc<Inner>, differed: &mut BTreeSet<RunId>) -> Result<(), Error> {
     inner.store.beat(inner.node).await?;
     orphans(inner).await?;
     inner.slots.left_ready();
@@ -55,7 +58,7 @@ async fn look(inner: &Arc<Inner>) -> Result<(), Error> {
             inner.ended(run);
         }
     }
-    reconcile(inner).await
+    reconcile(inner, differed).await
 }
 
 /// Attempts on nodes that are gone are dispatched again.
@@ -68,7 +71,7 @@ async fn orphans(inner: &Arc<Inner>) -> Result<(), Error> {
             return Ok(());
         }
         // All of them are on their way before the first is waited for.
-        let lost = new.into_iter().map(|work| inner.ask(work.run, What::Lost { key: work.key }));
+        let lost = new.into_iter().map(|work| ask(inner, work.run, What::Lost { key: work.key }));
         for answer in futures_util::future::join_all(lost).await {
             if let Err(error @ (Error::Broken(_) | Error::Unavailable(_))) = answer {
                 tracing::warn!(%error, "a lost step cannot be taken up");
@@ -79,38 +82,55 @@ async fn orphans(inner: &Arc<Inner>) -> Result<(), Error> {
 
 /// Lets runs in from a queue, oldest first, as long as there are places.
 pub async fn admit(inner: Arc<Inner>, place: String) {
+    let mut before = None;
     while !inner.is_draining() {
         let first = match inner.store.first_queued(&place).await {
             Ok(Some(first)) => first,
             Ok(None) => return,
             Err(error) => return tracing::warn!(%error, "queued runs cannot be admitted for now"),
         };
-        match inner.ask(first, What::Admit).await {
-            Ok(()) | Err(Error::Conflict(_)) => {}
+        let again = Some(first) == before.replace(first);
+        match ask(&inner, first, What::Admit).await {
+            Ok(()) | Err(Error::Conflict(_)) if !again => {}
             // No place is free, or it will be tried again at the next look.
-            Err(_) => return,
+            _ => return,
         }
     }
 }
 
-/// Compares what the store says this node has with what it runs. Whatever differs is looked at by the run itself.
-async fn reconcile(inner: &Arc<Inner>) -> Result<(), Error> {
+/// One run that does not answer must not hold up the others.
+async fn ask(inner: &Arc<Inner>, run: RunId, what: What) -> Result<(), Error> {
+    let answer = tokio::time::timeout(PATIENCE, inner.ask(run, what)).await;
+    answer.unwrap_or_else(|_| Err(Error::Unavailable("the run does not answer".into())))
+}
+
+/// Compares what the store says this node has with what it runs. Whatever differs in two looks, and so not only because
+/// something was just beginning or ending, is looked at by the run itself.
+async fn reconcile(inner: &Arc<Inner>, differed: &mut BTreeSet<RunId>) -> Result<(), Error> {
     let held = inner.store.held(inner.node).await?;
     let held: BTreeSet<(RunId, WorkKey)> = held.into_iter().map(|work| (work.run, work.key)).collect();
     let running: BTreeSet<(RunId, WorkKey)> = inner.runs.executing().into_iter().collect();
     let differ: BTreeSet<RunId> = held.symmetric_difference(&running).map(|(run, _)| *run).collect();
-    for run in differ {
-        inner.send(run, What::Reconcile);
+    for run in differ.intersection(differed) {
+        inner.send(*run, What::Reconcile);
     }
+    *differed = differ;
     Ok(())
 }
 
 async fn purge(inner: &Arc<Inner>) {
     while !inner.stop.is_cancelled() {
         match inner.store.purge(inner.clock.now(), PURGE_ROWS).await {
-            Ok(0) => return,
+            Ok(0) => break,
             Ok(_) => inner.pause(Duration::from_millis(5)).await,
             Err(error) => return tracing::warn!(%error, "finished runs cannot be removed for now"),
+        }
+    } // Then the room they took is given back, a little at a time.
+    while !inner.stop.is_cancelled() {
+        match inner.store.shrink().await {
+            Ok(true) => inner.pause(Duration::from_millis(5)).await,
+            Ok(false) => return,
+            Err(error) => return tracing::warn!(%error, "the store cannot be made smaller for now"),
         }
     }
 }

@@ -94,6 +94,10 @@ pub trait Store: Send + Sync {
 
     /// Removes up to `limit` rows of finished runs whose time is over; returns how many are gone.
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error>;
+    /// Gives back some of the room that removed rows took. False if there is nothing worth giving back.
+    async fn shrink(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
     /// How many finished runs a purge would remove.
     async fn purgeable(&self, before: Time) -> Result<u64, Error>;
     /// Makes a run's time be over now. Only for runs that are finished.

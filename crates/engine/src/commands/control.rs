@@ -1,7 +1,7 @@
 //! Moving runs on: cancel, retry, answer gates, deliver calls, signal that a step is ready.
 
 use super::look::find;
-use super::{Caller, Right, Started, Trigger};
+use super::{Caller, Right, Source, Started, Trigger};
 use crate::callback::Named;
 use crate::drive;
 use crate::engine::{Engine, Inner};
@@ -42,6 +42,9 @@ impl Engine {
         let id = self.reach(caller, Right::Run, run).await?;
         let onto = match retry {
             Retry::SameVersion => None,
+            Retry::Newest if live_is_test(&self.inner, id, run).await? => {
+                return Err(Error::Refused("a test run has no newer version: start another test".into()));
+            }
             Retry::Newest => Some(newest(&self.inner, &*load(&self.inner, id, run).await?).await?),
         };
         self.inner.ask(id, What::Retry { by: caller.name.clone(), onto }).await
@@ -60,6 +63,10 @@ impl Engine {
         let id = self.reach(caller, Right::Run, run).await?;
         let live = load(&self.inner, id, run).await?;
         let value = |id| live.run.values.get(id).cloned();
+        if live.test {
+            let source = Source { text: &live.compiled.row.source, file: None };
+            return self.test_run(caller, source, live.run.input.and_then(value).unwrap_or_default()).await;
+        }
         let (input, headers) = (live.run.input.and_then(value).unwrap_or_default(), live.run.headers.and_then(value));
         let trigger = Trigger { workflow: &live.compiled.row.name, input, headers, key: None };
         self.trigger(caller, trigger).await
@@ -115,6 +122,9 @@ impl Engine {
         let id = self.reach(caller, Right::Approve, run).await?;
         let live = load(&self.inner, id, run).await?;
         let (path, state) = step_named(&live, step)?;
+        if let Verdict::Happened { body } = &verdict {
+            check_size(body).map_err(|failure| bad("body", &failure.message))?;
+        }
         let (attempt, by) = (state.attempt, caller.name.clone());
         self.inner.ask(id, What::Settle { path, attempt, verdict, by }).await
     }
@@ -167,6 +177,10 @@ impl Engine {
 async fn load(inner: &Inner, id: RunId, run: &str) -> Result<Box<Live>, Error> {
     let gone = || Error::NotFound { what: "run", name: run.to_string() };
     drive::load(inner, id).await?.ok_or_else(gone)
+}
+
+async fn live_is_test(inner: &Inner, id: RunId, run: &str) -> Result<bool, Error> {
+    Ok(load(inner, id, run).await?.test)
 }
 
 async fn newest(inner: &Inner, live: &Live) -> Result<Arc<crate::Compiled>, Error> {

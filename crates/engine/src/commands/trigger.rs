@@ -2,7 +2,9 @@
 
 use super::define::{check, keep};
 use super::{Caller, Right, Source};
+use crate::children::Parenthood;
 use crate::definitions::Compiled;
+use crate::definitions::check_input;
 use crate::drive::{self, callbacks, follow_up, submit};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
@@ -13,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use stepwell_core::definition::{Concurrency, WhenFull};
-use stepwell_core::event::{Event, Ignored};
+use stepwell_core::event::{Event, Failure, Ignored};
 use stepwell_core::plan::{Env, Transition, advance};
 use stepwell_core::run::{Run, RunStatus, View};
 use stepwell_core::time::Millis;
@@ -118,6 +120,7 @@ impl Engine {
         caller.check(Right::Define)?;
         caller.check(Right::Run)?;
         let definition = check(&self.inner, source)?;
+        check_input(&definition, &input)?;
         let compiled = keep(&self.inner, caller, &definition, source.text, true).await?;
         let (input, by) = (Arc::new(input), caller.name.clone());
         let beginning = Beginning { compiled, input, headers: None, by, unique: None, parent: None, test: true };
@@ -127,7 +130,7 @@ impl Engine {
 
 /// A child to be started for a step of its parent.
 pub(crate) struct ChildOf<'a> {
-    pub parent: &'a Live,
+    pub parent: &'a Parenthood,
     pub path: &'a str,
     pub attempt: u32,
     pub workflow: &'a str,
@@ -137,7 +140,7 @@ pub(crate) struct ChildOf<'a> {
 /// Starts a child once, however often it is asked for.
 pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Result<(), Error> {
     let ChildOf { parent, path, attempt, workflow, input } = child;
-    let depth = parent.parent.as_ref().map_or(0, |above| above.depth) + 1;
+    let depth = parent.depth + 1;
     if depth > MAX_CHILD_DEPTH {
         return Err(Error::Refused(format!("child runs are nested more than {MAX_CHILD_DEPTH} deep")));
     }
@@ -148,7 +151,7 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
         compiled,
         input,
         headers: None,
-        by: parent.run.by.clone(),
+        by: parent.by.clone(),
         unique: Some(unique),
         parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth }),
         test: parent.test,
@@ -185,9 +188,12 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
     if !definition.enabled && !beginning.test {
         return Err(Error::Disabled(definition.name.clone()));
     }
-    let bad = |path: &str, message: String| Error::Input { path: path.into(), message };
-    check_size(&beginning.input).map_err(|failure| bad("input", failure.message.to_string()))?;
     beginning.compiled.check_input(&beginning.input)?;
+    let parts = [("input", Some(&beginning.input)), ("headers", beginning.headers.as_ref())];
+    for (path, part) in parts {
+        let bad = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
+        part.map_or(Ok(()), |part| check_size(part)).map_err(bad)?;
+    }
     let mut entry = Entry::Enter;
     let mut evictions = 0;
     let mut gone = false;
@@ -271,7 +277,7 @@ async fn try_begin(
         now,
         status: before,
         definition: live.compiled.row.id,
-        purge: Some(now + live.compiled.definition.retention),
+        purge: Some(now + drive::retention(&live)),
         fired: Vec::new(),
         read: Vec::new(),
     };

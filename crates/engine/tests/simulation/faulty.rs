@@ -25,10 +25,6 @@ const DIES_AFTER: u64 = 2;
 /// How long a commit whose answer is an error may still be on its way.
 const LATEST: u64 = 3_000;
 
-/// Whether the first commit of a child may arrive after its caller was told that nobody knows. Its parent may then have
-/// looked for it in vain in order to cancel it, and nobody ever does. Only a store beyond a network can do this.
-const LATE_CHILDREN: bool = false;
-
 pub struct Faulty {
     pub sim: Arc<Sim>,
     pub life: CancellationToken,
@@ -101,6 +97,9 @@ impl Faulty {
 
     /// The way to the disk or back. It leads nowhere if the process is over by then.
     async fn travel(&self) {
+        if self.sim.is_asked_too_often() {
+            return never().await;
+        }
         let slow = self.sim.mood.slow;
         if slow > 0 && self.sim.is_noisy() {
             let delay = {
@@ -187,11 +186,7 @@ fn write(sim: &Arc<Sim>, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refu
 #[async_trait]
 impl Store for Faulty {
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
-        let child = batch.iter().any(|commit| commit.create.as_ref().is_some_and(|new| new.parent.is_some()));
-        let fate = match self.fate() {
-            Fate::Late if child && !LATE_CHILDREN => Fate::Lost,
-            fate => fate,
-        };
+        let fate = self.fate();
         self.travel().await;
         match self.still(fate) {
             Fate::Refused => return Err(unavailable()),
@@ -276,6 +271,12 @@ impl Store for Faulty {
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
+        for (run, key) in &stale.timers {
+            let counts = self.sim.past().runs.get(run).is_some_and(|story| story.timers.contains_key(key));
+            if counts {
+                self.sim.breaks(format!("the timer {key} of run {} is thrown away and still counts", run.0));
+            }
+        }
         self.through(self.sim.disk.forget(stale)).await
     }
 

@@ -26,7 +26,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 2_000;
 const THREADS: usize = 2;
 /// Failures that are shown.
 const SHOWN: usize = 3;
@@ -174,7 +174,7 @@ fn whatever_goes_wrong_every_run_comes_to_its_end_once() {
 
 #[test]
 fn the_same_seed_gives_the_same_history() {
-    for seed in 1..=20 {
+    for seed in 1..=40 {
         let (one, two) = (simulate(seed), simulate(seed));
         assert_eq!((one.trace, one.commits), (two.trace, two.commits), "seed {seed} is not repeated");
     }

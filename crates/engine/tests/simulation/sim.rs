@@ -32,6 +32,9 @@ pub struct Mood {
 /// A safety net that is never needed: without faults everything must go on without it.
 const NO_POLL: Duration = Duration::from_secs(30 * 24 * 3_600);
 
+/// Ways to the store and back, more than any seed needs that comes to an end.
+const MOST_ASKED: u64 = 2_000_000;
+
 impl Mood {
     fn of(chance: &mut Chance) -> Mood {
         let storm = [0, 1, 1, 2, 4][chance.below(5) as usize];
@@ -81,6 +84,7 @@ pub struct Sim {
     /// Commands that clients wait for, and since when.
     open: Mutex<BTreeMap<u64, (Time, String)>>,
     numbers: AtomicU64,
+    asked: AtomicU64,
     /// What happened at all, so that a simulation in which nothing does is noticed.
     seen: Mutex<BTreeSet<&'static str>>,
     /// Steps that someone told to go on before their time.
@@ -106,6 +110,7 @@ impl Sim {
             broken: Mutex::default(),
             open: Mutex::default(),
             numbers: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             woken: Mutex::default(),
             seen: Mutex::default(),
         })
@@ -113,6 +118,15 @@ impl Sim {
 
     pub fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    /// Somebody asks the store again and again, and virtual time never gets to move.
+    pub fn is_asked_too_often(&self) -> bool {
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+        if asked == MOST_ASKED {
+            self.breaks(format!("the store was asked {asked} times"));
+        }
+        asked >= MOST_ASKED
     }
 
     pub fn process(&self) -> Option<Process> {

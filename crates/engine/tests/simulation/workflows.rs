@@ -466,6 +466,18 @@ tasks:
   b: {needs: a, if: "true", sleep: 4s}
 "#,
     ),
+    limited(
+        "evicts-its-parent",
+        1,
+        r#"
+name: evicts-its-parent
+retention: 900d
+concurrency: {limit: 1, when_full: cancel_oldest}
+tasks:
+  a: {tool: work, retries: 1, timeout: 2s}
+  again: {needs: a, if: "input.again ?? true", workflow: evicts-its-parent, input: {again: false}, retries: 0}
+"#,
+    ),
     plain(
         "once-fail",
         r#"

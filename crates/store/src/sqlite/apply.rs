@@ -265,7 +265,10 @@ pub fn error(error: &rusqlite::Error) -> Error {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Unusable(error.to_string()),
+        // The same would fail again for ever.
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
+            Error::Unusable(error.to_string())
+        }
         _ => Error::Unavailable(error.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use crate::Stats;
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
-/// Free pages given back to the file system per purge.
+/// Free pages given back to the file system at a time.
 const VACUUM_PAGES: u32 = 1_000;
 
 /// What belongs to a run, in pieces: `?1` is the run, `?2` how many rows at the most.
@@ -42,16 +42,20 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
         db.prepare_cached("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1")?.execute([definition])?;
         left -= 1;
     }
-    give_back(db)?;
     Ok(u64::from(limit - left))
 }
 
-/// The file shrinks by what is free in it, a little at a time.
-fn give_back(db: &Connection) -> rusqlite::Result<()> {
+/// The file shrinks by what is free in it, a little at a time. A tenth may stay: it will be used again.
+pub fn shrink(db: &Connection) -> rusqlite::Result<bool> {
+    let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (pages, free) = (pragma("page_count")?, pragma("freelist_count")?);
+    if free <= pages / 10 {
+        return Ok(false);
+    }
     let mut vacuum = db.prepare_cached(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
     let mut rows = vacuum.query([])?;
     while rows.next()?.is_some() {}
-    Ok(())
+    Ok(true)
 }
 
 pub fn limit(db: &Connection, bytes: u64) -> rusqlite::Result<()> {

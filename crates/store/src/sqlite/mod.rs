@@ -14,9 +14,10 @@ mod writer;
 use crate::*;
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use writer::Writer;
 
 /// Prepared statements kept per connection.
@@ -25,6 +26,8 @@ const STATEMENTS: usize = 128;
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
+    /// Nodes of this process. Those of earlier ones are gone, for the lock is ours.
+    nodes: Mutex<BTreeSet<NodeId>>,
     /// Everything that is committed, for whoever wants to write the same again.
     recording: Option<Recording>,
 }
@@ -45,10 +48,6 @@ impl SqliteStore {
         let mut connection =
             apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
         schema::migrate(&mut connection)?;
-        // The lock is ours, so whatever nodes are written there are gone.
-        connection
-            .execute("DELETE FROM nodes", [])
-            .map_err(|error| unusable("the database cannot be written", &error))?;
         let position = connection
             .query_row(
                 "SELECT max(position, coalesce((SELECT max(position) FROM workflow_events), 0)) FROM purged",
@@ -59,7 +58,11 @@ impl SqliteStore {
         let writer =
             Writer::start(connection, position, lock).map_err(|error| unusable("no thread for the writer", &error))?;
         let readers = Readers::new(path);
-        Ok(SqliteStore { writer, readers, recording: None })
+        Ok(SqliteStore { writer, readers, nodes: Mutex::default(), recording: None })
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, BTreeSet<NodeId>> {
+        self.nodes.lock().expect("nothing panics while it holds the nodes")
     }
 
     /// Refuses to let the file grow beyond this many bytes, as a full disk would; removing runs goes on all the same.
@@ -172,17 +175,19 @@ impl Store for SqliteStore {
     }
 
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
-        self.read(move |db| query::orphans(db, limit)).await
+        let alive = self.nodes().clone();
+        self.read(move |db| query::orphans(db, &alive, limit)).await
     }
 
     async fn beat(&self, node: NodeId) -> Result<bool, Error> {
-        // The lock on the directory says that this process is alive: no lease can run out.
-        self.writer.write(move |db| db.execute("INSERT OR IGNORE INTO nodes (id) VALUES (?1)", [node.0])).await?;
+        // The lock on the directory says that this process is alive: no lease can run out, and none has to be written.
+        self.nodes().insert(node);
         Ok(true)
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), Error> {
-        self.writer.write(move |db| db.execute("DELETE FROM nodes WHERE id = ?1", [node.0]).map(|_| ())).await
+        self.nodes().remove(&node);
+        Ok(())
     }
 
     async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error> {
@@ -272,6 +277,10 @@ impl Store for SqliteStore {
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
         self.writer.write(move |db| keep::purge(db, before, limit)).await
+    }
+
+    async fn shrink(&self) -> Result<bool, Error> {
+        self.writer.write(keep::shrink).await
     }
 
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {

@@ -4,6 +4,7 @@ use super::apply::time;
 use crate::turns::in_turn;
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
+use std::collections::BTreeSet;
 
 const RUN_COLUMNS: &str =
     "id, public_id, org, definition, status, created_by, test, parent_run, parent_step, parent_attempt, depth,
@@ -162,10 +163,12 @@ pub fn held(db: &Connection, node: NodeId) -> rusqlite::Result<Vec<Claimed>> {
     db.prepare_cached(sql)?.query_map([node.0], claimed)?.collect()
 }
 
-pub fn orphans(db: &Connection, limit: u32) -> rusqlite::Result<Vec<Claimed>> {
-    let sql = "SELECT run, step, attempt, org, kind FROM work
-               WHERE node IS NOT NULL AND node NOT IN (SELECT id FROM nodes) LIMIT ?1";
-    db.prepare_cached(sql)?.query_map([limit], claimed)?.collect()
+pub fn orphans(db: &Connection, alive: &BTreeSet<NodeId>, limit: u32) -> rusqlite::Result<Vec<Claimed>> {
+    let sql = "SELECT run, step, attempt, org, kind, node FROM work WHERE node IS NOT NULL";
+    let mut all = db.prepare_cached(sql)?;
+    let all = all.query_map([], |row| Ok((claimed(row)?, NodeId(row.get(5)?))))?;
+    let lost = all.filter(|work| !matches!(work, Ok((_, node)) if alive.contains(node)));
+    lost.take(limit as usize).map(|work| work.map(|(work, _)| work)).collect()
 }
 
 pub fn due(db: &Connection, until: Time, limit: u32) -> rusqlite::Result<Vec<DueTimer>> {
@@ -256,6 +259,9 @@ pub fn define(db: &Connection, new: &NewDefinition) -> rusqlite::Result<Definiti
     db.prepare_cached(&sql)?.query_row(params, definition_row)
 }
 
+/// Statuses of runs that have not ended.
+const OPEN: [&str; 3] = ["queued", "running", "paused"];
+
 pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>> {
     let mut sql = format!("SELECT {RUN_COLUMNS} FROM workflow_runs WHERE org = ?1 AND test = ?2 AND id < ?3");
     let before = filter.before.map_or(i64::MAX, |run| run.0);
@@ -264,6 +270,10 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     if let Some(status) = &filter.status {
         values.push(status.clone().into());
         sql.push_str(&format!(" AND status = ?{}", values.len()));
+        if OPEN.contains(&status.as_str()) {
+            // They have an index of their own, which stays small.
+            sql.push_str(" AND finished_at IS NULL");
+        }
     }
     if let Some(workflow) = &filter.workflow {
         values.push(workflow.clone().into());

@@ -8,12 +8,18 @@ use super::apply::{apply, error};
 use crate::{Commit, Error, Position, Refused};
 use rusqlite::{Connection, TransactionBehavior};
 use std::fs::File;
+use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
 /// Jobs taken into one transaction at the most.
 const MAX_GROUP: usize = 256;
 /// Jobs that may wait. More make their senders wait, not the memory grow.
 const QUEUE: usize = 4_096;
+
+/// Groups between two looks at the size of the journal.
+const LOOK_EVERY: u32 = 64;
+/// Bytes the journal may have before it is made to start over.
+const MAX_JOURNAL: u64 = 96 * 1024 * 1024;
 
 /// Something to write. It may be run twice, and only the last time counts.
 trait Job: Send {
@@ -33,7 +39,20 @@ impl Positions {
 }
 
 pub struct Writer {
-    jobs: mpsc::Sender<Box<dyn Job>>,
+    /// There until the end.
+    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Writer {
+    /// Waits for the last write: then the file is closed, and whoever opens it next finds it whole and unlocked.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has nothing left to wait for.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Writer {
@@ -44,8 +63,8 @@ impl Writer {
             run(connection, queue, Positions(position));
             drop(lock);
         };
-        std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
-        Ok(Writer { jobs })
+        let thread = std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
+        Ok(Writer { jobs: Some(jobs), thread: Some(thread) })
     }
 
     pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
@@ -70,7 +89,7 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let gone = || Error::Unavailable("the writer has stopped".into());
         let job = Box::new(Task { work, result: None, answer });
-        self.jobs.send(job).await.map_err(|_| gone())?;
+        self.jobs.as_ref().ok_or_else(gone)?.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 }
@@ -97,6 +116,7 @@ impl<T: Send, W: Fn(&Connection, &mut Positions) -> rusqlite::Result<T> + Send> 
 
 fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut positions: Positions) {
     let mut group = Vec::with_capacity(MAX_GROUP);
+    let mut groups = 0u32;
     while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
         match transact(&mut connection, &mut group, &mut positions) {
             Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
@@ -108,6 +128,21 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
                 }
             }
         }
+        groups = groups.wrapping_add(1);
+        if groups.is_multiple_of(LOOK_EVERY) {
+            bound_journal(&connection);
+        }
+    }
+}
+
+/// Readers that overlap without end keep the write-ahead log from being started over: then it is made to, which waits
+/// until those that read from it now are done.
+fn bound_journal(connection: &Connection) {
+    let journal = connection.path().map(|path| format!("{path}-wal"));
+    let bytes = journal.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
+    if bytes > MAX_JOURNAL {
+        // If some read takes too long it is tried again later.
+        let _ = connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
     }
 }
 

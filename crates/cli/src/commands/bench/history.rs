@@ -53,11 +53,12 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<History> {
     if !args.json {
         eprintln!("history: writing {finished} finished runs");
     }
-    fill(&fresh(&full)?, &fresh(&empty)?, finished).await?;
+    std::fs::create_dir_all(&full)?;
+    fill(&full, &fresh(&empty)?, finished).await?;
     let mut rates = [Vec::new(), Vec::new()];
     let mut starts = [Vec::new(), Vec::new()];
     for _ in 0..args.rounds.max(1) {
-        fresh(&empty)?;
+        let empty = fresh(&empty)?;
         for (n, directory) in [&empty, &full].into_iter().enumerate() {
             let begun = Instant::now();
             let engine = start(SqliteStore::open(directory)?, &workload.definition).await?;

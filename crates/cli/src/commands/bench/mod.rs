@@ -13,6 +13,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use report::Report;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_store::sqlite::bare::Bare;
 use workload::Workload;
@@ -144,12 +145,17 @@ async fn measure(args: &Args, base: &std::path::Path, workload: &Workload) -> an
 /// Commits measured one by one, per round.
 const SINGLES: u32 = 2_000;
 
+/// A new directory each time: an engine that has stopped may still be closing its files. The one before the last goes.
 fn fresh(directory: &std::path::Path) -> anyhow::Result<PathBuf> {
-    if directory.exists() {
-        std::fs::remove_dir_all(directory)?;
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let named = |number: u32| directory.with_extension(number.to_string());
+    if let Some(old) = number.checked_sub(2).map(named).filter(|old| old.exists()) {
+        std::fs::remove_dir_all(old)?;
     }
-    std::fs::create_dir_all(directory)?;
-    Ok(directory.to_path_buf())
+    let fresh = named(number);
+    std::fs::create_dir_all(&fresh)?;
+    Ok(fresh)
 }
 
 impl Measured {

@@ -153,11 +153,6 @@ CREATE TABLE purged (
 ) STRICT;
 INSERT INTO purged (id, position) VALUES (1, 0);
 
--- Nodes of the process that has the directory open: emptied whenever it is opened.
-CREATE TABLE nodes (
-  id INTEGER PRIMARY KEY
-) STRICT;
-
 -- For a person with a SQL shell.
 CREATE VIEW runs AS
   SELECT r.public_id AS run, d.name AS workflow, d.version AS workflow_version, r.status, r.created_by,
