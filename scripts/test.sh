@@ -17,7 +17,8 @@ part "lint" cargo clippy --workspace --all-targets --quiet -- -D warnings
 part "build" cargo test --workspace --no-run --quiet
 # What takes long has a part of its own, and prints what it covered.
 part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip a_run_goes_on_under \
-  --skip whatever_goes_wrong --skip the_same_seed --skip what_was_acknowledged_survives --skip when_the_power_goes --skip a_store_that_
+  --skip whatever_goes_wrong --skip the_same_seed --skip what_was_acknowledged_survives \
+  --skip when_the_power_goes --skip a_store_that_
 part "simulation" cargo test --quiet -p stepwell-engine --test simulation -- --nocapture
 part "power cuts" cargo test --quiet -p stepwell-store --test power_cut -- --nocapture
 part "kill -9" cargo test --quiet -p stepwell --test kill -- --nocapture

@@ -120,8 +120,8 @@ impl Engine {
         Ok(self.inner.store.keyed(children::SCOPE, &key).await?)
     }
 
-    /// Takes no new work, lets what runs come to its end for as long as `patience`, then stops. What is cut off is
-    /// taken up again at the next start, and so is everything that waits.
+    /// Takes no new work, lets what runs come to its end for as long as `patience`, then stops. What is cut off counts
+    /// as lost at the next start, and is then taken up again unless it may run at most once.
     pub async fn shutdown(&self, patience: Duration) {
         let inner = &self.inner;
         inner.draining.store(true, Ordering::SeqCst);

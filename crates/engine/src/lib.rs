@@ -3,7 +3,7 @@
 //! | part | files |
 //! | --- | --- |
 //! | the way in | `commands/` |
-//! | event → plan → commit → dispatch | `runs.rs` (mailboxes), `drive.rs` (the loop), `dispatch.rs`, `slots.rs` |
+//! | event → plan → commit → dispatch | `runs.rs` (mailboxes), `letters.rs` (what they mean), `drive.rs` (the loop), `dispatch.rs`, `slots.rs` |
 //! | a transition as rows, and back | `record.rs`, `keys.rs` |
 //! | time | `clock.rs`, `timers.rs` |
 //! | child runs | `children.rs` |
@@ -25,6 +25,7 @@ mod engine;
 mod error;
 mod ids;
 mod keys;
+mod letters;
 mod mask;
 mod record;
 mod runs;

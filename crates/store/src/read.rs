@@ -116,7 +116,7 @@ pub struct NewDefinition {
     pub workflow: String,
     pub org: OrgId,
     pub name: String,
-    /// The document as JSON.
+    /// The document as its author wrote it, JSON or YAML.
     pub source: String,
     pub by: String,
     pub at: Time,
