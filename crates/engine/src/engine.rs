@@ -88,6 +88,8 @@ pub(crate) struct Inner {
     pub committed: broadcast::Sender<Committed>,
     epochs: Mutex<BTreeMap<OrgId, i64>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
+    /// What runs for as long as the engine does.
+    tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
     /// No new work is begun.
     draining: AtomicBool,
     /// Everything ends.
@@ -99,9 +101,12 @@ impl Engine {
     pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Engine, Error> {
         let inner = Inner::new(store, config);
         inner.store.beat(inner.node).await?;
-        tokio::spawn(timers::run(inner.clone()));
-        tokio::spawn(dispatch::claim(inner.clone()));
-        tokio::spawn(upkeep::run(inner.clone()));
+        let tasks = [
+            tokio::spawn(timers::run(inner.clone())),
+            tokio::spawn(dispatch::claim(inner.clone())),
+            tokio::spawn(upkeep::run(inner.clone())),
+        ];
+        inner.tasks.lock().expect("nothing panics while it holds the tasks").extend(tasks);
         Ok(Engine { inner })
     }
 
@@ -131,6 +136,11 @@ impl Engine {
         inner.runs.abort_all();
         // Commits that are under way end by themselves.
         let _ = tokio::time::timeout(Duration::from_secs(5), inner.quiet()).await;
+        let tasks = std::mem::take(&mut *inner.tasks.lock().expect("nothing panics while it holds the tasks"));
+        for task in tasks {
+            // They end when they notice that the engine has stopped; one that panicked has ended.
+            let _ = tokio::time::timeout(Duration::from_secs(5), task).await;
+        }
         if let Err(error) = inner.store.leave(inner.node).await {
             tracing::warn!(%error, "the node could not sign off");
         }
@@ -172,6 +182,7 @@ impl Inner {
             committed: broadcast::channel(4_096).0,
             epochs: Mutex::default(),
             waiters: Mutex::default(),
+            tasks: Mutex::default(),
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
             ids: config.ids,
