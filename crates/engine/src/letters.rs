@@ -1,5 +1,5 @@
-//! What letters mean to a run: each becomes an event, and the planner's answers become one transition to commit. Nothing here
-//! waits or writes.
+//! What letters mean to a run: each becomes an event, and the planner's answers become one transition to commit. Nothing
+//! here waits or writes.
 
 use crate::definitions::Compiled;
 use crate::engine::Inner;

@@ -3,7 +3,8 @@
 //! | part | files |
 //! | --- | --- |
 //! | the way in | `commands/` |
-//! | event → plan → commit → dispatch | `runs.rs` (mailboxes), `letters.rs` (what they mean), `drive.rs` (the loop), `dispatch.rs`, `slots.rs` |
+//! | mailboxes, and what letters mean | `runs.rs`, `letters.rs` |
+//! | event → plan → commit → dispatch | `drive.rs` (the loop), `dispatch.rs`, `slots.rs` |
 //! | a transition as rows, and back | `record.rs`, `keys.rs` |
 //! | time | `clock.rs`, `timers.rs` |
 //! | child runs | `children.rs` |
