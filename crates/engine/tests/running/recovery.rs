@@ -41,10 +41,9 @@ async fn a_shutdown_lets_running_steps_end_and_starts_no_others() {
     .await;
     let run = rig.start("two", json!({})).await;
     rig.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
-    let engine = rig.engine.clone();
-    let shutdown = tokio::spawn(async move { engine.shutdown(Duration::from_secs(60)).await });
-    rig.tools.permits.add_permits(1);
-    shutdown.await.unwrap();
+    // The shutdown has begun when the step may end.
+    let then_end = async { rig.tools.permits.add_permits(1) };
+    tokio::join!(biased; rig.engine.shutdown(Duration::from_secs(60)), then_end);
     assert_eq!(rig.calls(), 1);
     let trigger = Trigger { workflow: "two", input: json!({}), headers: None, key: None };
     assert!(matches!(rig.engine.trigger(&rig.caller, trigger).await, Err(Error::Unavailable(_))));
