@@ -19,9 +19,9 @@ part "build" cargo test --workspace --no-run --quiet
 part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip a_run_goes_on_under \
   --skip whatever_goes_wrong --skip the_same_seed --skip what_was_acknowledged_survives \
   --skip when_the_power_goes --skip a_store_that_
-part "simulation" cargo test --quiet -p stepwell-engine --test simulation -- --nocapture
-part "power cuts" cargo test --quiet -p stepwell-store --test power_cut -- --nocapture
-part "kill -9" cargo test --quiet -p stepwell --test kill -- --nocapture
-part "properties" cargo test --quiet -p stepwell-formats --test properties -- --nocapture
+part "simulation" cargo test --quiet --workspace --test simulation -- --nocapture
+part "power cuts" cargo test --quiet --workspace --test power_cut -- --nocapture
+part "kill -9" cargo test --quiet --workspace --test kill -- --nocapture
+part "properties" cargo test --quiet --workspace --test properties -- --nocapture
 part "planted bugs" bash scripts/mutants.sh
 echo "── all: $((SECONDS - total)) s"
