@@ -103,8 +103,7 @@ pub async fn count_unfinished(store: &dyn Store, most: u32, but: Option<RunId>) 
 }
 
 fn of_status(status: &str, before: Option<RunId>, limit: u32) -> RunFilter {
-    let status = Some(status.to_string());
-    RunFilter { org: ORG, status, workflow: None, since: None, tests: false, before, limit }
+    RunFilter { status: vec![status.to_string()], before, ..RunFilter::all(ORG, limit) }
 }
 
 /// How a run ended.

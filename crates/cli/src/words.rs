@@ -35,6 +35,7 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
         Fact::Kept { step, .. } => format!("{step}: a call came early and is kept"),
         Fact::Approved { step, by, .. } => format!("{step} approved by {by}, others are still asked"),
         Fact::Escalated { step, .. } => format!("{step} escalated"),
+        Fact::Overridden { step, by, .. } => format!("{step} is ended by {by}"),
         Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
         Fact::Ended { status, failure: None, .. } => format!("run {}", status.name()),
         Fact::Retried { reset, .. } => format!("run retried: {}", reset.join(", ")),

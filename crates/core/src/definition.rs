@@ -25,16 +25,110 @@ pub struct Definition {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Trigger {
     Api,
-    /// Options are checked by the surface that receives the call.
-    Webhook {
-        options: Value,
+    Webhook(Webhook),
+    Cron(Cron),
+    /// Once. The input is null when none is given.
+    At {
+        at: Time,
+        input: Value,
     },
-    Cron {
-        expression: String,
-        timezone: Option<String>,
-        options: Value,
-    },
-    At(Time),
+}
+
+/// A schedule, as it was written and checked; `formats` works out when it fires.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Cron {
+    pub expression: String,
+    /// A name in the time zone database; without one the schedule is in UTC.
+    pub timezone: Option<String>,
+    /// Null when none is given.
+    pub input: Value,
+    pub skipped: Skipped,
+    pub repeated: Repeated,
+    pub overlap: Overlap,
+    pub catch_up: CatchUp,
+}
+
+/// A wall-clock time that a clock change leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Skipped {
+    /// At the first instant after the gap, once however many times fell into it.
+    #[default]
+    Run,
+    Skip,
+}
+
+/// A wall-clock time that comes twice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Repeated {
+    /// Twice if the hour field has a `*`: such a schedule counts hours rather than naming them. Otherwise once.
+    #[default]
+    ByHour,
+    /// Only the first.
+    Once,
+    Twice,
+}
+
+/// What to do when the run of an earlier tick has not ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overlap {
+    #[default]
+    Allow,
+    /// The new tick starts nothing.
+    Skip,
+    /// The earlier run is cancelled.
+    Cancel,
+}
+
+/// Ticks missed while nothing ran.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CatchUp {
+    None,
+    #[default]
+    Last,
+    /// The newest [`CatchUp::MOST`] of them.
+    All,
+}
+
+impl CatchUp {
+    pub const MOST: usize = 100;
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Webhook {
+    pub verify: Option<Verify>,
+    pub dedupe: Option<Dedupe>,
+}
+
+/// How a call proves where it comes from: an HMAC-SHA256 under a shared secret.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verify {
+    /// The name of the secret, never the secret itself.
+    pub secret: String,
+    pub scheme: Scheme,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Scheme {
+    /// Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
+    Standard,
+    /// The signature of the body in a header, in lower case here, after a fixed prefix.
+    Header { header: String, prefix: String, encoding: Encoding },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Encoding {
+    #[default]
+    Hex,
+    Base64,
+}
+
+/// What tells one delivery from another: calls with the same value start one run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Dedupe {
+    /// A header, in lower case.
+    Header(String),
+    /// The way to a value in a JSON body.
+    Body(Vec<String>),
 }
 
 #[derive(Clone, Debug)]

@@ -57,6 +57,14 @@ pub enum Event {
         verdict: Verdict,
         by: Arc<str>,
     },
+    /// Someone with the right to it says how a stuck step ended. Gates are for those who may answer them.
+    Overridden {
+        at: At,
+        attempt: u32,
+        outcome: Outcome,
+        by: Arc<str>,
+        comment: Option<Arc<str>>,
+    },
     Cancelled {
         by: Arc<str>,
         reason: Option<Arc<str>>,
@@ -170,6 +178,16 @@ pub enum Verdict {
     Happened { body: Value },
     RunAgain,
     Fail,
+}
+
+impl Verdict {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Happened { .. } => "happened",
+            Verdict::RunAgain => "run_again",
+            Verdict::Fail => "fail",
+        }
+    }
 }
 
 /// Why an event changed nothing. The caller of a command is told; a repeated delivery is simply done.

@@ -103,6 +103,14 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
     },
+    /// How the step ended was said by someone, not by what it waited for.
+    Overridden {
+        step: S,
+        attempt: u32,
+        by: Arc<str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<Arc<str>>,
+    },
     /// The run is over. Whatever had not ended is cancelled.
     Ended {
         status: RunStatus,
@@ -226,6 +234,9 @@ impl<S, E> Fact<S, E> {
             Fact::Kept { step, message } => Fact::Kept { step: names.step(step)?, message },
             Fact::Approved { step, by, answer } => Fact::Approved { step: names.step(step)?, by, answer },
             Fact::Escalated { step, until } => Fact::Escalated { step: names.step(step)?, until },
+            Fact::Overridden { step, attempt, by, comment } => {
+                Fact::Overridden { step: names.step(step)?, attempt, by, comment }
+            }
             Fact::Ended { status, output, failure, by } => Fact::Ended { status, output, failure, by },
             Fact::Retried { by, expires, reset, reopened } => {
                 Fact::Retried { by, expires, reset: all(reset, names)?, reopened: all(reopened, names)? }
@@ -249,7 +260,8 @@ impl<S, E> Fact<S, E> {
             | Fact::Skipped { step, .. }
             | Fact::Kept { step, .. }
             | Fact::Approved { step, .. }
-            | Fact::Escalated { step, .. } => Some(step),
+            | Fact::Escalated { step, .. }
+            | Fact::Overridden { step, .. } => Some(step),
             Fact::Created { .. }
             | Fact::Started { .. }
             | Fact::Ended { .. }

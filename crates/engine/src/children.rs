@@ -88,8 +88,15 @@ pub struct Parenthood {
     pub public: Arc<str>,
     pub org: OrgId,
     pub by: Arc<str>,
+    /// Its own limits, and those of the author of its version.
+    pub acts_as: String,
     pub test: bool,
     pub depth: u32,
+}
+
+/// A child may do what its parent and the parent's author both may, and no more.
+fn narrowed(acts_as: &str, author: &str) -> String {
+    if acts_as.split(' ').any(|actor| actor == author) { acts_as.to_string() } else { format!("{acts_as} {author}") }
 }
 
 /// Sees to notices of a run, away from the run's own turn: starting a child may have to wait for other runs, even for this
@@ -100,6 +107,7 @@ pub fn see_to(inner: &Arc<Inner>, live: &Live, keys: Vec<String>) {
         public: live.run.id.clone(),
         org: live.org,
         by: live.run.by.clone(),
+        acts_as: narrowed(&live.acts_as, &live.compiled.row.author),
         test: live.test,
         depth: live.parent.as_ref().map_or(0, |above| above.depth),
     };

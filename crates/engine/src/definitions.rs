@@ -64,7 +64,7 @@ pub struct Definitions {
 #[derive(Default)]
 struct Known {
     by_id: HashMap<i64, Arc<Compiled>>,
-    /// The newest version of a workflow by its name, as far as this process knows.
+    /// The newest version of a workflow by its name and its `wf_…`, as far as this process knows.
     newest: HashMap<(OrgId, String), i64>,
 }
 
@@ -101,8 +101,18 @@ impl Definitions {
     pub fn is_newest(&self, compiled: &Compiled) {
         let mut known = self.known();
         // Two may have looked at the same time, one before a newer version was there: ids grow.
-        let newest = known.newest.entry((compiled.row.org, compiled.row.name.clone())).or_default();
-        *newest = compiled.row.id.max(*newest);
+        for name in [&compiled.row.name, &compiled.row.workflow] {
+            let newest = known.newest.entry((compiled.row.org, name.clone())).or_default();
+            *newest = compiled.row.id.max(*newest);
+        }
+    }
+
+    /// The workflow is gone: its name is free.
+    pub fn forget(&self, row: &DefinitionRow) {
+        let mut known = self.known();
+        for name in [&row.name, &row.workflow] {
+            known.newest.remove(&(row.org, name.clone()));
+        }
     }
 
     pub fn keep(&self, row: DefinitionRow) -> Result<Arc<Compiled>, Error> {

@@ -1,10 +1,11 @@
 //! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
 
-use crate::drive;
 use crate::engine::Inner;
 use crate::mask::Mask;
+use crate::rights::{Actor, Grants, Need, Right, actors};
 use crate::runs::{Live, What};
 use crate::step::{Principal, StepCall, StepKind};
+use crate::{drive, people, trace};
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -97,7 +98,13 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
             attempt: key.attempt,
             idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
             input: Arc::default(),
-            caller: Principal { org: live.org, name: live.run.by.clone() },
+            caller: Principal {
+                org: live.org,
+                name: live.run.by.clone(),
+                actors: actors(&live.acts_as).collect(),
+                author: Actor::parse(&live.compiled.row.author),
+            },
+            traceparent: inner.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
             cancel: cancel.clone(),
         },
     })
@@ -123,6 +130,9 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return failed(Failure::new("unknown_kind", message));
     };
+    if let Err(failure) = permit(inner, &call.caller, kind_name, &payload).await {
+        return failed(failure);
+    }
     let mask;
     (call.input, mask) = match reveal(inner, org, payload).await {
         Ok(revealed) => revealed,
@@ -138,6 +148,40 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
         }
         Err(_) => failed(Failure::timeout(timeout)),
     }
+}
+
+/// Whether everyone in whose name the call would be made has the right to it, now.
+async fn permit(inner: &Inner, caller: &Principal, kind: &str, payload: &Payload) -> Result<(), Failure> {
+    let name = |field: &str| payload.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let mut needs: Vec<Need<'_>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
+    match kind {
+        "tool" => needs.push(Need::Tool(name("tool"))),
+        "query" => needs.push(Need::Connection(name("connection"))),
+        _ => {}
+    }
+    for actor in caller.actors.iter().filter(|actor| !actor.is_local()) {
+        let grants = grants_of(inner, caller.org, actor).await?;
+        may(&grants, actor, Need::Right(Right::Run))?;
+        needs.iter().try_for_each(|need| may(&grants, actor, *need))?;
+    }
+    if !needs.is_empty() && !caller.author.is_local() {
+        let grants = grants_of(inner, caller.org, &caller.author).await?;
+        needs.iter().try_for_each(|need| may(&grants, &caller.author, *need))?;
+    }
+    Ok(())
+}
+
+async fn grants_of(inner: &Inner, org: OrgId, actor: &Actor) -> Result<Arc<Grants>, Failure> {
+    let found = people::grants(inner, org, actor).await;
+    let gone = || Failure::new("forbidden", format!("the user {:?} is gone or disabled", actor.user));
+    found.map_err(|error| Failure::retryable("unavailable", error.to_string()))?.ok_or_else(gone)
+}
+
+fn may(grants: &Grants, actor: &Actor, need: Need<'_>) -> Result<(), Failure> {
+    if grants.allow(need) {
+        return Ok(());
+    }
+    Err(Failure::new("forbidden", format!("{} may not do this: the right {need} is missing", actor.user)))
 }
 
 /// The input as it is sent, with secrets in their places.

@@ -190,7 +190,7 @@ pub async fn purge(store: &dyn Store, now: Time) -> Result<u64, Error> {
 }
 
 fn everything(org: OrgId, tests: bool, before: Option<RunId>) -> RunFilter {
-    RunFilter { org, status: None, workflow: None, since: None, tests, before, limit: PAGE }
+    RunFilter { tests, before, ..RunFilter::all(org, PAGE) }
 }
 
 /// What one run was found to be.

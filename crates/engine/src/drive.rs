@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::letters::{Plan, plan};
 use crate::record::{Place, record, restore, status};
 use crate::runs::{Letter, Live, What};
-use crate::{children, dispatch};
+use crate::{children, dispatch, plans};
 use futures_util::FutureExt;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -166,6 +166,7 @@ pub async fn revive(inner: &Inner, stored: &LoadedRun) -> Result<Box<Live>, Erro
         parent: stored.row.parent.clone(),
         place: stored.place.clone(),
         test: stored.row.test,
+        acts_as: stored.row.acts_as.as_str().into(),
     }))
 }
 
@@ -198,7 +199,7 @@ async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) ->
                 }
                 return Ok(Tried::Refused);
             }
-            Err(Refused::Conflict | Refused::Duplicate { .. }) => return Ok(Tried::Refused),
+            Err(Refused::Conflict | Refused::Taken | Refused::Duplicate { .. }) => return Ok(Tried::Refused),
         }
     } else if plan.turns_down() && !is_current(inner, live).await? {
         // What counts for nothing here may count for what another process has written since.
@@ -271,6 +272,7 @@ async fn write(
     let mut commit = record(&live.compiled.definition.graph, &live.run, &plan.transition, place);
     commit.sent = plan.sent.clone();
     commit.places = plan.places.clone();
+    commit.audit = plan.audit.clone();
     // What is written anew comes after what it replaces.
     let written: BTreeSet<(&str, u32)> = commit.steps.iter().map(|row| (&*row.path, row.attempt)).collect();
     let left = plan.retired.iter().filter(|row| !written.contains(&(&*row.path, row.attempt)));
@@ -294,6 +296,9 @@ pub async fn submit(
     if live.run.status.is_terminal() {
         commit.mail.extend(live.parent.as_ref().map(|parent| children::farewell(live, parent)));
         commit.places.extend(live.place.clone().map(|key| PlaceChange::Leave { key }));
+    }
+    if !commit.work.put.is_empty() {
+        commit.counted.push((plans::counter(live.org, commit.log.at), commit.work.put.len() as i64));
     }
     inner.slots.assign(&mut commit.work.put);
     let org = live.org;
@@ -364,7 +369,7 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
             inner.send(parent.run, What::Mail);
         }
         if let Some(place) = live.place.clone() {
-            tokio::spawn(crate::upkeep::admit(inner.clone(), place));
+            tokio::spawn(crate::upkeep::admit(inner.clone(), live.org, place));
         }
     }
 }

@@ -1,20 +1,24 @@
 //! The engine itself: what its parts share, and how it starts and stops.
 
+use crate::cache::ByEpoch;
 use crate::clock::{Clock, SystemClock};
 use crate::definitions::Definitions;
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::people::People;
+use crate::plans::{Limits, Plans};
 use crate::runs::{Letter, Runs, What};
 use crate::secrets::{EnvironmentSecrets, Secrets};
 use crate::slots::Slots;
+use crate::switches::Switches;
 use crate::timers::Timers;
-use crate::{Kinds, children, dispatch, drive, timers, upkeep};
+use crate::{Kinds, children, dispatch, drive, timers, triggers, upkeep};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_store::{NodeId, OrgId, Position, RunId, Store, Version};
+use stepwell_store::{NewAudit, NodeId, OrgId, Position, RunId, Store, Version};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +40,9 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
     pub ids: Ids,
     pub secrets: Arc<dyn Secrets>,
+    pub plans: Plans,
+    /// Calls tell services which trace they belong to.
+    pub traced: bool,
 }
 
 impl Config {
@@ -51,6 +58,8 @@ impl Config {
             clock: Arc::new(SystemClock),
             ids: Ids::system(),
             secrets: Arc::new(EnvironmentSecrets),
+            plans: Plans::default(),
+            traced: false,
         }
     }
 }
@@ -82,11 +91,19 @@ pub(crate) struct Inner {
     pub poll: Duration,
     pub base_url: String,
     pub definitions: Definitions,
+    pub people: People,
+    pub plans: Plans,
+    pub traced: bool,
+    /// Schedules have changed.
+    pub rescheduled: tokio::sync::Notify,
+    pub limits: ByEpoch<OrgId, (String, Limits)>,
+    pub switches: ByEpoch<String, Arc<Switches>>,
     pub runs: Runs,
     pub slots: Slots,
     pub timers: Timers,
     pub committed: broadcast::Sender<Committed>,
     epochs: Mutex<BTreeMap<OrgId, i64>>,
+    turns: Mutex<BTreeMap<OrgId, Arc<tokio::sync::Mutex<()>>>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
     /// What runs for as long as the engine does.
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
@@ -105,6 +122,7 @@ impl Engine {
             tokio::spawn(timers::run(inner.clone())),
             tokio::spawn(dispatch::claim(inner.clone())),
             tokio::spawn(upkeep::run(inner.clone())),
+            tokio::spawn(triggers::run(inner.clone())),
         ];
         inner.tasks.lock().expect("nothing panics while it holds the tasks").extend(tasks);
         Ok(Engine { inner })
@@ -176,11 +194,18 @@ impl Inner {
             poll: config.poll,
             base_url: config.base_url,
             definitions: Definitions::default(),
+            people: People::default(),
+            plans: config.plans,
+            traced: config.traced,
+            rescheduled: tokio::sync::Notify::new(),
+            limits: ByEpoch::default(),
+            switches: ByEpoch::default(),
             runs: Runs::new(config.live_runs),
             slots: Slots::new(node, config.slots, config.slots_per_org),
             timers: Timers::default(),
             committed: broadcast::channel(4_096).0,
             epochs: Mutex::default(),
+            turns: Mutex::default(),
             waiters: Mutex::default(),
             tasks: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -217,8 +242,13 @@ impl Inner {
 
     /// Hands something to a run and waits until it is on disk.
     pub async fn ask(self: &Arc<Inner>, run: RunId, what: What) -> Result<(), Error> {
+        self.command(run, what, None).await
+    }
+
+    /// The same for what somebody asked for: the audit trail says so in the same write.
+    pub async fn command(self: &Arc<Inner>, run: RunId, what: What, audit: Option<NewAudit>) -> Result<(), Error> {
         let (reply, answer) = oneshot::channel();
-        self.send(run, Letter { what, reply: Some(reply) });
+        self.send(run, Letter { what, reply: Some(reply), audit });
         answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))
     }
 
@@ -235,6 +265,11 @@ impl Inner {
 
     pub fn forget_epoch(&self, org: OrgId) {
         self.epochs.lock().expect("nothing panics while it holds the epochs").remove(&org);
+    }
+
+    /// For those of an organisation who must not start runs at the same time.
+    pub fn turn(&self, org: OrgId) -> Arc<tokio::sync::Mutex<()>> {
+        self.turns.lock().expect("nothing panics while it holds the turns").entry(org).or_default().clone()
     }
 
     /// Fires when the run ends from now on.

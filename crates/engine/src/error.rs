@@ -1,6 +1,6 @@
 //! What a caller of the engine can be told, by what they can do about it.
 
-use crate::commands::Right;
+use crate::rights::Right;
 use stepwell_core::event::Ignored;
 use stepwell_formats::Faults;
 
@@ -14,6 +14,9 @@ pub enum Error {
     Input { path: String, message: String },
     #[error("there is no {what} {name:?}")]
     NotFound { what: &'static str, name: String },
+    /// Nobody knows who asks.
+    #[error("{0}")]
+    Unauthorised(String),
     #[error("{who} may not do this: the right {right} is missing")]
     Forbidden { who: String, right: Right },
     /// Not this person, whatever their rights.
@@ -25,6 +28,11 @@ pub enum Error {
     /// The same idempotency key came with another request.
     #[error("the idempotency key {0:?} was used for another request")]
     KeyReused(String),
+    #[error("there is a {what} {name:?} already")]
+    Exists { what: &'static str, name: String },
+    /// More than the organisation's plan allows.
+    #[error("{message}")]
+    Limit { limit: &'static str, message: String },
     #[error("the workflow has as many runs as it may have at a time")]
     Full,
     #[error("the workflow {0:?} is disabled")]

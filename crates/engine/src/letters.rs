@@ -14,7 +14,7 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::Graph;
 use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::time::Time;
-use stepwell_store::{PlaceChange, Stale, StepRow, StoredMail};
+use stepwell_store::{NewAudit, PlaceChange, Stale, StepRow, StoredMail};
 
 /// What the letters of one turn come to.
 #[derive(Default)]
@@ -27,6 +27,7 @@ pub struct Plan {
     /// Rows of a version that the run has left.
     pub retired: Vec<StepRow>,
     pub stale: Stale,
+    pub audit: Vec<NewAudit>,
     /// What each letter is told, in their order.
     pub answers: Vec<Result<(), Ignored>>,
 }
@@ -53,6 +54,9 @@ pub fn plan(inner: &Inner, live: &mut Live, (letters, mail): (&[Letter], Vec<Sto
             }
             other => event(live, other).and_then(|event| plan.event(inner, live, event, now)),
         };
+        if answer.is_ok() {
+            plan.audit.extend(letter.audit.clone());
+        }
         plan.answers.push(answer);
     }
     // A notice that led to nothing is done all the same.
@@ -78,6 +82,13 @@ fn event(live: &Live, what: &What) -> Result<Event, Ignored> {
         What::Settle { path, attempt, verdict, by } => {
             Event::Settled { at: at(path)?, attempt: *attempt, verdict: verdict.clone(), by: by.clone() }
         }
+        What::Override { path, attempt, outcome, by, comment } => Event::Overridden {
+            at: at(path)?,
+            attempt: *attempt,
+            outcome: outcome.clone(),
+            by: by.clone(),
+            comment: comment.clone(),
+        },
         What::Cancel { by, reason } => Event::Cancelled { by: by.clone(), reason: reason.clone() },
         What::Childless { notice, outcome } => {
             let (_, path, attempt) = child_named(notice).ok_or(Ignored::UnknownStep)?;

@@ -14,6 +14,7 @@
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
+mod cache;
 mod callback;
 mod children;
 mod clock;
@@ -25,15 +26,22 @@ mod drive;
 mod engine;
 mod error;
 mod ids;
+mod incoming;
 mod keys;
 mod letters;
 mod mask;
+mod people;
+mod plans;
 mod record;
+mod rights;
 mod runs;
 mod secrets;
 mod slots;
 mod step;
+mod switches;
 mod timers;
+pub mod trace;
+mod triggers;
 mod upkeep;
 
 pub use clock::{Clock, SystemClock, TokioClock};
@@ -42,7 +50,13 @@ pub use definitions::Compiled;
 pub use engine::{Committed, Config, Engine};
 pub use error::Error;
 pub use ids::Ids;
+pub use incoming::Incoming;
 pub use keys::{timer_key, timer_named};
+pub use people::{Key, Role, Session, User};
+pub use plans::{Limits, Plans, Subscription};
 pub use record::{Place, StoredRunError, record, restore};
+pub use rights::{Actor, Grants, Need, Right};
 pub use secrets::{EnvironmentSecrets, Secrets};
 pub use step::{Kinds, Principal, StepCall, StepKind};
+pub use switches::{Pause, Switches};
+pub use triggers::Hook;

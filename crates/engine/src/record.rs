@@ -6,7 +6,7 @@
 use crate::keys::{ChildTask, child_key, timer_key};
 use std::collections::{BTreeSet, HashMap};
 use stepwell_core::fact::{Fact, Reason};
-use stepwell_core::graph::Graph;
+use stepwell_core::graph::{Graph, Kind, OnUnknown};
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::{At, InstanceRow, Phase, Row, Run, Snapshot, SnapshotError, StepState, StoredFact};
 use stepwell_core::time::Time;
@@ -39,7 +39,10 @@ pub struct Place {
 pub fn record(graph: &Graph, run: &Run, transition: &Transition, place: Place) -> Commit {
     let facts: Vec<StoredFact> = transition.facts.iter().map(|fact| run.store(graph, fact)).collect();
     let facts = json(&facts);
-    let hash = hash(&place.hash, place.now, &facts);
+    let values: Vec<ValueRow> =
+        transition.values.iter().map(|(id, payload)| ValueRow { id: *id, payload: json(payload) }).collect();
+    let payloads = payloads(&values);
+    let hash = hash(&place.hash, place.now, &facts, &payloads);
     let adopted = transition.facts.iter().any(|fact| matches!(fact, Fact::Adopted { .. }));
     let changed = place.create.is_some() || adopted || status(run) != place.status;
     Commit {
@@ -49,9 +52,9 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, place: Place) -
         create: place.create,
         auth: place.auth,
         state: json(&run.head()),
-        log: LogRow { at: place.now, facts, hash },
+        log: LogRow { at: place.now, facts, payloads, hash },
         steps: steps(graph, run, transition, place.now),
-        values: transition.values.iter().map(|(id, payload)| ValueRow { id: *id, payload: json(payload) }).collect(),
+        values,
         work: work(graph, run, transition, (place.auth.org, place.now)),
         timers: timers(graph, run, transition, place.fired),
         mail: Vec::new(),
@@ -60,6 +63,9 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, place: Place) -
         sent: Vec::new(),
         unique: Vec::new(),
         places: Vec::new(),
+        gates: gates(graph, run, transition, place.now),
+        counted: Vec::new(),
+        audit: Vec::new(),
     }
 }
 
@@ -175,6 +181,23 @@ fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, T
             | Effect::ClearTimer { .. }
             | Effect::StartChild { .. }
             | Effect::CancelChild { .. } => {}
+        }
+    }
+    diff
+}
+
+/// Steps that a person is now asked about, and those that nobody is any more.
+fn gates(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Diff<Gate> {
+    let mut diff: Diff<Gate> = Diff::default();
+    let touched: BTreeSet<At> = transition.touched.iter().copied().collect();
+    for at in touched {
+        let def = &graph.step(at.step).def;
+        if !matches!(def.kind, Kind::Gate(_)) && def.at_most_once != Some(OnUnknown::Ask) {
+            continue;
+        }
+        match run.step(graph, at).map(|state| state.phase) {
+            Some(Phase::Gate | Phase::Unsure) => diff.put.push(Gate { path: run.path(graph, at), since: now }),
+            _ => diff.remove.push(run.path(graph, at)),
         }
     }
     diff

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::event::{Answer, Outcome, Verdict};
 use stepwell_core::run::Run;
-use stepwell_store::{OrgId, Parent, RunId, Version, WorkKey};
+use stepwell_store::{NewAudit, OrgId, Parent, RunId, Version, WorkKey};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,8 @@ pub struct Live {
     pub parent: Option<Parent>,
     pub place: Option<String>,
     pub test: bool,
+    /// In whose name it acts, beside the author of its version.
+    pub acts_as: Arc<str>,
 }
 
 /// Something that happened to a run. Names steps by path: numbers change when a run is loaded again.
@@ -33,11 +35,13 @@ pub struct Letter {
     pub what: What,
     /// Told once it is on disk, or that it counts for nothing.
     pub reply: Option<oneshot::Sender<Result<(), Error>>>,
+    /// Goes into the audit trail with it.
+    pub audit: Option<NewAudit>,
 }
 
 impl From<What> for Letter {
     fn from(what: What) -> Letter {
-        Letter { what, reply: None }
+        Letter { what, reply: None, audit: None }
     }
 }
 
@@ -77,6 +81,13 @@ pub enum What {
         attempt: u32,
         verdict: Verdict,
         by: Arc<str>,
+    },
+    Override {
+        path: String,
+        attempt: u32,
+        outcome: Outcome,
+        by: Arc<str>,
+        comment: Option<Arc<str>>,
     },
     Cancel {
         by: Arc<str>,

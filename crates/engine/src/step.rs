@@ -2,6 +2,7 @@
 //!
 //! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
 
+use crate::rights::Actor;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub struct StepCall {
     /// Templates are resolved and secrets filled in: not for logs.
     pub input: Arc<Value>,
     pub caller: Principal,
+    /// For services that take part in a trace, if runs are traced.
+    pub traceparent: Option<String>,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
     pub cancel: CancellationToken,
 }
@@ -37,7 +40,12 @@ pub struct StepCall {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Principal {
     pub org: OrgId,
+    /// Whoever started it.
     pub name: Arc<str>,
+    /// Everyone whose rights it is limited to, but for the author.
+    pub actors: Vec<Actor>,
+    /// Of the version it runs.
+    pub author: Actor,
 }
 
 /// The kinds that can be executed here, by the name a definition uses.

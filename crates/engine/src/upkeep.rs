@@ -4,10 +4,11 @@
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::runs::What;
+use crate::switches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_store::{RunId, WorkKey};
+use stepwell_store::{OrgId, RunId, WorkKey};
 
 /// Rows looked at in one go.
 const BATCH: u32 = 1_000;
@@ -49,8 +50,10 @@ async fn look(inner: &Arc<Inner>, differed: &mut BTreeSet<RunId>) -> Result<(), 
     for (run, keys) in notices {
         inner.send(run, What::Notices(keys));
     }
-    for (place, _) in inner.store.queued(BATCH).await? {
-        admit(inner.clone(), place).await;
+    for (place, run) in inner.store.queued(BATCH).await? {
+        if let Some(row) = inner.store.run(run).await? {
+            admit(inner.clone(), row.org, place).await;
+        }
     }
     for run in inner.awaited() {
         // It may have ended by a commit whose answer this process never got.
@@ -81,9 +84,14 @@ async fn orphans(inner: &Arc<Inner>) -> Result<(), Error> {
 }
 
 /// Lets runs in from a queue, oldest first, as long as there are places.
-pub async fn admit(inner: Arc<Inner>, place: String) {
+pub async fn admit(inner: Arc<Inner>, org: OrgId, place: String) {
     let mut before = None;
     while !inner.is_draining() {
+        match switches::is_held(&inner, org, &place).await {
+            Ok(false) => {}
+            Ok(true) => return,
+            Err(error) => return tracing::warn!(%error, "queued runs cannot be admitted for now"),
+        }
         let first = match inner.store.first_queued(&place).await {
             Ok(Some(first)) => first,
             Ok(None) => return,

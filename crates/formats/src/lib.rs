@@ -13,6 +13,8 @@
 
 pub mod code;
 mod common;
+pub mod cron;
+mod document;
 mod draft;
 mod fault;
 mod fields;
@@ -25,6 +27,7 @@ mod tasks;
 mod trigger;
 mod values;
 
+pub use document::document;
 pub use fault::{Fault, Faults};
 
 use fields::Fields;

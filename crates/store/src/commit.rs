@@ -2,6 +2,7 @@
 //!
 //! Steps are named by path and payloads by number, so nothing here depends on how a graph is laid out in memory.
 
+use crate::NewAudit;
 use serde::{Deserialize, Serialize};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
@@ -57,6 +58,11 @@ pub struct Commit {
     pub sent: Vec<String>,
     pub unique: Vec<UniqueKey>,
     pub places: Vec<PlaceChange>,
+    /// What waits for a person.
+    pub gates: Diff<Gate>,
+    /// Added to counters.
+    pub counted: Vec<(String, i64)>,
+    pub audit: Vec<NewAudit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +79,10 @@ pub struct NewRun {
     pub org: OrgId,
     pub created: Time,
     pub by: String,
+    /// In whose name it acts, as the engine writes it.
+    pub acts_as: String,
+    /// `name=value`, sorted.
+    pub labels: Vec<String>,
     /// Kept apart from real runs and removed as a whole.
     pub test: bool,
     /// Known to nobody outside: callback URLs are made from it.
@@ -110,7 +120,9 @@ pub struct LogRow {
     pub at: Time,
     /// JSON list of stored facts.
     pub facts: String,
-    /// Over the previous row's hash and this row's facts; see [`crate::hash`].
+    /// Digests of the payloads that came with it; see [`crate::payloads`].
+    pub payloads: String,
+    /// Over the previous row's hash and this row; see [`crate::hash()`].
     pub hash: [u8; 32],
 }
 
@@ -185,6 +197,17 @@ impl Keyed for TimerRow {
     type Key = String;
 }
 
+/// A step that waits for a person's answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gate {
+    pub path: String,
+    pub since: Time,
+}
+
+impl Keyed for Gate {
+    type Key = String;
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mail {
     pub to: RunId,
@@ -239,4 +262,6 @@ pub enum Refused {
     Full,
     #[error("grants have changed since the decision")]
     AuthChanged,
+    #[error("there is one already")]
+    Taken,
 }

@@ -8,13 +8,15 @@ mod error;
 mod hash;
 pub mod memory;
 mod read;
+mod registry;
 pub mod sqlite;
 mod turns;
 
 pub use commit::*;
 pub use error::Error;
-pub use hash::hash;
+pub use hash::{digest, hash, payloads};
 pub use read::*;
+pub use registry::*;
 
 use async_trait::async_trait;
 use stepwell_core::time::Time;
@@ -22,7 +24,7 @@ use stepwell_core::value::ValueId;
 
 /// Everything the engine asks of durable storage. A method applies fully or not at all.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait Store: Registry + Send + Sync {
     /// Writes transitions; each is applied or refused alone. `Ok` means on disk; `Err` means the outcome is unknown.
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error>;
 
@@ -75,17 +77,28 @@ pub trait Store: Send + Sync {
     async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error>;
     /// The oldest run that holds a place.
     async fn holder(&self, place: &str) -> Result<Option<RunId>, Error>;
+    /// The position of the newest commit.
+    async fn position(&self) -> Result<Position, Error>;
     /// Log rows of all runs after a position, in commit order.
     async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error>;
 
-    /// Stores the next version of a workflow, or gives back the newest one if nothing changed.
-    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error>;
+    /// Stores the next version of a workflow and makes the change, or gives back the newest one if nothing differs.
+    async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error>;
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error>;
-    /// The newest version of a living workflow.
+    /// The newest version of a living workflow, by its name or its `wf_…`.
     async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error>;
+    /// The newest versions of all living workflows, by name.
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error>;
+    /// All versions of a workflow by its `wf_…`, newest first, whether it lives or not.
+    async fn versions(&self, org: OrgId, workflow: &str) -> Result<Vec<DefinitionRow>, Error>;
+    /// Ends a workflow's life: it is no longer found or listed, and its name is free. False if it was not alive.
+    async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error>;
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error>;
+    /// Gives a run other labels. False if there is no such run.
+    async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error>;
+    /// What people are waited for, oldest first, after the last one of the page before.
+    async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error>;
 
     /// The epoch of an organisation's grants; `None` if there is no such organisation.
     async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error>;
@@ -100,10 +113,13 @@ pub trait Store: Send + Sync {
     }
     /// How many finished runs a purge would remove.
     async fn purgeable(&self, before: Time) -> Result<u64, Error>;
+    /// Replaces all payloads of a finished run by null; its log and their digests stay. False if it has not finished.
+    async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error>;
     /// Makes a run's time be over now. Only for runs that are finished.
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error>;
 
-    async fn stats(&self) -> Result<Stats, Error>;
+    /// Counting rows reads all of them.
+    async fn stats(&self, count: bool) -> Result<Stats, Error>;
     /// What is wrong with the data as the database sees it; empty is good.
     async fn integrity(&self) -> Result<Vec<String>, Error>;
 }

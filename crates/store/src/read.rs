@@ -26,11 +26,15 @@ pub struct RunRow {
     pub definition: i64,
     pub status: String,
     pub by: String,
+    pub acts_as: String,
+    pub labels: Vec<String>,
     pub test: bool,
     pub parent: Option<Parent>,
     pub created: Time,
     pub started: Option<Time>,
     pub finished: Option<Time>,
+    /// When its payloads were erased.
+    pub erased: Option<Time>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,9 +48,14 @@ pub struct StoredLog {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fed {
     pub run: RunId,
+    /// `run_…`.
+    pub public: String,
     pub org: OrgId,
     pub log: StoredLog,
 }
+
+/// What stands where a payload was erased.
+pub const ERASED: &str = "{\"value\":null}";
 
 /// Which ready work a node asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +97,15 @@ pub struct StoredNotice {
     pub body: String,
 }
 
+/// A step that waits for a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenGate {
+    pub run: RunId,
+    pub public: String,
+    pub path: String,
+    pub since: Time,
+}
+
 /// Rows that turned out to be about nothing any more.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Stale {
@@ -119,6 +137,8 @@ pub struct NewDefinition {
     /// The document as its author wrote it, JSON or YAML.
     pub source: String,
     pub by: String,
+    /// Whose rights it may use, as the engine writes it.
+    pub author: String,
     pub at: Time,
     /// Belongs to one test run: never listed, and gone with it.
     pub test: bool,
@@ -134,6 +154,7 @@ pub struct DefinitionRow {
     pub version: u32,
     pub source: String,
     pub by: String,
+    pub author: String,
     pub at: Time,
 }
 
@@ -141,12 +162,38 @@ pub struct DefinitionRow {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunFilter {
     pub org: OrgId,
-    pub status: Option<String>,
+    /// One of these; any if there are none.
+    pub status: Vec<String>,
     /// Any version of this workflow.
     pub workflow: Option<String>,
+    pub by: Option<String>,
+    /// All of these.
+    pub labels: Vec<String>,
+    /// Part of its id, its creator's name or one of its labels.
+    pub text: Option<String>,
     pub since: Option<Time>,
+    pub until: Option<Time>,
     pub tests: bool,
     /// Only runs before this one: the last of the page before.
     pub before: Option<RunId>,
     pub limit: u32,
+}
+
+impl RunFilter {
+    /// Everything of an organisation but its tests.
+    pub fn all(org: OrgId, limit: u32) -> RunFilter {
+        RunFilter {
+            org,
+            status: Vec::new(),
+            workflow: None,
+            by: None,
+            labels: Vec::new(),
+            text: None,
+            since: None,
+            until: None,
+            tests: false,
+            before: None,
+            limit,
+        }
+    }
 }

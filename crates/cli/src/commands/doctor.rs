@@ -51,7 +51,7 @@ async fn look(store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
     };
     // Nothing is removed from what may have to be mended.
     let purged = if purge && report.is_sound() { Some(doctor::purge(store, now).await?) } else { None };
-    let stats = match store.stats().await {
+    let stats = match store.stats(true).await {
         // A damaged file cannot be counted, and that it is damaged was said.
         Err(_) if !report.is_sound() => Stats::default(),
         stats => stats?,

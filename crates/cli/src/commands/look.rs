@@ -53,7 +53,7 @@ pub fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
         let (mut left, mut before) = (args.limit, None);
         while left > 0 {
             let limit = left.min(PAGE);
-            let (status, workflow) = (args.status.clone(), args.workflow.clone());
+            let (status, workflow) = (args.status.iter().cloned().collect(), args.workflow.clone());
             let query = RunQuery { status, workflow, before, limit, ..RunQuery::default() };
             let page = engine.runs(&caller, query).await?;
             for run in &page {

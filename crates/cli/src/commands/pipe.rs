@@ -133,7 +133,7 @@ impl Pipe {
         let Some(workflow) = order.workflow.as_deref().or(self.only.as_deref()) else {
             return self.error(number, key, "`workflow` is missing: several are known").await;
         };
-        let trigger = Trigger { workflow, input: order.input, headers: None, key };
+        let trigger = Trigger { key, ..Trigger::new(workflow, order.input) };
         match self.engine.trigger_and_watch(&self.caller, trigger).await {
             Ok((started, end)) => {
                 if started.repeated {

@@ -236,6 +236,22 @@ impl Planner<'_> {
         }
     }
 
+    /// Ends the step as someone says, whatever it is doing.
+    pub(super) fn overrule(&mut self, at: At, outcome: Outcome, (by, comment): (Arc<str>, Option<Arc<str>>)) {
+        let (phase, attempt) = (self.state(at).phase, self.state(at).attempt);
+        self.clear_timers(at);
+        match phase {
+            Phase::Running => self.out.effects.push(Effect::Abort { at, attempt }),
+            Phase::Child => self.out.effects.push(Effect::CancelChild { at, attempt }),
+            _ => {}
+        }
+        self.fact(Fact::Overridden { step: at, attempt, by, comment });
+        match outcome {
+            Outcome::Success(reply) => self.succeed(at, reply),
+            Outcome::Failure { failure, reply } => self.fail(at, Status::Failed, failure, reply),
+        }
+    }
+
     pub(super) fn verdict(&mut self, at: At, verdict: Verdict, by: &str) {
         match verdict {
             Verdict::Happened { body } => self.succeed(at, Reply::body(body)),

@@ -151,6 +151,13 @@ impl<'a> Planner<'a> {
                 self.verdict(at, verdict, &by);
                 Ok(())
             }
+            Event::Overridden { at, attempt, outcome, by, comment } => {
+                let stuck =
+                    [Phase::Running, Phase::Backoff, Phase::Sleeping, Phase::Webhook, Phase::Child, Phase::Unsure];
+                self.expect(at, Some(attempt), &stuck)?;
+                self.overrule(at, outcome, (by, comment));
+                Ok(())
+            }
             Event::Cancelled { by, reason } => {
                 match self.run.status {
                     RunStatus::New => return Err(Ignored::NotStarted),

@@ -99,6 +99,8 @@ impl Run {
                 self.seen(*answer);
                 self.state_mut(graph, *step).more().approvals.push((by.clone(), *answer));
             }
+            // It says who; how the step ended comes next.
+            Fact::Overridden { .. } => {}
             Fact::Escalated { step, until } => {
                 let state = self.state_mut(graph, *step);
                 state.due = *until;

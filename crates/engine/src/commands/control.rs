@@ -7,13 +7,13 @@ use crate::drive;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::runs::{Live, What};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Answer, Ignored, Verdict};
 use stepwell_core::plan::{Standing, standing};
 use stepwell_core::run::{Phase, StepState};
 use stepwell_core::value::check_size;
-use stepwell_store::RunId;
+use stepwell_store::{NewAudit, RunId};
 
 /// An answer to a gate.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -34,12 +34,17 @@ pub enum Retry {
 impl Engine {
     pub async fn cancel(&self, caller: &Caller, run: &str, reason: Option<&str>) -> Result<(), Error> {
         let id = self.reach(caller, Right::Run, run).await?;
-        self.inner.ask(id, What::Cancel { by: caller.name.clone(), reason: reason.map(Into::into) }).await
+        let what = What::Cancel { by: caller.name.clone(), reason: reason.map(Into::into) };
+        let audit = self.trail(caller, "run.cancel", run, json!({"reason": reason}));
+        self.inner.command(id, what, audit).await
     }
 
     /// Goes on with a run that did not complete: what failed or was cancelled runs again.
     pub async fn retry(&self, caller: &Caller, run: &str, retry: Retry) -> Result<(), Error> {
         let id = self.reach(caller, Right::Run, run).await?;
+        if self.inner.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
+            return Err(Error::Refused("the run's payloads were erased: there is nothing to go on with".into()));
+        }
         let onto = match retry {
             Retry::SameVersion => None,
             Retry::Newest if live_is_test(&self.inner, id, run).await? => {
@@ -47,7 +52,9 @@ impl Engine {
             }
             Retry::Newest => Some(newest(&self.inner, &*load(&self.inner, id, run).await?).await?),
         };
-        self.inner.ask(id, What::Retry { by: caller.name.clone(), onto }).await
+        let version = onto.as_ref().map(|onto| onto.row.version);
+        let audit = self.trail(caller, "run.retry", run, json!({"onto_version": version}));
+        self.inner.command(id, What::Retry { by: caller.name.clone(), onto }, audit).await
     }
 
     /// Which steps would stand if the run went on under the newest version, and which would run again.
@@ -61,6 +68,9 @@ impl Engine {
     /// Starts a fresh run with the same input.
     pub async fn rerun(&self, caller: &Caller, run: &str) -> Result<Started, Error> {
         let id = self.reach(caller, Right::Run, run).await?;
+        if self.inner.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
+            return Err(Error::Refused("the run's payloads were erased: there is no input to start with".into()));
+        }
         let live = load(&self.inner, id, run).await?;
         let value = |id| live.run.values.get(id).cloned();
         if live.test {
@@ -68,7 +78,7 @@ impl Engine {
             return self.test_run(caller, source, live.run.input.and_then(value).unwrap_or_default()).await;
         }
         let (input, headers) = (live.run.input.and_then(value).unwrap_or_default(), live.run.headers.and_then(value));
-        let trigger = Trigger { workflow: &live.compiled.row.name, input, headers, key: None };
+        let trigger = Trigger { headers, ..Trigger::new(&live.compiled.row.name, input) };
         self.trigger(caller, trigger).await
     }
 
@@ -87,7 +97,9 @@ impl Engine {
             comment: decision.comment.map(Into::into),
             data: decision.data,
         };
-        self.inner.ask(id, What::Answer { path, attempt: state.attempt, answer }).await
+        let action = if answer.approve { "step.approve" } else { "step.deny" };
+        let audit = self.trail(caller, action, run, json!({"step": path, "comment": answer.comment}));
+        self.inner.command(id, What::Answer { path, attempt: state.attempt, answer }, audit).await
     }
 
     /// One signal for whatever a step waits for: a gate is approved, a sleep or a pause between attempts ends now, a wait
@@ -104,11 +116,13 @@ impl Engine {
             }
             Phase::Sleeping | Phase::Backoff => {
                 caller.check(Right::Run)?;
-                self.inner.ask(id, What::Wake { path, attempt, by: caller.name.clone() }).await
+                let audit = self.trail(caller, "step.wake", run, json!({"step": path}));
+                self.inner.command(id, What::Wake { path, attempt, by: caller.name.clone() }, audit).await
             }
             Phase::Webhook => {
                 caller.check(Right::Run)?;
-                self.inner.ask(id, What::Deliver { path, body: Arc::default() }).await
+                let audit = self.trail(caller, "step.deliver", run, json!({"step": path}));
+                self.inner.command(id, What::Deliver { path, body: Arc::default() }, audit).await
             }
             Phase::Done(_) => Err(Ignored::StepFinished.into()),
             Phase::Idle | Phase::Running | Phase::Unsure | Phase::Child | Phase::Open => {
@@ -126,7 +140,8 @@ impl Engine {
             check_size(body).map_err(|failure| bad("body", &failure.message))?;
         }
         let (attempt, by) = (state.attempt, caller.name.clone());
-        self.inner.ask(id, What::Settle { path, attempt, verdict, by }).await
+        let audit = self.trail(caller, "step.settle", run, json!({"step": path, "verdict": verdict.name()}));
+        self.inner.command(id, What::Settle { path, attempt, verdict, by }, audit).await
     }
 
     /// Takes a call to a wait's URL. Who knows the token needs no other right.
@@ -138,7 +153,7 @@ impl Engine {
         if !named.is_genuine(&live.secret) {
             return Err(unknown());
         }
-        self.deliver(id, named.path, body).await
+        self.deliver(id, named.path, body, None).await
     }
 
     /// Delivers a call by the name of its step: for those who may run the workflow and do not have the URL.
@@ -146,25 +161,18 @@ impl Engine {
         let id = self.reach(caller, Right::Run, run).await?;
         let live = load(&self.inner, id, run).await?;
         let (path, _) = step_named(&live, step)?;
-        self.deliver(id, path, body).await
+        let audit = self.trail(caller, "step.deliver", run, json!({"step": path}));
+        self.deliver(id, path, body, audit).await
     }
 
-    async fn deliver(&self, id: RunId, path: String, body: Value) -> Result<(), Error> {
+    async fn deliver(&self, id: RunId, path: String, body: Value, audit: Option<NewAudit>) -> Result<(), Error> {
         check_size(&body).map_err(|failure| bad("body", &failure.message))?;
-        self.inner.ask(id, What::Deliver { path, body: Arc::new(body) }).await
+        self.inner.command(id, What::Deliver { path, body: Arc::new(body) }, audit).await
     }
 
-    /// Removes a test run that is over.
-    pub async fn discard(&self, caller: &Caller, run: &str) -> Result<(), Error> {
-        let id = self.reach(caller, Right::Define, run).await?;
-        let live = load(&self.inner, id, run).await?;
-        if !live.test {
-            return Err(Error::Refused("only test runs can be discarded; others go when their time is over".into()));
-        }
-        if !self.inner.store.expire(id, self.inner.clock.now()).await? {
-            return Err(Error::Refused("the test run has not ended: cancel it first".into()));
-        }
-        Ok(())
+    /// A row for the audit trail. The person at the machine itself leaves none for what a run's own log says.
+    pub(super) fn trail(&self, caller: &Caller, action: &str, target: &str, detail: Value) -> Option<NewAudit> {
+        (!caller.is_local()).then(|| caller.audit(self.inner.clock.now(), action, target, detail))
     }
 
     /// A run of the caller's organisation, if they have the right.
@@ -174,7 +182,7 @@ impl Engine {
     }
 }
 
-async fn load(inner: &Inner, id: RunId, run: &str) -> Result<Box<Live>, Error> {
+pub(super) async fn load(inner: &Inner, id: RunId, run: &str) -> Result<Box<Live>, Error> {
     let gone = || Error::NotFound { what: "run", name: run.to_string() };
     drive::load(inner, id).await?.ok_or_else(gone)
 }
@@ -192,7 +200,7 @@ fn bad(path: &str, message: &str) -> Error {
 }
 
 /// A step by its path; or by its name, if one step of that name waits for someone.
-fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a StepState), Error> {
+pub(super) fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a StepState), Error> {
     let graph = &live.compiled.definition.graph;
     if let Some(at) = live.run.find(graph, step)
         && let Some(state) = live.run.step(graph, at)
@@ -212,7 +220,7 @@ fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a StepState),
 }
 
 /// The gate names who may answer, or else the right decides.
-fn may_answer(caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
+pub(super) fn may_answer(caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
     if state.phase != Phase::Gate {
         let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
         return Err(ignored.into());
@@ -226,7 +234,7 @@ fn may_answer(caller: &Caller, live: &Live, state: &StepState) -> Result<(), Err
     if state.more.as_ref().is_some_and(|more| more.escalated) {
         named.extend(names("escalate_to"));
     }
-    if caller.agent || named.is_empty() {
+    if caller.grants.is_agent() || named.is_empty() {
         caller.check(Right::Approve)?;
     }
     if !named.is_empty() && !named.contains(&&*caller.name) {

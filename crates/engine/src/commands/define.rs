@@ -4,10 +4,14 @@ use super::{Caller, Right};
 use crate::definitions::Compiled;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
+use crate::people::{Kept, body};
+use crate::switches::Switches;
+use crate::{plans, triggers};
+use serde_json::json;
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::graph::Kind;
-use stepwell_store::{DefinitionRow, NewDefinition};
+use stepwell_store::{Change, DefinitionRow, NewDefinition, Record, RecordChange};
 
 /// A definition as its author wrote it.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +33,71 @@ impl Engine {
     pub async fn define(&self, caller: &Caller, source: Source<'_>) -> Result<Defined, Error> {
         caller.check(Right::Define)?;
         let definition = check(&self.inner, source)?;
-        let before = self.inner.store.find_definition(caller.org, &definition.name).await?;
-        let compiled = keep(&self.inner, caller, &definition, source.text, false).await?;
-        self.inner.definitions.is_newest(&compiled);
-        Ok(Defined { changed: before.is_none_or(|before| before.id != compiled.row.id), compiled })
+        plans::check_definition(&self.inner, caller.org, &definition).await?;
+        loop {
+            let before = self.inner.store.find_definition(caller.org, &definition.name).await?;
+            let before = before.filter(|before| before.name == definition.name);
+            if let Some(same) = before.as_ref().filter(|before| before.source == source.text) {
+                let compiled = self.inner.definitions.keep(same.clone())?;
+                return Ok(Defined { compiled, changed: false });
+            }
+            // Refused if somebody else was quicker, whose version this one then follows.
+            if let Some(compiled) = self.next_version(caller, &definition, source.text, before.as_ref()).await? {
+                return Ok(Defined { compiled, changed: true });
+            }
+        }
+    }
+
+    /// Stores a version together with what its triggers need; `None` if the workflow has changed meanwhile.
+    async fn next_version(
+        &self,
+        caller: &Caller,
+        definition: &Definition,
+        text: &str,
+        before: Option<&DefinitionRow>,
+    ) -> Result<Option<Arc<Compiled>>, Error> {
+        let inner = &self.inner;
+        let at = inner.clock.now();
+        let workflow = before.map_or_else(|| inner.ids.public("wf", at), |before| before.workflow.clone());
+        let mut records = triggers::sync(inner, caller.org, &workflow, definition).await?;
+        records.extend(self.reset_switch(&workflow, definition, before).await?);
+        let version = before.map_or(1, |before| before.version + 1);
+        let detail = json!({"id": workflow, "version": version});
+        let with = Change {
+            records,
+            audit: vec![caller.audit(at, "workflow.define", &definition.name, detail)],
+            grants_of: Some(caller.org),
+        };
+        let new = new_row(inner, caller, definition, (text, workflow));
+        let stored = inner.store.define(new, with).await?;
+        inner.forget_epoch(caller.org);
+        let Ok(row) = stored else { return Ok(None) };
+        let compiled = inner.definitions.keep(row)?;
+        inner.definitions.is_newest(&compiled);
+        inner.rescheduled.notify_one();
+        Ok(Some(compiled))
+    }
+
+    /// A version that says otherwise than the one before whether the workflow is enabled is believed.
+    async fn reset_switch(
+        &self,
+        workflow: &str,
+        definition: &Definition,
+        before: Option<&DefinitionRow>,
+    ) -> Result<Option<RecordChange>, Error> {
+        let Some(before) = before else { return Ok(None) };
+        let was = self.inner.definitions.get(&*self.inner.store, before.id).await?;
+        if was.definition.enabled == definition.enabled {
+            return Ok(None);
+        }
+        let Some(record) = self.inner.store.record(Switches::KIND, workflow).await? else { return Ok(None) };
+        let switches = Switches { enabled: None, ..body(&record)? };
+        Ok(Some(RecordChange::Replace(Record { body: super::people::json(&switches), ..record })))
+    }
+
+    /// The newest version, for those whose right to it was checked.
+    pub(super) async fn newest(&self, caller: &Caller, workflow: &str) -> Result<Arc<Compiled>, Error> {
+        self.inner.definitions.newest(&*self.inner.store, caller.org, workflow).await
     }
 
     pub async fn workflows(&self, caller: &Caller) -> Result<Vec<DefinitionRow>, Error> {
@@ -62,23 +127,30 @@ pub(super) fn check(inner: &Inner, source: Source<'_>) -> Result<Definition, Err
     Ok(definition)
 }
 
-pub(super) async fn keep(
+/// Keeps a definition for one test run.
+pub(super) async fn keep_for_test(
     inner: &Inner,
     caller: &Caller,
     definition: &Definition,
     text: &str,
-    test: bool,
 ) -> Result<Arc<Compiled>, Error> {
-    let at = inner.clock.now();
-    let row = NewDefinition {
-        workflow: inner.ids.public("wf", at),
+    let workflow = inner.ids.public("wf", inner.clock.now());
+    let row = NewDefinition { test: true, ..new_row(inner, caller, definition, (text, workflow)) };
+    match inner.store.define(row, Change::default()).await? {
+        Ok(row) => inner.definitions.keep(row),
+        Err(refused) => Err(Error::Unavailable(refused.to_string())),
+    }
+}
+
+fn new_row(inner: &Inner, caller: &Caller, definition: &Definition, (text, workflow): (&str, String)) -> NewDefinition {
+    NewDefinition {
+        workflow,
         org: caller.org,
         name: definition.name.clone(),
         source: text.to_string(),
         by: caller.name.to_string(),
-        at,
-        test,
-    };
-    let row = inner.store.define(row).await?;
-    inner.definitions.keep(row)
+        author: caller.actor().to_string(),
+        at: inner.clock.now(),
+        test: false,
+    }
 }

@@ -16,10 +16,17 @@ const MAX_PAGE: u32 = 1_000;
 /// Which runs to list, newest first.
 #[derive(Clone, Default, Debug)]
 pub struct RunQuery {
-    pub status: Option<String>,
-    /// By name.
+    /// One of these; any if there are none.
+    pub status: Vec<String>,
+    /// By name or `wf_…`.
     pub workflow: Option<String>,
+    pub by: Option<String>,
+    /// All of these, as `name=value`.
+    pub labels: Vec<String>,
+    /// Part of its id, its creator's name or one of its labels.
+    pub text: Option<String>,
     pub since: Option<Time>,
+    pub until: Option<Time>,
     pub tests: bool,
     /// The last run of the page before.
     pub before: Option<RunId>,
@@ -56,7 +63,11 @@ impl Engine {
             org: caller.org,
             status: query.status,
             workflow,
+            by: query.by,
+            labels: query.labels,
+            text: query.text,
             since: query.since,
+            until: query.until,
             tests: query.tests,
             before: query.before,
             limit: query.limit.clamp(1, MAX_PAGE),

@@ -3,94 +3,94 @@
 
 mod control;
 mod define;
+mod everyday;
 mod look;
+mod organisation;
+mod people;
 mod trigger;
 mod view;
+mod workflows;
 
+pub use crate::rights::Right;
 pub use control::{Decision, Retry};
 pub use define::{Defined, Source};
+pub use everyday::{Approval, Bulk, Override};
 pub use look::{EventView, RunQuery};
+pub use organisation::{AuditQuery, Organisation, Usage};
+pub use people::{KeyChange, NewKey, NewUser, UserChange, With};
 pub use trigger::{End, Started, Trigger};
 pub use view::{AttemptView, RunView, StepView};
+pub use workflows::{ScheduleView, State};
 
-pub(crate) use trigger::{ChildOf, start_child};
+pub(crate) use people::note_use;
+pub(crate) use trigger::{Begin, ChildOf, begin_as, start_child};
 
 use crate::error::Error;
-use std::collections::BTreeSet;
-use std::fmt;
+use crate::rights::{Actor, Grants, Need};
+use serde_json::Value;
 use std::sync::Arc;
-use stepwell_store::OrgId;
-
-/// What a command may ask for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Right {
-    Define,
-    Run,
-    Read,
-    Approve,
-}
-
-impl Right {
-    pub fn name(self) -> &'static str {
-        match self {
-            Right::Define => "workflow.define",
-            Right::Run => "workflow.run",
-            Right::Read => "workflow.read",
-            Right::Approve => "workflow.approve",
-        }
-    }
-}
-
-impl fmt::Display for Right {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use stepwell_core::time::Time;
+use stepwell_store::{NewAudit, OrgId};
 
 /// Who asks, and what they may.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub org: OrgId,
+    /// The user.
     pub name: Arc<str>,
-    /// An agent never answers a gate unless it was given that right by name.
-    pub agent: bool,
-    grants: BTreeSet<String>,
+    /// The id of the key they came with; none in person.
+    pub key: Option<Arc<str>>,
+    pub grants: Grants,
+    local: bool,
 }
 
 impl Caller {
-    pub fn new(org: OrgId, name: impl Into<Arc<str>>, grants: impl IntoIterator<Item = String>) -> Caller {
-        Caller { org, name: name.into(), agent: false, grants: grants.into_iter().collect() }
+    pub fn new(org: OrgId, name: impl Into<Arc<str>>, grants: Grants) -> Caller {
+        Caller { org, name: name.into(), key: None, grants, local: false }
+    }
+
+    pub fn with_key(self, key: impl Into<Arc<str>>) -> Caller {
+        Caller { key: Some(key.into()), ..self }
     }
 
     /// The person at this machine, who may do everything in the default organisation.
     pub fn local(name: impl Into<Arc<str>>) -> Caller {
-        Caller::new(OrgId(1), name, ["admin".to_string()])
+        let grants = [Right::Admin, Right::Operate].map(|right| right.name().to_string());
+        Caller { local: true, ..Caller::new(OrgId(1), name, Grants::new(grants)) }
     }
 
     pub fn may(&self, right: Right) -> bool {
-        let by_name = self.grants.contains(right.name());
-        by_name || (self.grants.contains("admin") && !(self.agent && right == Right::Approve))
+        self.grants.allow(Need::Right(right))
     }
 
-    pub(crate) fn check(&self, right: Right) -> Result<(), Error> {
+    pub fn check(&self, right: Right) -> Result<(), Error> {
         if self.may(right) { Ok(()) } else { Err(Error::Forbidden { who: self.name.to_string(), right }) }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    pub(crate) fn is_local(&self) -> bool {
+        self.local
+    }
 
-    #[test]
-    fn an_agent_answers_gates_only_if_it_was_given_that_right_by_name() {
-        let agent = |grants: &[&str]| {
-            let caller = Caller::new(OrgId(1), "bot", grants.iter().map(|grant| grant.to_string()));
-            Caller { agent: true, ..caller }
-        };
-        assert!(Caller::local("ann").may(Right::Approve));
-        assert!(agent(&["admin"]).may(Right::Run));
-        assert!(!agent(&["admin"]).may(Right::Approve));
-        assert!(agent(&["admin", "workflow.approve"]).may(Right::Approve));
-        assert!(!Caller::new(OrgId(1), "eve", []).may(Right::Read));
+    /// In whose name things are done that the caller starts.
+    pub fn actor(&self) -> Actor {
+        if self.local {
+            return Actor::local();
+        }
+        Actor { user: self.name.to_string(), key: self.key.as_ref().map(|key| key.to_string()) }
+    }
+
+    /// A row that says what the caller did.
+    pub(crate) fn audit(&self, at: Time, action: &str, target: &str, mut detail: Value) -> NewAudit {
+        if let (Some(key), Value::Object(detail)) = (&self.key, &mut detail) {
+            detail.insert("key".into(), Value::String(key.to_string()));
+        }
+        NewAudit {
+            org: self.org,
+            at,
+            by: self.name.to_string(),
+            action: action.to_string(),
+            target: target.to_string(),
+            detail: detail.to_string(),
+        }
     }
 }

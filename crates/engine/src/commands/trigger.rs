@@ -1,6 +1,6 @@
 //! Starting runs: by a caller, as a test, as the child of another run. A run is acknowledged when it is on disk.
 
-use super::define::{check, keep};
+use super::define::{check, keep_for_test};
 use super::{Caller, Right, Source};
 use crate::children::Parenthood;
 use crate::definitions::Compiled;
@@ -9,11 +9,15 @@ use crate::drive::{self, follow_up, submit};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::letters::callbacks;
+use crate::people;
+use crate::plans::{self, Limits};
 use crate::record::{Place, record, status};
+use crate::rights::Actor;
 use crate::runs::{Live, What};
-use crate::{children, upkeep};
-use serde_json::Value;
+use crate::{children, switches, upkeep};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::definition::{Concurrency, WhenFull};
 use stepwell_core::event::{Event, Failure, Ignored};
@@ -30,6 +34,8 @@ const MAX_CHILD_DEPTH: u32 = 20;
 const KEY_LIFE: Millis = Millis(30 * Millis::DAY.0);
 /// How often a place is made by cancelling the oldest run before the caller is told that there is none.
 const MAX_EVICTIONS: u32 = 10;
+const MAX_LABELS: usize = 50;
+const MAX_LABEL: usize = 200;
 
 /// A request to start a run.
 #[derive(Clone, Debug)]
@@ -39,6 +45,14 @@ pub struct Trigger<'a> {
     pub headers: Option<Value>,
     /// The same key with the same input starts one run only.
     pub key: Option<&'a str>,
+    /// Beside those of the workflow.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl<'a> Trigger<'a> {
+    pub fn new(workflow: &'a str, input: Value) -> Trigger<'a> {
+        Trigger { workflow, input, headers: None, key: None, labels: BTreeMap::new() }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,14 +104,19 @@ impl Engine {
             digest: digest(&trigger.input),
             expires: Some(self.inner.clock.now() + KEY_LIFE),
         });
+        let labels = labels(&compiled, trigger.labels)?;
+        let audit = self.trail(caller, "run.start", "", json!({"workflow": compiled.row.name}));
         Ok(Beginning {
             compiled,
             input: Arc::new(trigger.input),
             headers: trigger.headers.map(Arc::new),
             by: caller.name.clone(),
+            acts_as: caller.actor().to_string(),
+            labels,
             unique,
             parent: None,
             test: false,
+            audit,
         })
     }
 
@@ -122,11 +141,74 @@ impl Engine {
         caller.check(Right::Run)?;
         let definition = check(&self.inner, source)?;
         check_input(&definition, &input)?;
-        let compiled = keep(&self.inner, caller, &definition, source.text, true).await?;
-        let (input, by) = (Arc::new(input), caller.name.clone());
-        let beginning = Beginning { compiled, input, headers: None, by, unique: None, parent: None, test: true };
+        let compiled = keep_for_test(&self.inner, caller, &definition, source.text).await?;
+        let audit = self.trail(caller, "run.test", "", json!({"workflow": definition.name}));
+        let beginning = Beginning {
+            compiled,
+            input: Arc::new(input),
+            headers: None,
+            by: caller.name.clone(),
+            acts_as: caller.actor().to_string(),
+            labels: Vec::new(),
+            unique: None,
+            parent: None,
+            test: true,
+            audit,
+        };
         begin(&self.inner, beginning, &mut None).await
     }
+}
+
+/// A run to be started in someone's name who is not there to ask.
+pub(crate) struct Begin<'a> {
+    /// Its `wf_…`.
+    pub workflow: &'a str,
+    pub input: Value,
+    pub headers: Option<Value>,
+    /// Of the key: at most one run is started for each.
+    pub scope: String,
+    pub key: Option<String>,
+    pub how: &'static str,
+}
+
+/// Starts a run as someone, with the rights they have now.
+pub(crate) async fn begin_as(
+    inner: &Arc<Inner>,
+    org: OrgId,
+    actor: &Actor,
+    asked: Begin<'_>,
+) -> Result<Started, Error> {
+    let compiled = inner.definitions.newest(&*inner.store, org, asked.workflow).await?;
+    let caller = if actor.is_local() {
+        Caller::local(compiled.row.by.as_str())
+    } else {
+        let gone = || Error::Refused(format!("the user {:?} is gone or disabled", actor.user));
+        let grants = people::grants(inner, org, actor).await?.ok_or_else(gone)?;
+        let caller = Caller::new(org, actor.user.as_str(), (*grants).clone());
+        actor.key.iter().fold(caller, |caller, key| caller.with_key(key.as_str()))
+    };
+    caller.check(Right::Run)?;
+    let now = inner.clock.now();
+    let unique = asked.key.map(|key| UniqueKey {
+        scope: asked.scope,
+        key,
+        digest: String::new(),
+        expires: Some(now + KEY_LIFE),
+    });
+    let detail = json!({"workflow": compiled.row.name, "by": asked.how});
+    let beginning = Beginning {
+        labels: labels(&compiled, BTreeMap::new())?,
+        compiled,
+        input: Arc::new(asked.input),
+        headers: asked.headers.map(Arc::new),
+        by: caller.name.clone(),
+        acts_as: actor.to_string(),
+        unique,
+        parent: None,
+        test: false,
+        audit: (!actor.is_local()).then(|| caller.audit(now, "run.start", "", detail)),
+    };
+    begin(inner, beginning, &mut None).await
 }
 
 /// A child to be started for a step of its parent.
@@ -148,14 +230,18 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
     let compiled = inner.definitions.newest(&*inner.store, parent.org, workflow).await?;
     let key = children::unique(parent.id, path, attempt);
     let unique = UniqueKey { scope: children::SCOPE.into(), key, digest: String::new(), expires: None };
+    let labels = labels(&compiled, BTreeMap::new())?;
     let beginning = Beginning {
         compiled,
         input,
         headers: None,
         by: parent.by.clone(),
+        acts_as: parent.acts_as.clone(),
+        labels,
         unique: Some(unique),
         parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth }),
         test: parent.test,
+        audit: None,
     };
     begin(inner, beginning, &mut None).await.map(|_| ())
 }
@@ -166,9 +252,14 @@ struct Beginning {
     input: Arc<Value>,
     headers: Option<Arc<Value>>,
     by: Arc<str>,
+    /// See [`crate::rights::actors`].
+    acts_as: String,
+    labels: Vec<String>,
     unique: Option<UniqueKey>,
     parent: Option<Parent>,
     test: bool,
+    /// Its target is the run, whose id is not known yet.
+    audit: Option<NewAudit>,
 }
 
 /// Whether a run asks for one of the workflow's places, or goes to the queue for it.
@@ -186,7 +277,9 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
         return Err(Error::Unavailable("the engine is stopping".into()));
     }
     let definition = &beginning.compiled.definition;
-    if !definition.enabled && !beginning.test {
+    let org = beginning.compiled.row.org;
+    let switches = switches::switches(inner, org, &beginning.compiled.row.workflow).await?;
+    if !switches.enabled.unwrap_or(definition.enabled) && !beginning.test {
         return Err(Error::Disabled(definition.name.clone()));
     }
     beginning.compiled.check_input(&beginning.input)?;
@@ -194,6 +287,13 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
     for (path, part) in parts {
         let bad = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
         part.map_or(Ok(()), |part| check_size(part)).map_err(bad)?;
+    }
+    // Only who has a limit waits for the others of the organisation.
+    let (_, limits) = plans::limits_of(inner, org).await?;
+    let turn = inner.turn(org);
+    let _turn = if limits == Limits::default() { None } else { Some(turn.lock().await) };
+    if !beginning.test && beginning.parent.is_none() {
+        plans::check_run(inner, org, &limits).await?;
     }
     let mut entry = Entry::Enter;
     let mut evictions = 0;
@@ -208,7 +308,7 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
             },
             Err(Refused::AuthChanged) => inner.forget_epoch(beginning.compiled.row.org),
             // Two runs of one millisecond drew the same number.
-            Err(Refused::Conflict) => {}
+            Err(Refused::Conflict | Refused::Taken) => {}
             Err(Refused::Full) => {
                 let when_full = definition.concurrency.as_ref().map(|concurrency| concurrency.when_full);
                 match when_full.unwrap_or(WhenFull::Skip) {
@@ -249,6 +349,12 @@ async fn try_begin(
 ) -> Result<Result<Started, Refused>, Error> {
     let now = inner.clock.now();
     let mut live = fresh(inner, beginning)?;
+    let mut entry = entry;
+    let switches = switches::switches(inner, live.org, &live.compiled.row.workflow).await?;
+    if switches.hold(live.place.as_deref()).is_some() && !beginning.test {
+        entry = Entry::Queue;
+        live.place.get_or_insert_with(|| live.compiled.row.workflow.clone());
+    }
     let event = Event::Triggered {
         body: beginning.input.clone(),
         headers: beginning.headers.clone(),
@@ -264,6 +370,8 @@ async fn try_begin(
         org: live.org,
         created: now,
         by: beginning.by.to_string(),
+        acts_as: beginning.acts_as.clone(),
+        labels: beginning.labels.clone(),
         test: beginning.test,
         secret: live.secret,
         parent: beginning.parent.clone(),
@@ -284,6 +392,7 @@ async fn try_begin(
     };
     let mut commit = record(&live.compiled.definition.graph, &live.run, &transition, place);
     commit.unique.extend(beginning.unique.clone());
+    commit.audit.extend(beginning.audit.clone().map(|row| NewAudit { target: live.run.id.to_string(), ..row }));
     commit.places.extend(live.place.clone().map(|key| match entry {
         Entry::Enter => {
             let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
@@ -319,7 +428,7 @@ async fn write_first(
                 && let Some(place) = live.place.clone()
             {
                 // The place may have become free before the run was in the queue, and then nobody looked for it there.
-                tokio::spawn(upkeep::admit(inner.clone(), place));
+                tokio::spawn(upkeep::admit(inner.clone(), live.org, place));
             }
             leave(inner, live.id, Some(live));
             Ok(Ok(started))
@@ -368,6 +477,7 @@ fn fresh(inner: &Inner, beginning: &Beginning) -> Result<Box<Live>, Error> {
         parent: beginning.parent.clone(),
         place: None,
         test: beginning.test,
+        acts_as: beginning.acts_as.as_str().into(),
         compiled,
     };
     if !beginning.test
@@ -398,7 +508,12 @@ fn place(inner: &Inner, live: &Live, beginning: &Beginning, concurrency: &Concur
     let missing =
         |missing: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: missing.to_string() };
     let key = key.resolve(&view).map_err(|error| missing(&error))?;
-    Ok(format!("{workflow}:{}", digest(&key.value)))
+    Ok(keyed_place(workflow, &key.value))
+}
+
+/// The place that runs with this concurrency key count against.
+pub(super) fn keyed_place(workflow: &str, key: &Value) -> String {
+    format!("{workflow}:{}", digest(key))
 }
 
 /// Makes room by cancelling the run that has had its place longest.
@@ -411,6 +526,29 @@ async fn evict(inner: &Arc<Inner>, beginning: &Beginning) -> Result<(), Error> {
         Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// The workflow's labels and the run's own, as `name=value`.
+fn labels(compiled: &Compiled, own: BTreeMap<String, String>) -> Result<Vec<String>, Error> {
+    let mut all = compiled.definition.labels.clone();
+    all.extend(own);
+    label_list(&all)
+}
+
+/// Sorted, and checked.
+pub(super) fn label_list(labels: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
+    if labels.len() > MAX_LABELS {
+        return Err(Error::Input { path: "labels".into(), message: format!("there are more than {MAX_LABELS}") });
+    }
+    let plain = |text: &str| text.len() <= MAX_LABEL && !text.chars().any(char::is_control);
+    for (name, value) in labels {
+        if name.is_empty() || name.contains('=') || !plain(name) || !plain(value) {
+            let message =
+                format!("a label is a name without = and a value, each of at most {MAX_LABEL} bytes in one line");
+            return Err(Error::Input { path: format!("labels.{name}"), message });
+        }
+    }
+    Ok(labels.iter().map(|(name, value)| format!("{name}={value}")).collect())
 }
 
 /// The same for equal values, whatever the order of their keys.

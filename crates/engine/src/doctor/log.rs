@@ -56,7 +56,7 @@ impl Log {
                 format!("log rows {} to {} are missing", before + 1, version - 1)
             };
             self.faults.push((Check::Complete, missing));
-        } else if hash(previous, row.row.at, &row.row.facts) != row.row.hash
+        } else if hash(previous, row.row.at, &row.row.facts, &row.row.payloads) != row.row.hash
             && !self.faults.iter().any(|(check, _)| *check == Check::Chain)
         {
             // The first is the one that tells: whatever comes after it rests on it.

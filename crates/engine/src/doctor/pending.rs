@@ -45,7 +45,7 @@ impl Pending {
         }
         // No process but this one has the store, so whatever was claimed is an orphan.
         let claimed = store.orphans(MOST).await?;
-        let rows = store.stats().await?.rows;
+        let rows = store.stats(true).await?.rows;
         let all = rows.iter().find(|(table, _)| table == "work").map_or(0, |(_, rows)| *rows);
         let notices = store.outbox(Time(i64::MAX), MOST).await?;
         Ok(Pending {

@@ -189,6 +189,7 @@ impl Story {
             Fact::Kept { .. } => "a message came early",
             Fact::Approved { .. } => "one of two approved",
             Fact::Escalated { .. } => "a gate was escalated",
+            Fact::Overridden { .. } => "a step was overridden",
             Fact::Retried { .. } => "a run was retried",
             Fact::Adopted { .. } => "a run went on under a newer version",
             Fact::Started { .. } if !self.log.is_empty() => "a run left the queue",
@@ -276,6 +277,7 @@ impl Story {
             | Fact::Skipped { .. }
             | Fact::Kept { .. }
             | Fact::Approved { .. }
+            | Fact::Overridden { .. }
             | Fact::Escalated { .. } => {}
         }
     }

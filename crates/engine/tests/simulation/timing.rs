@@ -55,6 +55,7 @@ impl Timing {
             | Fact::Closed { .. }
             | Fact::Skipped { .. }
             | Fact::Kept { .. }
+            | Fact::Overridden { .. }
             | Fact::Approved { .. } => false,
         };
         wrong.then(|| "this came before its time".into())

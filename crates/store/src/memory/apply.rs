@@ -139,6 +139,17 @@ fn write(state: &mut State, commit: Commit) -> Position {
     for timer in commit.timers.put {
         state.timers.put(id, timer);
     }
+    let org = commit.auth.org;
+    for path in commit.gates.remove {
+        state.gates.remove(&(org, id, path));
+    }
+    for gate in commit.gates.put {
+        state.gates.insert((org, id, gate.path), gate.since);
+    }
+    for (counter, delta) in commit.counted {
+        *state.registry.counters.entry(counter).or_default() += delta;
+    }
+    commit.audit.into_iter().for_each(|row| state.registry.append(row));
     for Mail { to, key, body } in commit.mail {
         state.mail.put(Letter { run: to, key, content: body });
     }
@@ -164,11 +175,14 @@ fn create(id: RunId, new: NewRun, head: &Head) -> Run {
         definition: head.definition,
         status: head.status.clone(),
         by: new.by,
+        acts_as: new.acts_as,
+        labels: new.labels,
         test: new.test,
         parent: new.parent,
         created: new.created,
         started: head.started,
         finished: head.finished,
+        erased: None,
     };
     Run {
         row,

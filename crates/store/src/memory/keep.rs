@@ -49,6 +49,11 @@ fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
             left -= 1;
         }
     }
+    let gates: Vec<_> = state.gates.keys().filter(|(_, run, _)| *run == id).take(left).cloned().collect();
+    for gate in gates {
+        state.gates.remove(&gate);
+        left -= 1;
+    }
     for mail in state.mail.of_run(id).into_iter().take(left) {
         state.mail.remove(mail);
         left -= 1;
@@ -65,7 +70,7 @@ fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
 }
 
 /// Rows under the names that a database has for them. There are no bytes to speak of.
-pub fn stats(state: &State) -> Stats {
+pub fn stats(state: &State, count: bool) -> Stats {
     let of_runs = |count: fn(&super::state::Run) -> usize| state.runs.values().map(count).sum::<usize>();
     let rows = [
         ("workflow_definitions", state.definitions.len()),
@@ -78,8 +83,12 @@ pub fn stats(state: &State) -> Stats {
         ("mail", state.mail.len()),
         ("outbox", state.outbox.len()),
         ("unique_keys", state.unique.len()),
+        ("gates", state.gates.len()),
+        ("records", state.registry.records.len()),
+        ("audit", state.registry.audit.len()),
     ];
-    Stats { rows: rows.map(|(table, count)| (table.to_string(), count as u64)).to_vec(), ..Stats::default() }
+    let rows = rows.into_iter().filter(|_| count).map(|(table, count)| (table.to_string(), count as u64));
+    Stats { rows: rows.collect(), ..Stats::default() }
 }
 
 /// Whether rows and the indexes over them are about the same things.

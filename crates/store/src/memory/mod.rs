@@ -7,6 +7,7 @@
 
 mod apply;
 mod keep;
+mod registry;
 mod state;
 mod tables;
 
@@ -160,18 +161,33 @@ impl Store for MemoryStore {
         Ok(self.lock().places.held.get(place).and_then(|runs| runs.first().copied()))
     }
 
+    async fn position(&self) -> Result<Position, Error> {
+        Ok(Position(self.lock().position))
+    }
+
     async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
         let state = self.lock();
         let fed = |(run, version): &(RunId, Version)| {
             let found = state.runs.get(run)?;
-            Some(Fed { run: *run, org: found.row.org, log: found.log.get(version)?.clone() })
+            let public = found.row.public.clone();
+            Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
         };
         let rows = state.feed.range(beyond(after)).map(|(_, row)| row);
         Ok(rows.filter_map(fed).take(limit as usize).collect())
     }
 
-    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error> {
-        self.lock().definitions.define(definition)
+    async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
+        let mut state = self.lock();
+        let same =
+            |row: &&DefinitionRow| !definition.test && row.source == definition.source && row.name == definition.name;
+        if let Some(newest) = state.definitions.find(definition.org, &definition.name).filter(same) {
+            return Ok(Ok(newest.clone()));
+        }
+        // A change that is refused leaves everything as it was.
+        if let Err(refused) = registry::apply(&mut state, with) {
+            return Ok(Err(refused));
+        }
+        state.definitions.define(definition).map(Ok)
     }
 
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
@@ -184,6 +200,45 @@ impl Store for MemoryStore {
 
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
         Ok(self.lock().definitions.of_org(org))
+    }
+
+    async fn versions(&self, org: OrgId, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
+        Ok(self.lock().definitions.versions(org, workflow))
+    }
+
+    async fn undefine(&self, org: OrgId, workflow: &str, _at: Time, with: Change) -> Result<bool, Error> {
+        let mut state = self.lock();
+        let alive = state.definitions.of_org(org).iter().any(|row| row.workflow == workflow);
+        let done = alive && registry::apply(&mut state, with).is_ok();
+        Ok(done && state.definitions.undefine(org, workflow))
+    }
+
+    async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
+        let mut state = self.lock();
+        let Some(run) = state.runs.get_mut(&run) else { return Ok(false) };
+        run.row.labels = labels;
+        audit.into_iter().for_each(|row| state.registry.append(row));
+        Ok(true)
+    }
+
+    async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error> {
+        let state = self.lock();
+        let (run, path) = after.unwrap_or((RunId(i64::MIN), String::new()));
+        let rows = state.gates.range(beyond((org, run, path))).take_while(|((of, _, _), _)| *of == org);
+        let open = rows.filter_map(|((_, run, path), since)| {
+            let public = state.runs.get(run)?.row.public.clone();
+            Some(OpenGate { run: *run, public, path: path.clone(), since: *since })
+        });
+        Ok(open.take(limit as usize).collect())
+    }
+
+    async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
+        let mut state = self.lock();
+        let Some(run) = state.runs.get_mut(&run).filter(|run| run.row.finished.is_some()) else { return Ok(false) };
+        run.row.erased = Some(at);
+        run.values.values_mut().for_each(|payload| *payload = ERASED.to_string());
+        audit.into_iter().for_each(|row| state.registry.append(row));
+        Ok(true)
     }
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
@@ -218,8 +273,8 @@ impl Store for MemoryStore {
         Ok(finished)
     }
 
-    async fn stats(&self) -> Result<Stats, Error> {
-        Ok(keep::stats(&self.lock()))
+    async fn stats(&self, count: bool) -> Result<Stats, Error> {
+        Ok(keep::stats(&self.lock(), count))
     }
 
     async fn integrity(&self) -> Result<Vec<String>, Error> {

@@ -1,5 +1,6 @@
 //! Everything the store has, and how its parts are looked up.
 
+use super::registry::Book;
 use super::tables::{Letter, Letters, Places, Timers, WorkTable, remove_from};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +26,8 @@ pub struct State {
     pub unique_of_run: BTreeMap<RunId, BTreeSet<(String, String)>>,
     pub places: Places,
     pub nodes: BTreeSet<NodeId>,
+    pub gates: BTreeMap<(OrgId, RunId, String), Time>,
+    pub registry: Book,
 }
 
 /// A run and the rows that are its alone.
@@ -71,7 +74,9 @@ pub struct Unique {
 impl State {
     /// As a new SQLite file is.
     pub fn new() -> State {
-        State { epochs: BTreeMap::from([(OrgId(1), 1)]), ..State::default() }
+        let mut state = State { epochs: BTreeMap::from([(OrgId(1), 1)]), ..State::default() };
+        state.registry.organisations.insert(OrgId(1), "default".into());
+        state
     }
 
     pub fn put_notice(&mut self, run: RunId, notice: Notice) {
@@ -133,8 +138,14 @@ impl State {
             let workflow = || self.definitions.get(row.definition).map(|definition| &definition.workflow);
             row.org == filter.org
                 && row.test == filter.tests
-                && filter.status.as_ref().is_none_or(|status| *status == row.status)
+                && (filter.status.is_empty() || filter.status.contains(&row.status))
                 && filter.since.is_none_or(|since| row.created >= since)
+                && filter.until.is_none_or(|until| row.created < until)
+                && filter.by.as_ref().is_none_or(|by| *by == row.by)
+                && filter.labels.iter().all(|label| row.labels.contains(label))
+                && filter.text.as_ref().is_none_or(|text| {
+                    row.public.contains(text) || row.by.contains(text) || row.labels.join("\n").contains(text)
+                })
                 && (filter.workflow.is_none() || filter.workflow.as_ref() == workflow())
         };
         let before = filter.before.unwrap_or(RunId(i64::MAX));
@@ -159,7 +170,24 @@ impl Definitions {
     }
 
     pub fn find(&self, org: OrgId, name: &str) -> Option<&DefinitionRow> {
-        self.newest.get(&(org, name.to_string())).and_then(|id| self.rows.get(id))
+        let by_name = self.newest.get(&(org, name.to_string()));
+        let by_id = || {
+            let of_org = self.newest.iter().filter(|((of, _), _)| *of == org);
+            of_org.map(|(_, id)| id).find(|id| self.rows.get(id).is_some_and(|row| row.workflow == name))
+        };
+        by_name.or_else(by_id).and_then(|id| self.rows.get(id))
+    }
+
+    pub fn versions(&self, org: OrgId, workflow: &str) -> Vec<DefinitionRow> {
+        let rows = self.rows.values().filter(|row| row.org == org && row.workflow == workflow);
+        rows.filter(|row| !self.tests.contains(&row.id)).rev().cloned().collect()
+    }
+
+    pub fn undefine(&mut self, org: OrgId, workflow: &str) -> bool {
+        let before = self.newest.len();
+        let rows = &self.rows;
+        self.newest.retain(|(of, _), id| *of != org || rows.get(id).is_none_or(|row| row.workflow != workflow));
+        self.newest.len() < before
     }
 
     pub fn of_org(&self, org: OrgId) -> Vec<DefinitionRow> {
@@ -168,8 +196,8 @@ impl Definitions {
     }
 
     pub fn define(&mut self, new: NewDefinition) -> Result<DefinitionRow, Error> {
-        let NewDefinition { workflow, org, name, source, by, at, test } = new;
-        let newest = self.find(org, &name).filter(|_| !test);
+        let NewDefinition { workflow, org, name, source, by, author, at, test } = new;
+        let newest = self.newest.get(&(org, name.clone())).and_then(|id| self.rows.get(id)).filter(|_| !test);
         let (workflow, version) = match newest {
             Some(newest) if newest.source == source => return Ok(newest.clone()),
             Some(newest) => (newest.workflow.clone(), newest.version + 1),
@@ -184,7 +212,7 @@ impl Definitions {
         } else {
             self.newest.insert((org, name.clone()), self.last);
         }
-        let row = DefinitionRow { id: self.last, workflow, org, name, version, source, by, at };
+        let row = DefinitionRow { id: self.last, workflow, org, name, version, source, by, author, at };
         self.rows.insert(row.id, row.clone());
         Ok(row)
     }

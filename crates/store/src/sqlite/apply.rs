@@ -1,5 +1,6 @@
 //! One commit as SQL. Runs inside the writer's transaction; checks come before writes.
 
+use super::registry;
 use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
@@ -51,9 +52,11 @@ pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Resul
     put_rows(db, commit)?;
     let run = commit.run.0;
     let version = commit.expect.0 + 1;
-    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, payloads, hash)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let log = &commit.log;
-    db.prepare_cached(sql)?.execute(params![position, run, version, log.at.0, log.facts, log.hash])?;
+    db.prepare_cached(sql)?.execute(params![position, run, version, log.at.0, log.facts, log.payloads, log.hash])?;
+    registry::append(db, &commit.audit)?;
     Ok(Ok(Position(position)))
 }
 
@@ -95,11 +98,11 @@ fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
 fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO workflow_runs (id, public_id, org, definition, status, version, created_by, test, secret,
                  parent_run, parent_step, parent_attempt, depth, place, created_at, started_at, finished_at, purge_at,
-                 hash, state)
-               VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+                 hash, state, acts_as, labels)
+               VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
                ON CONFLICT DO NOTHING";
     let parent = new.parent.as_ref();
-    db.prepare_cached(sql)?.execute(params![
+    let created = db.prepare_cached(sql)?.execute(params![
         commit.run.0,
         new.public,
         new.org.0,
@@ -118,8 +121,27 @@ fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqli
         time(head.finished),
         time(head.purge),
         commit.log.hash,
-        commit.state
-    ])
+        commit.state,
+        new.acts_as,
+        label_text(&new.labels)
+    ])?;
+    if created == 1 {
+        put_labels(db, commit.run, &new.labels)?;
+    }
+    Ok(created)
+}
+
+/// As the run's own row has them. Most runs have none.
+pub fn label_text(labels: &[String]) -> Option<String> {
+    (!labels.is_empty()).then(|| labels.join("\n"))
+}
+
+pub fn put_labels(db: &Connection, run: RunId, labels: &[String]) -> rusqlite::Result<()> {
+    for label in labels {
+        db.prepare_cached("INSERT INTO run_labels (label, run) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![label, run.0])?;
+    }
+    Ok(())
 }
 
 fn put_unique(db: &Connection, run: RunId, key: &UniqueKey, now: Time) -> rusqlite::Result<Option<Refused>> {
@@ -176,7 +198,7 @@ fn leave(db: &Connection, run: RunId, key: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn count(db: &Connection, key: &str, delta: i64) -> rusqlite::Result<i64> {
+pub fn count(db: &Connection, key: &str, delta: i64) -> rusqlite::Result<i64> {
     let sql = "INSERT INTO counters (key, value) VALUES (?1, ?2)
                ON CONFLICT (key) DO UPDATE SET value = value + excluded.value RETURNING value";
     let value = db.prepare_cached(sql)?.query_row(params![key, delta], |row| row.get(0))?;
@@ -238,6 +260,13 @@ fn put_rows(db: &Connection, commit: &Commit) -> rusqlite::Result<()> {
             timer.key,
             timer.due.0
         ])?;
+    }
+    for path in &commit.gates.remove {
+        db.prepare_cached("DELETE FROM gates WHERE run = ?1 AND step = ?2")?.execute(params![run, path])?;
+    }
+    for gate in &commit.gates.put {
+        let sql = "INSERT OR REPLACE INTO gates (run, step, org, since) VALUES (?1, ?2, ?3, ?4)";
+        db.prepare_cached(sql)?.execute(params![run, gate.path, commit.auth.org.0, gate.since.0])?;
     }
     for mail in &commit.mail {
         db.prepare_cached("INSERT INTO mail (run, key, body) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?

@@ -1,6 +1,6 @@
 //! Keeping the file small and sound: purge, sizes, integrity.
 
-use crate::Stats;
+use crate::{ERASED, RunId, Stats};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
@@ -8,11 +8,13 @@ use stepwell_core::time::Time;
 const VACUUM_PAGES: u32 = 1_000;
 
 /// What belongs to a run, in pieces: `?1` is the run, `?2` how many rows at the most.
-const PURGE: [&str; 6] = [
+const PURGE: [&str; 8] = [
     "DELETE FROM workflow_step_runs WHERE run = ?1 AND (step, attempt) IN
        (SELECT step, attempt FROM workflow_step_runs WHERE run = ?1 LIMIT ?2)",
     "DELETE FROM step_values WHERE run = ?1 AND id IN (SELECT id FROM step_values WHERE run = ?1 LIMIT ?2)",
     "DELETE FROM workflow_events WHERE position IN (SELECT position FROM workflow_events WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM gates WHERE run = ?1 AND step IN (SELECT step FROM gates WHERE run = ?1 LIMIT ?2)",
+    "DELETE FROM run_labels WHERE run = ?1 AND label IN (SELECT label FROM run_labels WHERE run = ?1 LIMIT ?2)",
     "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE run = ?1 LIMIT ?2)",
     "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE run = ?1 LIMIT ?2)",
     "DELETE FROM unique_keys WHERE (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ?1 LIMIT ?2)",
@@ -58,6 +60,16 @@ pub fn shrink(db: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
+/// Takes the payloads of a finished run away. What the log says of them stays.
+pub fn erase(db: &Connection, run: RunId, at: Time) -> rusqlite::Result<bool> {
+    let sql = "UPDATE workflow_runs SET erased_at = ?2 WHERE id = ?1 AND finished_at IS NOT NULL";
+    if db.prepare_cached(sql)?.execute(params![run.0, at.0])? == 0 {
+        return Ok(false);
+    }
+    db.prepare_cached("UPDATE step_values SET payload = ?2 WHERE run = ?1")?.execute(params![run.0, ERASED])?;
+    Ok(true)
+}
+
 pub fn limit(db: &Connection, bytes: u64) -> rusqlite::Result<()> {
     let page: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page;
@@ -65,7 +77,7 @@ pub fn limit(db: &Connection, bytes: u64) -> rusqlite::Result<()> {
     db.pragma_update_and_check(None, "max_page_count", pages.clamp(1, 4_294_967_294), |_| Ok(()))
 }
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 13] = [
     "workflow_definitions",
     "workflow_runs",
     "workflow_step_runs",
@@ -76,9 +88,12 @@ const TABLES: [&str; 10] = [
     "mail",
     "outbox",
     "unique_keys",
+    "gates",
+    "records",
+    "audit",
 ];
 
-pub fn stats(db: &Connection) -> rusqlite::Result<Stats> {
+pub fn stats(db: &Connection, counted: bool) -> rusqlite::Result<Stats> {
     let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0).map(i64::unsigned_abs));
     let page = pragma("page_size")?;
     let count = |table: &&str| {
@@ -89,7 +104,7 @@ pub fn stats(db: &Connection) -> rusqlite::Result<Stats> {
         bytes: pragma("page_count")? * page,
         free: pragma("freelist_count")? * page,
         journal: 0,
-        rows: TABLES.iter().map(count).collect::<rusqlite::Result<_>>()?,
+        rows: TABLES.iter().filter(|_| counted).map(count).collect::<rusqlite::Result<_>>()?,
     })
 }
 

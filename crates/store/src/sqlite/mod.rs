@@ -8,6 +8,7 @@ pub mod bare;
 mod keep;
 mod query;
 mod readers;
+mod registry;
 mod schema;
 mod writer;
 
@@ -237,12 +238,17 @@ impl Store for SqliteStore {
         self.read(move |db| query::oldest(db, &place, true)).await
     }
 
+    async fn position(&self) -> Result<Position, Error> {
+        let sql = "SELECT max(position, coalesce((SELECT max(position) FROM workflow_events), 0)) FROM purged";
+        self.read(move |db| db.prepare_cached(sql)?.query_row([], |row| row.get(0).map(Position))).await
+    }
+
     async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
         self.read(move |db| query::feed(db, after, limit)).await
     }
 
-    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error> {
-        self.writer.write(move |db| query::define(db, &definition)).await
+    async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
+        self.writer.write(move |db| registry::alone(db, |db| query::define(db, &definition, &with))).await
     }
 
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
@@ -251,11 +257,57 @@ impl Store for SqliteStore {
 
     async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error> {
         let name = name.to_string();
-        self.read(move |db| query::definition(db, query::NEWEST, params![org.0, name])).await
+        self.read(move |db| {
+            let by_name = query::definition(db, query::NEWEST, params![org.0, name])?;
+            match by_name {
+                None if name.starts_with("wf_") => query::definition(db, query::NEWEST_BY_ID, params![org.0, name]),
+                found => Ok(found),
+            }
+        })
+        .await
     }
 
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
         self.read(move |db| query::definitions(db, org)).await
+    }
+
+    async fn versions(&self, org: OrgId, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
+        let workflow = workflow.to_string();
+        self.read(move |db| query::versions(db, org, &workflow)).await
+    }
+
+    async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
+        let workflow = workflow.to_string();
+        let work = move |db: &Connection| {
+            registry::alone(db, |db| match query::undefine(db, org, &workflow, at)? {
+                true => registry::apply(db, &with),
+                false => Ok(Err(Refused::Conflict)),
+            })
+        };
+        Ok(self.writer.write(work).await?.is_ok())
+    }
+
+    async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
+        let work = move |db: &Connection| {
+            let there = query::label(db, run, &labels)?;
+            registry::append(db, if there { &audit } else { &[] })?;
+            Ok(there)
+        };
+        self.writer.write(work).await
+    }
+
+    async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error> {
+        let after = after.map_or((i64::MIN, String::new()), |(run, path)| (run.0, path));
+        self.read(move |db| query::gates(db, org, after, limit)).await
+    }
+
+    async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
+        let work = move |db: &Connection| {
+            let erased = keep::erase(db, run, at)?;
+            registry::append(db, if erased { &audit } else { &[] })?;
+            Ok(erased)
+        };
+        self.writer.write(work).await
     }
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
@@ -294,8 +346,8 @@ impl Store for SqliteStore {
         self.writer.write(move |db| Ok(db.prepare_cached(sql)?.execute(params![at.0, run.0])? == 1)).await
     }
 
-    async fn stats(&self) -> Result<Stats, Error> {
-        let stats = self.read(keep::stats).await?;
+    async fn stats(&self, count: bool) -> Result<Stats, Error> {
+        let stats = self.read(move |db| keep::stats(db, count)).await?;
         let journal = std::fs::metadata(self.readers.path().with_extension("db-wal")).map_or(0, |file| file.len());
         Ok(Stats { journal, ..stats })
     }

@@ -1,6 +1,6 @@
 //! Reads, and the few writes that are not commits.
 
-use super::apply::time;
+use super::apply::{label_text, put_labels, time};
 use crate::turns::in_turn;
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 const RUN_COLUMNS: &str =
     "id, public_id, org, definition, status, created_by, test, parent_run, parent_step, parent_attempt, depth,
-     created_at, started_at, finished_at";
+     created_at, started_at, finished_at, acts_as, labels, erased_at";
 
 fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -18,12 +18,19 @@ fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
         definition: row.get(3)?,
         status: row.get(4)?,
         by: row.get(5)?,
+        acts_as: row.get(14)?,
+        labels: labels(row.get(15)?),
         test: row.get(6)?,
         parent: parent(row)?,
         created: Time(row.get(11)?),
         started: row.get::<_, Option<i64>>(12)?.map(Time),
         finished: row.get::<_, Option<i64>>(13)?.map(Time),
+        erased: row.get::<_, Option<i64>>(16)?.map(Time),
     })
+}
+
+fn labels(text: Option<String>) -> Vec<String> {
+    text.iter().flat_map(|text| text.split('\n')).map(str::to_string).collect()
 }
 
 fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
@@ -38,11 +45,11 @@ pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
     let head = tx.prepare_cached(&sql)?.query_row([run.0], |row| {
         Ok(LoadedRun {
             row: run_row(row)?,
-            version: Version(row.get(14)?),
-            hash: row.get(15)?,
-            secret: row.get(16)?,
-            place: row.get(17)?,
-            state: row.get(18)?,
+            version: Version(row.get(17)?),
+            hash: row.get(18)?,
+            secret: row.get(19)?,
+            place: row.get(20)?,
+            state: row.get(21)?,
             steps: Vec::new(),
             values: Vec::new(),
         })
@@ -86,20 +93,23 @@ fn value_row(row: &Row) -> rusqlite::Result<ValueRow> {
 }
 
 fn log_row(row: &Row) -> rusqlite::Result<StoredLog> {
-    let log = LogRow { at: Time(row.get(2)?), facts: row.get(3)?, hash: row.get(4)? };
+    let log = LogRow { at: Time(row.get(2)?), facts: row.get(3)?, payloads: row.get(4)?, hash: row.get(5)? };
     Ok(StoredLog { position: Position(row.get(0)?), version: Version(row.get(1)?), row: log })
 }
 
 pub fn tail(db: &Connection, run: RunId, after: Version, limit: u32) -> rusqlite::Result<Vec<StoredLog>> {
-    let sql = "SELECT position, version, at, facts, hash FROM workflow_events
+    let sql = "SELECT position, version, at, facts, payloads, hash FROM workflow_events
                WHERE run = ?1 AND version > ?2 ORDER BY version LIMIT ?3";
     db.prepare_cached(sql)?.query_map(params![run.0, after.0, limit], log_row)?.collect()
 }
 
 pub fn feed(db: &Connection, after: Position, limit: u32) -> rusqlite::Result<Vec<Fed>> {
-    let sql = "SELECT e.position, e.version, e.at, e.facts, e.hash, e.run, r.org FROM workflow_events e
+    let sql = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id FROM workflow_events e
                JOIN workflow_runs r ON r.id = e.run WHERE e.position > ?1 ORDER BY e.position LIMIT ?2";
-    let fed = |row: &Row| Ok(Fed { log: log_row(row)?, run: RunId(row.get(5)?), org: OrgId(row.get(6)?) });
+    let fed = |row: &Row| {
+        let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
+        Ok(Fed { log: log_row(row)?, run, org, public })
+    };
     db.prepare_cached(sql)?.query_map(params![after.0, limit], fed)?.collect()
 }
 
@@ -213,7 +223,7 @@ pub fn oldest(db: &Connection, place: &str, held: bool) -> rusqlite::Result<Opti
     db.prepare_cached(sql)?.query_row(params![held, place], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
 }
 
-const DEFINITION_COLUMNS: &str = "id, workflow, org, name, version, source, created_by, created_at";
+const DEFINITION_COLUMNS: &str = "id, workflow, org, name, version, source, created_by, created_at, author";
 
 fn definition_row(row: &Row) -> rusqlite::Result<DefinitionRow> {
     Ok(DefinitionRow {
@@ -225,6 +235,7 @@ fn definition_row(row: &Row) -> rusqlite::Result<DefinitionRow> {
         source: row.get(5)?,
         by: row.get(6)?,
         at: Time(row.get(7)?),
+        author: row.get(8)?,
     })
 }
 
@@ -242,22 +253,60 @@ pub fn definitions(db: &Connection, org: OrgId) -> rusqlite::Result<Vec<Definiti
 }
 
 pub const NEWEST: &str = "org = ?1 AND name = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
+pub const NEWEST_BY_ID: &str = "org = ?1 AND workflow = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
 
-pub fn define(db: &Connection, new: &NewDefinition) -> rusqlite::Result<DefinitionRow> {
+pub fn define(db: &Connection, new: &NewDefinition, with: &Change) -> rusqlite::Result<Result<DefinitionRow, Refused>> {
     let newest = definition(db, NEWEST, params![new.org.0, new.name])?;
     let (workflow, version) = match newest.filter(|_| !new.test) {
-        Some(newest) if newest.source == new.source => return Ok(newest),
+        Some(newest) if newest.source == new.source => return Ok(Ok(newest)),
         Some(newest) => (newest.workflow, newest.version + 1),
         None => (new.workflow.clone(), 1),
     };
     let sql = format!(
-        "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, created_at, test, deleted_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING {DEFINITION_COLUMNS}"
+        "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, created_at, test, deleted_at,
+           author)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING {DEFINITION_COLUMNS}"
     );
     let deleted = new.test.then_some(new.at.0);
-    let params = params![workflow, new.org.0, new.name, version, new.source, new.by, new.at.0, new.test, deleted];
-    db.prepare_cached(&sql)?.query_row(params, definition_row)
+    let (at, author) = (new.at.0, &new.author);
+    let params = params![workflow, new.org.0, new.name, version, new.source, new.by, at, new.test, deleted, author];
+    let row = db.prepare_cached(&sql)?.query_row(params, definition_row)?;
+    Ok(super::registry::apply(db, with)?.map(|()| row))
 }
+
+pub fn versions(db: &Connection, org: OrgId, workflow: &str) -> rusqlite::Result<Vec<DefinitionRow>> {
+    let sql = format!(
+        "SELECT {DEFINITION_COLUMNS} FROM workflow_definitions WHERE org = ?1 AND workflow = ?2 AND test = 0
+         ORDER BY version DESC"
+    );
+    db.prepare_cached(&sql)?.query_map(params![org.0, workflow], definition_row)?.collect()
+}
+
+pub fn undefine(db: &Connection, org: OrgId, workflow: &str, at: Time) -> rusqlite::Result<bool> {
+    let sql = "UPDATE workflow_definitions SET deleted_at = ?3 WHERE org = ?1 AND workflow = ?2 AND deleted_at IS NULL";
+    Ok(db.prepare_cached(sql)?.execute(params![org.0, workflow, at.0])? > 0)
+}
+
+pub fn label(db: &Connection, run: RunId, labels: &[String]) -> rusqlite::Result<bool> {
+    let sql = "UPDATE workflow_runs SET labels = ?2 WHERE id = ?1";
+    if db.prepare_cached(sql)?.execute(params![run.0, label_text(labels)])? == 0 {
+        return Ok(false);
+    }
+    db.prepare_cached("DELETE FROM run_labels WHERE run = ?1")?.execute([run.0])?;
+    put_labels(db, run, labels)?;
+    Ok(true)
+}
+
+pub fn gates(db: &Connection, org: OrgId, after: (i64, String), limit: u32) -> rusqlite::Result<Vec<OpenGate>> {
+    let sql = "SELECT g.run, r.public_id, g.step, g.since FROM gates g JOIN workflow_runs r ON r.id = g.run
+               WHERE g.org = ?1 AND (g.run, g.step) > (?2, ?3) ORDER BY g.run, g.step LIMIT ?4";
+    let gate = |row: &Row| {
+        Ok(OpenGate { run: RunId(row.get(0)?), public: row.get(1)?, path: row.get(2)?, since: Time(row.get(3)?) })
+    };
+    db.prepare_cached(sql)?.query_map(params![org.0, after.0, after.1, limit], gate)?.collect()
+}
+
+pub const RUN_IS_OPEN: &str = "finished_at IS NULL";
 
 /// Statuses of runs that have not ended.
 const OPEN: [&str; 3] = ["queued", "running", "paused"];
@@ -267,13 +316,30 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     let before = filter.before.map_or(i64::MAX, |run| run.0);
     let mut values: Vec<rusqlite::types::Value> =
         vec![filter.org.0.into(), i64::from(filter.tests).into(), before.into()];
-    if let Some(status) = &filter.status {
-        values.push(status.clone().into());
-        sql.push_str(&format!(" AND status = ?{}", values.len()));
-        if OPEN.contains(&status.as_str()) {
+    if !filter.status.is_empty() {
+        let from = values.len() + 1;
+        values.extend(filter.status.iter().map(|status| status.clone().into()));
+        let list = (from..=values.len()).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
+        sql.push_str(&format!(" AND status IN ({list})"));
+        if filter.status.iter().all(|status| OPEN.contains(&status.as_str())) {
             // They have an index of their own, which stays small.
             sql.push_str(" AND finished_at IS NULL");
         }
+    }
+    for label in &filter.labels {
+        values.push(label.clone().into());
+        sql.push_str(&format!(" AND id IN (SELECT run FROM run_labels WHERE label = ?{})", values.len()));
+    }
+    if let Some(by) = &filter.by {
+        values.push(by.clone().into());
+        sql.push_str(&format!(" AND created_by = ?{}", values.len()));
+    }
+    if let Some(text) = &filter.text {
+        values.push(text.clone().into());
+        let n = values.len();
+        sql.push_str(&format!(
+            " AND (instr(public_id, ?{n}) OR instr(created_by, ?{n}) OR instr(coalesce(labels, ''), ?{n}))"
+        ));
     }
     if let Some(workflow) = &filter.workflow {
         values.push(workflow.clone().into());
@@ -283,6 +349,10 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     if let Some(since) = time(filter.since) {
         values.push(since.into());
         sql.push_str(&format!(" AND created_at >= ?{}", values.len()));
+    }
+    if let Some(until) = time(filter.until) {
+        values.push(until.into());
+        sql.push_str(&format!(" AND created_at < ?{}", values.len()));
     }
     values.push(i64::from(filter.limit).into());
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));

@@ -4,9 +4,10 @@
 //! A job that fails must not take the others with it. Failures are rare, so jobs share the transaction without savepoints;
 //! when one fails everything is taken back and each runs again in a transaction of its own.
 
-use super::apply::{apply, error};
+use super::apply::{apply, count, error};
 use crate::{Commit, Error, Position, Refused};
 use rusqlite::{Connection, TransactionBehavior};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
@@ -29,12 +30,22 @@ trait Job: Send {
 }
 
 /// Numbers log rows in the order in which they are committed. Numbers of what was taken back are not used again.
-struct Positions(i64);
+/// Counters are added to once per transaction, however many commits count.
+struct Positions {
+    last: i64,
+    counted: BTreeMap<String, i64>,
+}
 
 impl Positions {
     fn next(&mut self) -> i64 {
-        self.0 += 1;
-        self.0
+        self.last += 1;
+        self.last
+    }
+
+    fn count(&mut self, commit: &Commit) {
+        for (counter, delta) in &commit.counted {
+            *self.counted.entry(counter.clone()).or_default() += delta;
+        }
     }
 }
 
@@ -60,7 +71,7 @@ impl Writer {
     pub fn start(connection: Connection, position: i64, lock: File) -> std::io::Result<Writer> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let writer = move || {
-            run(connection, queue, Positions(position));
+            run(connection, queue, Positions { last: position, counted: BTreeMap::new() });
             drop(lock);
         };
         let thread = std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
@@ -155,8 +166,12 @@ enum Failed {
 
 fn transact(connection: &mut Connection, group: &mut [Box<dyn Job>], positions: &mut Positions) -> Result<(), Failed> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Failed::Commit)?;
+    positions.counted.clear();
     for job in group {
         job.run(&tx, positions).map_err(Failed::Job)?;
+    }
+    for (counter, delta) in &positions.counted {
+        count(&tx, counter, *delta).map_err(Failed::Job)?;
     }
     tx.commit().map_err(Failed::Commit)
 }
@@ -169,7 +184,8 @@ fn apply_alone(
 ) -> rusqlite::Result<Result<Position, Refused>> {
     // The compare-and-swap is the first write, so a conflict has nothing to take back.
     if commit.unique.is_empty() && commit.places.is_empty() {
-        return apply(db, commit, positions.next());
+        let result = apply(db, commit, positions.next())?;
+        return Ok(result.inspect(|_| positions.count(commit)));
     }
     db.prepare_cached("SAVEPOINT commit_alone")?.execute([])?;
     // A failure ends the whole transaction, the savepoint with it: a full disk has done so already.
@@ -178,7 +194,7 @@ fn apply_alone(
         db.prepare_cached("ROLLBACK TO commit_alone")?.execute([])?;
     }
     db.prepare_cached("RELEASE commit_alone")?.execute([])?;
-    Ok(result)
+    Ok(result.inspect(|_| positions.count(commit)))
 }
 
 #[cfg(test)]
@@ -195,6 +211,8 @@ mod tests {
             org: OrgId(1),
             created: Time(1),
             by: "ann".into(),
+            acts_as: "ann".into(),
+            labels: Vec::new(),
             test: false,
             secret: [0; 16],
             parent: None,
@@ -208,7 +226,7 @@ mod tests {
             auth: Auth { org: OrgId(1), epoch: 1 },
             head: Some(Head { status, definition: 1, started: None, finished: None, purge: None }),
             state: "{}".into(),
-            log: LogRow { at, facts: "[]".into(), hash: [0; 32] },
+            log: LogRow { at, facts: "[]".into(), payloads: String::new(), hash: [0; 32] },
             steps: Vec::new(),
             values: vec![ValueRow { id: ValueId(0), payload }],
             work: Diff::default(),
@@ -219,6 +237,9 @@ mod tests {
             sent: Vec::new(),
             unique: vec![UniqueKey { scope: "a".into(), key: "b".into(), digest: "c".into(), expires: None }],
             places: Vec::new(),
+            gates: Diff::default(),
+            counted: Vec::new(),
+            audit: Vec::new(),
         }
     }
 
@@ -229,7 +250,9 @@ mod tests {
         let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).expect("pages");
         db.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).expect("a limit");
         let tx = db.transaction().expect("a transaction");
-        let failed = apply_alone(&tx, &create("0".repeat(100_000)), &mut Positions(0)).expect_err("no room");
+        let failed =
+            apply_alone(&tx, &create("0".repeat(100_000)), &mut Positions { last: 0, counted: BTreeMap::new() })
+                .expect_err("no room");
         assert!(matches!(error(&failed), Error::Full(_)), "{failed}");
     }
 }

@@ -81,8 +81,9 @@ impl Plan {
             4 => Call::Purge(time, 1 + self.rng.below(6) as u32),
             5 => {
                 let (name, source) = (self.rng.name(), self.rng.name());
-                let (workflow, by, at) = (format!("wf_{}", self.clock), "ann".into(), time);
-                Call::Define(NewDefinition { workflow, org: ORG, name, source, by, at, test: self.rng.one_in(3) })
+                let (workflow, by, author, at) = (format!("wf_{}", self.clock), "ann".into(), "ann".into(), time);
+                let test = self.rng.one_in(3);
+                Call::Define(NewDefinition { workflow, org: ORG, name, source, by, author, at, test })
             }
             6 => Call::Beat(NodeId(self.rng.below(3) as i64)),
             7 => Call::Leave(NodeId(self.rng.below(3) as i64)),

@@ -11,6 +11,7 @@ fn define(workflow: &str, name: &str, source: &str) -> NewDefinition {
         name: name.into(),
         source: source.into(),
         by: "ann".into(),
+        author: "ann".into(),
         at: Time(1),
         test: false,
     }
@@ -53,7 +54,7 @@ pub async fn runs_are_listed_newest_first_by_page_and_filter(store: &dyn Store) 
     let all = RunFilter { limit: 2, ..every_run() };
     assert_eq!(ids(store.runs(all.clone()).await.unwrap()), [5, 4]);
     assert_eq!(ids(store.runs(RunFilter { before: Some(RunId(4)), ..all.clone() }).await.unwrap()), [3, 2]);
-    let done = RunFilter { status: Some("completed".into()), limit: 9, ..all.clone() };
+    let done = RunFilter { status: vec!["completed".into()], limit: 9, ..all.clone() };
     assert_eq!(ids(store.runs(done).await.unwrap()), [4, 2]);
     assert_eq!(ids(store.runs(RunFilter { since: Some(Time(4)), limit: 9, ..all.clone() }).await.unwrap()), [5, 4]);
     assert!(store.runs(RunFilter { org: OrgId(2), ..all.clone() }).await.unwrap().is_empty());

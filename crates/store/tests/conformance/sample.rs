@@ -14,6 +14,8 @@ pub fn create(run: i64) -> Commit {
         org: ORG,
         created: Time(run),
         by: "ann".into(),
+        acts_as: "ann".into(),
+        labels: Vec::new(),
         test: false,
         secret: [3; 16],
         parent: None,
@@ -33,7 +35,7 @@ pub fn next(run: i64, expect: i64) -> Commit {
         auth: Auth { org: ORG, epoch: 1 },
         head: Some(head(at)),
         state: "{}".into(),
-        log: LogRow { at, hash: hash(&[0; 32], at, &facts), facts },
+        log: LogRow { at, hash: hash(&[0; 32], at, &facts, ""), facts, payloads: String::new() },
         steps: Vec::new(),
         values: Vec::new(),
         work: Diff::default(),
@@ -44,6 +46,9 @@ pub fn next(run: i64, expect: i64) -> Commit {
         unique: Vec::new(),
         sent: Vec::new(),
         places: Vec::new(),
+        gates: Diff::default(),
+        counted: Vec::new(),
+        audit: Vec::new(),
     }
 }
 
@@ -127,12 +132,12 @@ pub fn mail(to: i64, key: &str) -> Mail {
 
 /// Every run of the organisation.
 pub fn every_run() -> RunFilter {
-    RunFilter { org: ORG, status: None, workflow: None, since: None, tests: false, before: None, limit: 100 }
+    RunFilter::all(ORG, 100)
 }
 
 /// How many rows each table has.
 pub async fn rows(store: &dyn Store) -> Vec<(String, u64)> {
-    store.stats().await.unwrap().rows
+    store.stats(true).await.unwrap().rows
 }
 
 pub async fn keys_due(store: &dyn Store) -> Vec<String> {

@@ -125,7 +125,7 @@ fn is_whole(run: usize, found: &Found, story: &[Commit]) -> Result<(), Fault> {
     }
     let mut previous = [0; 32];
     for (n, row) in found.looks.log.iter().enumerate() {
-        if row.hash != hash(&previous, row.at, &row.facts) {
+        if row.hash != hash(&previous, row.at, &row.facts, &row.payloads) {
             return broken(format!("the hash of log row {} does not follow", n + 1));
         }
         previous = row.hash;

@@ -42,6 +42,8 @@ fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit
         steps.push(step(before, "success"));
         work.remove.push(key(before));
     }
+    let values = vec![ValueRow { id: ValueId(n as u32), payload: payload(random) }];
+    let payloads = payloads(&values);
     Commit {
         run: RunId(run),
         expect: Version(n as i64),
@@ -49,9 +51,9 @@ fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit
         auth: Auth { org: ORG, epoch: 1 },
         head: n.is_multiple_of(HEADS).then(|| head(n, at)),
         state: format!("{{\"salt\":{}}}", random.next()),
-        log: LogRow { at, hash: hash(&previous, at, &facts), facts },
+        log: LogRow { at, hash: hash(&previous, at, &facts, &payloads), facts, payloads },
         steps,
-        values: vec![ValueRow { id: ValueId(n as u32), payload: payload(random) }],
+        values,
         work,
         timers: Diff { put: vec![TimerRow { key: "next".into(), due: at }], remove: Vec::new() },
         mail: Vec::new(),
@@ -60,6 +62,9 @@ fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit
         sent: n.checked_sub(NOTICES).map(notice).into_iter().collect(),
         unique: if n == 0 && run % 2 == 0 { vec![unique(run)] } else { Vec::new() },
         places: Vec::new(),
+        gates: Diff::default(),
+        counted: Vec::new(),
+        audit: Vec::new(),
     }
 }
 
@@ -69,6 +74,8 @@ fn new_run(run: i64) -> NewRun {
         org: ORG,
         created: Time(run),
         by: "ann".into(),
+        acts_as: "ann".into(),
+        labels: Vec::new(),
         test: false,
         secret: [3; 16],
         parent: None,

@@ -121,7 +121,7 @@ async fn put_to_sleep(
                     return Ok::<_, anyhow::Error>(started);
                 }
                 let input = json!({"at": at(n)});
-                let trigger = Trigger { workflow: "sleeper", input, headers: None, key: None };
+                let trigger = Trigger::new("sleeper", input);
                 started.push((engine.trigger(&caller, trigger).await?.id, at(n)));
             }
         })

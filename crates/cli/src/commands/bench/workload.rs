@@ -88,7 +88,7 @@ impl Workload {
                 while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
                     let start = Instant::now();
                     let input = json!({"order": 42});
-                    let trigger = Trigger { workflow: name, input, headers: None, key: None };
+                    let trigger = Trigger::new(name, input);
                     let (_, end) = engine.trigger_and_watch(&caller, trigger).await?;
                     end.reached().await?;
                     latencies.push(start.elapsed());

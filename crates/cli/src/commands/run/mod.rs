@@ -76,7 +76,7 @@ async fn go(args: &Args, input: Value, sources: &[Source], store: Arc<dyn Store>
 async fn begin(args: &Args, input: Value, sources: &[Source], session: &mut Session) -> anyhow::Result<Found> {
     let names = embedded::define(&session.engine, &session.caller, sources).await?;
     let workflow = names.first().context("there is no definition")?;
-    let trigger = Trigger { workflow, input, headers: None, key: args.key.as_deref() };
+    let trigger = Trigger { key: args.key.as_deref(), ..Trigger::new(workflow, input) };
     let started = session.engine.trigger(&session.caller, trigger).await?;
     session.begun(&started)?;
     Ok(Found { id: started.id, public: started.run, version: 0 })

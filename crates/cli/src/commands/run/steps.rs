@@ -101,6 +101,7 @@ impl Steps {
             | Fact::Kept { .. }
             | Fact::Approved { .. }
             | Fact::Escalated { .. }
+            | Fact::Overridden { .. }
             | Fact::Retried { .. }
             | Fact::Adopted { .. } => {}
         }

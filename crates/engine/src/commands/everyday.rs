@@ -1,0 +1,240 @@
+//! What people need now and then: labels, many runs at once, ending a stuck step, erasing payloads, what waits for people.
+
+use super::look::find;
+use super::people::bad;
+use super::trigger::label_list;
+use super::{Caller, Retry, Right, RunQuery, RunView};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::runs::What;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_core::run::Phase;
+use stepwell_core::time::Time;
+use stepwell_core::value::check_size;
+use stepwell_store::{Change, OpenGate, RunId};
+
+/// Runs that one call may be about.
+const MOST_AT_ONCE: usize = 10_000;
+const PAGE: u32 = 500;
+
+/// How a stuck step is said to have ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Override {
+    Success { output: Value },
+    Failure { message: String },
+}
+
+/// What came of a call about many runs.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Bulk {
+    pub done: Vec<String>,
+    /// Those that were refused, and why.
+    pub refused: Vec<(String, String)>,
+    /// There are more: ask again.
+    pub more: bool,
+}
+
+/// What a person is asked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Approval {
+    pub run: String,
+    pub step: String,
+    pub workflow: String,
+    pub attempt: u32,
+    /// What they are asked, as it was resolved.
+    pub asks: Value,
+    pub since: Time,
+    pub until: Option<Time>,
+    pub created_by: String,
+    /// A verdict on a call that may have happened, not an answer to a gate.
+    pub verdict: bool,
+    /// Whether the caller may answer it.
+    pub mine: bool,
+}
+
+impl Engine {
+    /// Gives a run other labels.
+    pub async fn label(&self, caller: &Caller, run: &str, labels: &BTreeMap<String, String>) -> Result<(), Error> {
+        caller.check(Right::Run)?;
+        let id = find(&self.inner, caller, run).await?;
+        let labels = label_list(labels)?;
+        let audit = caller.audit(self.inner.clock.now(), "run.label", run, json!({"labels": labels}));
+        let there = self.inner.store.label(id, labels, vec![audit]).await?;
+        if there { Ok(()) } else { Err(Error::NotFound { what: "run", name: run.to_string() }) }
+    }
+
+    /// Cancels every run that fits and has not ended.
+    pub async fn cancel_all(&self, caller: &Caller, query: RunQuery, reason: Option<&str>) -> Result<Bulk, Error> {
+        caller.check(Right::Run)?;
+        let open = ["queued", "running", "paused"].map(String::from).to_vec();
+        let query = RunQuery { status: narrowed(query.status, open), ..query };
+        self.each(caller, query, async |run| self.cancel(caller, run, reason).await).await
+    }
+
+    /// Retries every run that fits and did not complete.
+    pub async fn retry_all(&self, caller: &Caller, query: RunQuery, retry: Retry) -> Result<Bulk, Error> {
+        caller.check(Right::Run)?;
+        let over = ["failed", "cancelled", "timeout"].map(String::from).to_vec();
+        let query = RunQuery { status: narrowed(query.status, over), ..query };
+        self.each(caller, query, async |run| self.retry(caller, run, retry).await).await
+    }
+
+    async fn each(
+        &self,
+        caller: &Caller,
+        query: RunQuery,
+        act: impl AsyncFn(&str) -> Result<(), Error>,
+    ) -> Result<Bulk, Error> {
+        let mut bulk = Bulk::default();
+        let mut before = query.before;
+        // No status fits: nothing is meant.
+        if query.status.is_empty() {
+            return Ok(bulk);
+        }
+        loop {
+            let page = self.runs(caller, RunQuery { before, limit: PAGE, ..query.clone() }).await?;
+            before = page.last().map(|run| run.id);
+            let last = page.len() < PAGE as usize;
+            for run in page {
+                if bulk.done.len() + bulk.refused.len() >= MOST_AT_ONCE {
+                    bulk.more = true;
+                    return Ok(bulk);
+                }
+                match act(&run.public).await {
+                    Ok(()) => bulk.done.push(run.public),
+                    Err(error @ (Error::Unavailable(_) | Error::Forbidden { .. })) => return Err(error),
+                    Err(error) => bulk.refused.push((run.public, error.to_string())),
+                }
+            }
+            if last {
+                return Ok(bulk);
+            }
+        }
+    }
+
+    /// Ends a step that is stuck, with a result that somebody answers for.
+    pub async fn override_step(
+        &self,
+        caller: &Caller,
+        run: &str,
+        step: &str,
+        how: Override,
+        comment: Option<String>,
+    ) -> Result<(), Error> {
+        caller.check(Right::Admin)?;
+        let id = find(&self.inner, caller, run).await?;
+        let live = super::control::load(&self.inner, id, run).await?;
+        let (path, state) = super::control::step_named(&live, step)?;
+        if state.phase == Phase::Gate {
+            return Err(Error::Refused("a gate is answered by those who may, not overridden".into()));
+        }
+        let detail = json!({"step": path, "success": matches!(how, Override::Success { .. }), "comment": comment});
+        let outcome = match how {
+            Override::Success { output } => {
+                check_size(&output).map_err(|failure| bad("output", &failure.message))?;
+                Outcome::Success(Reply::body(output))
+            }
+            Override::Failure { message } => {
+                Outcome::Failure { failure: Failure::new("overridden", message), reply: None }
+            }
+        };
+        let audit = self.trail(caller, "step.override", run, detail);
+        let (attempt, by) = (state.attempt, caller.name.clone());
+        let what = What::Override { path, attempt, outcome, by, comment: comment.map(Into::into) };
+        self.inner.command(id, what, audit).await
+    }
+
+    /// Takes away all that a finished run was given and gave back. Its log, and the digests in it, stay.
+    pub async fn erase(&self, caller: &Caller, run: &str) -> Result<(), Error> {
+        caller.check(Right::Admin)?;
+        let id = find(&self.inner, caller, run).await?;
+        let now = self.inner.clock.now();
+        let audit = vec![caller.audit(now, "run.erase", run, json!({}))];
+        let done = self.inner.store.erase(id, now, audit).await?;
+        let running = "the run has not ended: cancel it first";
+        if done { Ok(()) } else { Err(Error::Refused(running.into())) }
+    }
+
+    /// Stops a test run and removes all of it.
+    pub async fn discard(&self, caller: &Caller, run: &str) -> Result<(), Error> {
+        caller.check(Right::Define)?;
+        let id = find(&self.inner, caller, run).await?;
+        let live = super::control::load(&self.inner, id, run).await?;
+        if !live.test {
+            return Err(Error::Refused("only test runs can be discarded; others go when their time is over".into()));
+        }
+        match self.cancel(caller, run, Some("discarded")).await {
+            Ok(()) | Err(Error::Conflict(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let now = self.inner.clock.now();
+        self.inner.store.expire(id, now).await?;
+        let audit = vec![caller.audit(now, "run.discard", run, json!({}))];
+        let _ = self.inner.store.change(Change { audit, ..Change::default() }).await?;
+        while self.inner.store.run(id).await?.is_some() && self.inner.store.purge(now, PAGE).await? > 0 {}
+        Ok(())
+    }
+
+    /// What people of the organisation are asked, oldest first, after the last of the page before.
+    pub async fn approvals(
+        &self,
+        caller: &Caller,
+        after: Option<(RunId, String)>,
+        limit: u32,
+    ) -> Result<(Vec<Approval>, Option<(RunId, String)>), Error> {
+        caller.check(Right::Read)?;
+        let limit = limit.clamp(1, PAGE);
+        let gates = self.inner.store.gates(caller.org, after, limit).await?;
+        let next = gates.last().filter(|_| gates.len() == limit as usize);
+        let next = next.map(|gate| (gate.run, gate.path.clone()));
+        let mut approvals = Vec::new();
+        for gate in gates {
+            approvals.extend(self.approval(caller, gate).await?);
+        }
+        Ok((approvals, next))
+    }
+
+    /// `None` if it was answered just now.
+    async fn approval(&self, caller: &Caller, gate: OpenGate) -> Result<Option<Approval>, Error> {
+        let live = match super::control::load(&self.inner, gate.run, &gate.public).await {
+            Ok(live) => live,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Ok((path, state)) = super::control::step_named(&live, &gate.path) else { return Ok(None) };
+        let verdict = state.phase == Phase::Unsure;
+        if state.phase != Phase::Gate && !verdict {
+            return Ok(None);
+        }
+        let asks = state.input.and_then(|input| live.run.values.get(input)).cloned().unwrap_or_default();
+        let mine = match verdict {
+            true => caller.may(Right::Approve),
+            false => super::control::may_answer(caller, &live, state).is_ok(),
+        };
+        Ok(Some(Approval {
+            run: gate.public,
+            step: path,
+            workflow: live.compiled.row.name.clone(),
+            attempt: state.attempt,
+            asks,
+            since: gate.since,
+            until: state.due,
+            created_by: live.run.by.to_string(),
+            verdict,
+            mine,
+        }))
+    }
+
+    /// The view of a run after something was done to it.
+    pub async fn look_again(&self, caller: &Caller, run: &str) -> Result<RunView, Error> {
+        let caller = Caller { grants: crate::rights::Grants::new([Right::Read.name().to_string()]), ..caller.clone() };
+        self.status(&caller, run).await
+    }
+}
+
+/// Those of the asked for that make sense; all of them if nothing was asked for.
+fn narrowed(asked: Vec<String>, sensible: Vec<String>) -> Vec<String> {
+    if asked.is_empty() { sensible } else { asked.into_iter().filter(|status| sensible.contains(status)).collect() }
+}

@@ -1,0 +1,164 @@
+//! Organisations, their plans and what they have used; and the audit trail.
+
+use super::people::{bad, change, first_people, json};
+use super::{Caller, Right};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::people::Kept;
+use crate::plans::{self, Limits, Subscription};
+use serde_json::json;
+use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange, audit_hash};
+
+/// Rows of the audit trail in one page at the most.
+const MAX_PAGE: u32 = 1_000;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Organisation {
+    pub id: OrgId,
+    pub name: String,
+    pub plan: String,
+    pub limits: Limits,
+}
+
+/// What an organisation has used of its plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Usage {
+    pub organisation: Organisation,
+    /// `2026-11`.
+    pub month: String,
+    pub executions: u64,
+    pub open_runs: u64,
+    pub workflows: u64,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct AuditQuery {
+    pub by: Option<String>,
+    pub action: Option<String>,
+    pub target: Option<String>,
+    pub before: Option<i64>,
+    pub limit: u32,
+}
+
+impl Engine {
+    pub async fn organisations(&self, caller: &Caller) -> Result<Vec<Organisation>, Error> {
+        caller.check(Right::Operate)?;
+        let mut all = Vec::new();
+        for (id, name) in self.inner.store.organisations().await? {
+            let (plan, limits) = plans::limits(&self.inner, id).await?;
+            all.push(Organisation { id, name, plan, limits });
+        }
+        Ok(all)
+    }
+
+    /// A new organisation with a first user `admin`, and that user's key.
+    pub async fn create_organisation(
+        &self,
+        caller: &Caller,
+        name: &str,
+        plan: Option<String>,
+    ) -> Result<(Organisation, String), Error> {
+        caller.check(Right::Operate)?;
+        super::people::check_label("name", name)?;
+        self.check_plan(plan.as_deref())?;
+        let now = self.inner.clock.now();
+        let exists = || Error::Exists { what: "organisation", name: name.to_string() };
+        let id = self.inner.store.found(name, now).await?.ok_or_else(exists)?;
+        let secret = self.new_secret();
+        let mut records = first_people(&self.inner, id, &["admin"], &secret, None);
+        records.push(RecordChange::Create(subscription(id, &Subscription { plan, limits: None })));
+        let detail = json!({"id": id.0});
+        let own = caller.audit(now, "organisation.create", name, detail.clone());
+        let theirs = NewAudit { org: id, ..own.clone() };
+        let done = Change { records, audit: vec![own, theirs], grants_of: Some(id) };
+        change(&self.inner, done, "organisation", name).await?;
+        let (plan, limits) = plans::limits(&self.inner, id).await?;
+        Ok((Organisation { id, name: name.to_string(), plan, limits }, secret))
+    }
+
+    /// Gives an organisation another plan, or limits of its own.
+    pub async fn change_plan(&self, caller: &Caller, id: OrgId, to: Subscription) -> Result<Organisation, Error> {
+        caller.check(Right::Operate)?;
+        self.check_plan(to.plan.as_deref())?;
+        let none = || Error::NotFound { what: "organisation", name: id.0.to_string() };
+        let all = self.inner.store.organisations().await?;
+        let (_, name) = all.into_iter().find(|(of, _)| *of == id).ok_or_else(none)?;
+        let before = self.inner.store.record(Subscription::KIND, &id.0.to_string()).await?;
+        let record = match before {
+            Some(before) => RecordChange::Replace(Record { body: json(&to), ..before }),
+            None => RecordChange::Create(subscription(id, &to)),
+        };
+        let detail = json!({"plan": to.plan, "limits": to.limits});
+        let own = caller.audit(self.inner.clock.now(), "organisation.plan", &name, detail);
+        let theirs = NewAudit { org: id, ..own.clone() };
+        let audit = if id == caller.org { vec![own] } else { vec![own, theirs] };
+        change(&self.inner, Change { records: vec![record], audit, grants_of: Some(id) }, "organisation", &name)
+            .await?;
+        let (plan, limits) = plans::limits(&self.inner, id).await?;
+        Ok(Organisation { id, name, plan, limits })
+    }
+
+    fn check_plan(&self, plan: Option<&str>) -> Result<(), Error> {
+        match plan {
+            Some(plan) if !self.inner.plans.by_name.contains_key(plan) => {
+                let known = self.inner.plans.by_name.keys().cloned().collect::<Vec<_>>().join(", ");
+                Err(bad("plan", &format!("there is no plan {plan:?}; known: {known}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The caller's own organisation.
+    pub async fn usage(&self, caller: &Caller) -> Result<Usage, Error> {
+        let all = self.inner.store.organisations().await?;
+        let name = all.into_iter().find(|(id, _)| *id == caller.org).map(|(_, name)| name).unwrap_or_default();
+        let (plan, limits) = plans::limits_of(&self.inner, caller.org).await?;
+        let counter = plans::counter(caller.org, self.inner.clock.now());
+        let executions = self.inner.store.counted(&counter).await?.unsigned_abs();
+        Ok(Usage {
+            organisation: Organisation { id: caller.org, name, plan, limits },
+            month: counter.rsplit(':').next().unwrap_or_default().to_string(),
+            executions,
+            open_runs: self.inner.store.open_runs(caller.org).await?,
+            workflows: self.inner.store.definitions(caller.org).await?.len() as u64,
+        })
+    }
+
+    pub async fn audit(&self, caller: &Caller, query: AuditQuery) -> Result<Vec<AuditRow>, Error> {
+        caller.check(Right::Admin)?;
+        let AuditQuery { by, action, target, before, limit } = query;
+        let filter = AuditFilter { org: caller.org, by, action, target, before, limit: limit.clamp(1, MAX_PAGE) };
+        Ok(self.inner.store.audit(filter).await?)
+    }
+
+    /// Follows the hashes of the organisation's audit trail: how many rows there are, and the first that does not fit.
+    pub async fn verify_audit(&self, caller: &Caller) -> Result<(u64, Option<i64>), Error> {
+        caller.check(Right::Admin)?;
+        let (mut rows, mut broken, mut before, mut later) = (0, None, None, None::<AuditRow>);
+        loop {
+            let query = AuditQuery { before, limit: MAX_PAGE, ..AuditQuery::default() };
+            let page = self.audit(caller, query).await?;
+            let last = page.len() < MAX_PAGE as usize;
+            before = page.last().map(|row| row.id);
+            for row in page {
+                rows += 1;
+                if let Some(later) = later.filter(|later| audit_hash(&row.hash, &later.row) != later.hash) {
+                    broken = Some(later.id);
+                }
+                later = Some(row);
+            }
+            if last {
+                break;
+            }
+        }
+        if let Some(first) = later.filter(|first| audit_hash(&[0; 32], &first.row) != first.hash) {
+            broken = Some(first.id);
+        }
+        Ok((rows, broken))
+    }
+}
+
+fn subscription(id: OrgId, is: &Subscription) -> Record {
+    let (kind, name) = (Subscription::KIND.to_string(), id.0.to_string());
+    Record { kind, id: name.clone(), org: id, key: name, due: None, body: json(is), version: 0 }
+}

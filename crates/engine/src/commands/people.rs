@@ -1,0 +1,508 @@
+//! Users, roles, keys and browser sessions of an organisation. Every change is in the audit trail, in one write with it.
+
+use super::{Caller, Right};
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::people::{self, BUILT_IN_ROLES, Kept, Key, Role, Session, User, body, name_key, secret_hash};
+use crate::rights::check_grant;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{Change, NewAudit, OrgId, Record, RecordChange, RecordFilter, Refused};
+
+const SESSION_LIFE: Millis = Millis(30 * Millis::DAY.0);
+const LINK_LIFE: Millis = Millis::DAY;
+/// Records of one sort that an organisation may have.
+const MOST: u32 = 10_000;
+const MAX_NAME: usize = 100;
+const MAX_GRANTS: usize = 1_000;
+/// A link is a session that only turns into another one.
+const LINK: &str = "link";
+
+/// Something kept, with the id that it has outside.
+#[derive(Clone, PartialEq, Debug)]
+pub struct With<T> {
+    pub id: String,
+    pub is: T,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct NewUser {
+    pub name: String,
+    pub roles: Vec<String>,
+    pub grants: Vec<String>,
+}
+
+/// What is given is changed.
+#[derive(Clone, Default, Debug)]
+pub struct UserChange {
+    pub roles: Option<Vec<String>>,
+    pub grants: Option<Vec<String>>,
+    pub disabled: Option<bool>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct NewKey {
+    /// The caller if nobody is named.
+    pub user: Option<String>,
+    pub name: String,
+    pub agent: bool,
+    pub grants: Option<Vec<String>>,
+    pub expires: Option<Time>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct KeyChange {
+    pub name: Option<String>,
+    pub paused: Option<bool>,
+}
+
+impl Engine {
+    /// Whoever shows this API key.
+    pub async fn authenticate(&self, key: &str) -> Result<Caller, Error> {
+        people::by_key(&self.inner, key).await
+    }
+
+    /// Whoever's browser shows this session.
+    pub async fn session(&self, secret: &str) -> Result<Caller, Error> {
+        people::by_session(&self.inner, secret).await
+    }
+
+    /// A link's secret: whoever has it can sign in as the caller, once.
+    pub async fn sign_in_link(&self, caller: &Caller) -> Result<String, Error> {
+        if caller.key.is_some() {
+            caller.check(Right::Admin)?;
+        }
+        let now = self.inner.clock.now();
+        let (session, secret) = self.new_session(caller, LINK, now + LINK_LIFE);
+        let audit = vec![caller.audit(now, "session.link", &caller.name, Value::Null)];
+        change(&self.inner, Change { records: vec![session], audit, grants_of: None }, "session", "").await?;
+        Ok(secret)
+    }
+
+    /// Turns a link into a session; the link is used up.
+    pub async fn sign_in(&self, link: &str) -> Result<(String, Time), Error> {
+        let over = || Error::Unauthorised("this link was used already, or is too old: ask for another".into());
+        let record = self.inner.store.record_with_key(LINK, &secret_hash(link)).await?.ok_or_else(over)?;
+        let was: Session = body(&record)?;
+        let now = self.inner.clock.now();
+        if was.expires <= now {
+            return Err(over());
+        }
+        let caller = Caller::new(record.org, was.user.as_str(), crate::rights::Grants::default());
+        let expires = now + SESSION_LIFE;
+        let (session, secret) = self.new_session(&caller, Session::KIND, expires);
+        // Of two who use it at the same time one comes second: the record it replaces is gone.
+        let used = RecordChange::Replace(Record { due: Some(now), key: record.id.clone(), ..record.clone() });
+        let gone = RecordChange::Remove { kind: LINK.into(), id: record.id };
+        let audit = vec![caller.audit(now, "session.start", &was.user, Value::Null)];
+        let records = vec![used, gone, session];
+        match self.inner.store.change(Change { records, audit, grants_of: None }).await? {
+            Ok(()) => Ok((secret, expires)),
+            Err(_) => Err(over()),
+        }
+    }
+
+    pub async fn sign_out(&self, secret: &str) -> Result<(), Error> {
+        let Some(record) = self.inner.store.record_with_key(Session::KIND, &secret_hash(secret)).await? else {
+            return Ok(());
+        };
+        let session: Session = body(&record)?;
+        let caller = Caller::new(record.org, session.user.as_str(), crate::rights::Grants::default());
+        let audit = vec![caller.audit(self.inner.clock.now(), "session.end", &session.user, Value::Null)];
+        let records = vec![RecordChange::Remove { kind: Session::KIND.into(), id: record.id }];
+        // Who is signed in is remembered by epoch.
+        let done = Change { records, audit, grants_of: Some(record.org) };
+        change(&self.inner, done, "session", "").await
+    }
+
+    fn new_session(&self, caller: &Caller, kind: &str, expires: Time) -> (RecordChange, String) {
+        let now = self.inner.clock.now();
+        let secret = BASE64.encode(self.inner.ids.bytes::<32>());
+        let session = Session { user: caller.name.to_string(), created: now, expires };
+        let record = Record {
+            kind: kind.into(),
+            id: self.inner.ids.public("ses", now),
+            org: caller.org,
+            key: secret_hash(&secret),
+            due: Some(expires),
+            body: json(&session),
+            version: 0,
+        };
+        (RecordChange::Create(record), secret)
+    }
+
+    pub async fn users(&self, caller: &Caller) -> Result<Vec<With<User>>, Error> {
+        caller.check(Right::Admin)?;
+        list(&self.inner, caller.org).await
+    }
+
+    pub async fn user(&self, caller: &Caller, user: &str) -> Result<With<User>, Error> {
+        caller.check(Right::Admin)?;
+        read(&find::<User>(&self.inner, caller.org, user).await?)
+    }
+
+    pub async fn create_user(&self, caller: &Caller, new: NewUser) -> Result<With<User>, Error> {
+        caller.check(Right::Admin)?;
+        check_name("name", &new.name)?;
+        self.check_roles(caller, &new.roles).await?;
+        check_grants(caller, &new.grants)?;
+        let now = self.inner.clock.now();
+        let NewUser { name, roles, grants } = new;
+        let user = User { name, roles, grants, disabled: false, created: now, by: caller.name.to_string() };
+        let record = named(&self.inner, caller.org, "user", &user.name, &user);
+        let detail = json!({"roles": user.roles, "grants": user.grants});
+        let audit = vec![caller.audit(now, "user.create", &user.name, detail)];
+        let id = record.id.clone();
+        let records = vec![RecordChange::Create(record)];
+        let done = Change { records, audit, grants_of: Some(caller.org) };
+        change(&self.inner, done, "user", &user.name).await?;
+        Ok(With { id, is: user })
+    }
+
+    pub async fn change_user(&self, caller: &Caller, user: &str, to: UserChange) -> Result<With<User>, Error> {
+        caller.check(Right::Admin)?;
+        self.check_roles(caller, to.roles.as_deref().unwrap_or_default()).await?;
+        check_grants(caller, to.grants.as_deref().unwrap_or_default())?;
+        let record = find::<User>(&self.inner, caller.org, user).await?;
+        let mut user: User = body(&record)?;
+        user.roles = to.roles.unwrap_or(user.roles);
+        user.grants = to.grants.unwrap_or(user.grants);
+        user.disabled = to.disabled.unwrap_or(user.disabled);
+        self.keep_an_admin(caller, &user).await?;
+        let detail = json!({"roles": user.roles, "grants": user.grants, "disabled": user.disabled});
+        let audit = caller.audit(self.inner.clock.now(), "user.change", &user.name, detail);
+        self.replace(record, &user, audit).await?;
+        self.user(caller, &user.name).await
+    }
+
+    /// The user can no longer do anything; what they did stays theirs, so their name is not free.
+    pub async fn disable_user(&self, caller: &Caller, user: &str) -> Result<(), Error> {
+        self.change_user(caller, user, UserChange { disabled: Some(true), ..UserChange::default() }).await.map(|_| ())
+    }
+
+    pub async fn roles(&self, caller: &Caller) -> Result<Vec<Role>, Error> {
+        caller.check(Right::Admin)?;
+        let of_product = |(name, grants): &(&str, &[&str])| Role {
+            name: name.to_string(),
+            grants: grants.iter().map(|grant| grant.to_string()).collect(),
+            created: Time(0),
+            by: "stepwell".into(),
+        };
+        let own: Vec<With<Role>> = list(&self.inner, caller.org).await?;
+        Ok(BUILT_IN_ROLES.iter().map(of_product).chain(own.into_iter().map(|role| role.is)).collect())
+    }
+
+    /// Makes a role, or gives it other grants.
+    pub async fn put_role(&self, caller: &Caller, name: &str, grants: Vec<String>) -> Result<Role, Error> {
+        caller.check(Right::Admin)?;
+        check_name("name", name)?;
+        check_grants(caller, &grants)?;
+        if BUILT_IN_ROLES.iter().any(|(built_in, _)| *built_in == name) {
+            return Err(Error::Refused(format!("the role {name:?} comes with the product and cannot be changed")));
+        }
+        let now = self.inner.clock.now();
+        let audit = caller.audit(now, "role.put", name, json!({"grants": grants}));
+        let role = Role { name: name.to_string(), grants, created: now, by: caller.name.to_string() };
+        match self.inner.store.record_with_key(Role::KIND, &name_key(caller.org, name)).await? {
+            Some(record) => {
+                let before: Role = body(&record)?;
+                let role = Role { created: before.created, by: before.by, ..role };
+                self.replace(record, &role, audit).await?;
+                Ok(role)
+            }
+            None => {
+                let record = RecordChange::Create(named(&self.inner, caller.org, "role", name, &role));
+                let done = Change { records: vec![record], audit: vec![audit], grants_of: Some(caller.org) };
+                change(&self.inner, done, "role", name).await?;
+                Ok(role)
+            }
+        }
+    }
+
+    pub async fn remove_role(&self, caller: &Caller, name: &str) -> Result<(), Error> {
+        caller.check(Right::Admin)?;
+        let record = find::<Role>(&self.inner, caller.org, name).await?;
+        let users: Vec<With<User>> = list(&self.inner, caller.org).await?;
+        if let Some(user) = users.iter().find(|user| user.is.roles.iter().any(|role| role == name)) {
+            return Err(Error::Refused(format!("{} still has the role {name:?}: take it away first", user.is.name)));
+        }
+        let audit = vec![caller.audit(self.inner.clock.now(), "role.remove", name, Value::Null)];
+        let records = vec![RecordChange::Remove { kind: Role::KIND.into(), id: record.id }];
+        change(&self.inner, Change { records, audit, grants_of: Some(caller.org) }, "role", name).await
+    }
+
+    /// All of the organisation for those who administer it; their own for others.
+    pub async fn keys(&self, caller: &Caller) -> Result<Vec<With<Key>>, Error> {
+        let all: Vec<With<Key>> = list(&self.inner, caller.org).await?;
+        let admin = caller.may(Right::Admin);
+        Ok(all.into_iter().filter(|key| admin || *key.is.user == *caller.name).collect())
+    }
+
+    /// A new key, and the key itself, which is never shown again.
+    pub async fn create_key(&self, caller: &Caller, new: NewKey) -> Result<(With<Key>, String), Error> {
+        let user = new.user.clone().unwrap_or_else(|| caller.name.to_string());
+        // Who may act only through a narrow key must not make a wider one.
+        if *user != *caller.name || caller.key.is_some() {
+            caller.check(Right::Admin)?;
+        }
+        check_label("name", &new.name)?;
+        check_grants(caller, new.grants.as_deref().unwrap_or_default())?;
+        let now = self.inner.clock.now();
+        if new.expires.is_some_and(|expires| expires <= now) {
+            return Err(bad("expires_at", "this time is over already"));
+        }
+        let user: User = body(&find::<User>(&self.inner, caller.org, &user).await?)?;
+        if new.grants.is_none() {
+            // It will be good for all that its user may.
+            let mut all = user.grants.clone();
+            for role in &user.roles {
+                all.extend(people::role_grants(&self.inner, caller.org, role).await?.unwrap_or_default());
+            }
+            check_grants(caller, &all)?;
+        }
+        let secret = self.new_secret();
+        let key = Key {
+            name: new.name,
+            user: user.name,
+            agent: new.agent,
+            grants: new.grants,
+            start: secret.chars().take(9).collect(),
+            created: now,
+            by: caller.name.to_string(),
+            expires: new.expires,
+            revoked: None,
+            paused: false,
+            used: None,
+        };
+        let record = key_record(&self.inner, caller.org, &key, &secret);
+        let detail = json!({"name": key.name, "user": key.user, "agent": key.agent, "grants": key.grants});
+        let audit = vec![caller.audit(now, "key.create", &record.id, detail)];
+        let id = record.id.clone();
+        let done = Change { records: vec![RecordChange::Create(record)], audit, grants_of: Some(caller.org) };
+        change(&self.inner, done, "key", &id).await?;
+        Ok((With { id, is: key }, secret))
+    }
+
+    pub async fn change_key(&self, caller: &Caller, id: &str, to: KeyChange) -> Result<With<Key>, Error> {
+        let (record, mut key) = self.own_key(caller, id).await?;
+        if let Some(name) = to.name {
+            check_label("name", &name)?;
+            key.name = name;
+        }
+        key.paused = to.paused.unwrap_or(key.paused);
+        let detail = json!({"name": key.name, "paused": key.paused});
+        let audit = caller.audit(self.inner.clock.now(), "key.change", id, detail);
+        self.replace(record, &key, audit).await?;
+        Ok(With { id: id.to_string(), is: key })
+    }
+
+    /// The key opens nothing any more, for ever. Runs it started go on.
+    pub async fn revoke_key(&self, caller: &Caller, id: &str) -> Result<(), Error> {
+        let (record, mut key) = self.own_key(caller, id).await?;
+        let now = self.inner.clock.now();
+        key.revoked = key.revoked.or(Some(now));
+        let audit = caller.audit(now, "key.revoke", id, json!({"name": key.name}));
+        self.replace(record, &key, audit).await
+    }
+
+    async fn own_key(&self, caller: &Caller, id: &str) -> Result<(Record, Key), Error> {
+        let none = || Error::NotFound { what: "key", name: id.to_string() };
+        let record = self.inner.store.record(Key::KIND, id).await?;
+        let record = record.filter(|record| record.org == caller.org).ok_or_else(none)?;
+        let key: Key = body(&record)?;
+        if *key.user != *caller.name || caller.key.is_some() {
+            caller.check(Right::Admin)?;
+        }
+        Ok((record, key))
+    }
+
+    /// `sw_` and 256 random bits.
+    pub fn new_secret(&self) -> String {
+        format!("sw_{}", BASE64.encode(self.inner.ids.bytes::<32>()))
+    }
+
+    /// Makes the first user of the default organisation, with these two keys. False if there are users already.
+    pub async fn bootstrap(&self, admin_key: &str, agent_key: &str) -> Result<bool, Error> {
+        let org = OrgId(1);
+        let users: Vec<With<User>> = list(&self.inner, org).await?;
+        if !users.is_empty() {
+            return Ok(false);
+        }
+        let records = first_people(&self.inner, org, &["admin", "operator"], admin_key, Some(agent_key));
+        let audit = vec![NewAudit {
+            org,
+            ..Caller::local("stepwell").audit(self.inner.clock.now(), "organisation.create", "default", Value::Null)
+        }];
+        match self.inner.store.change(Change { records, audit, grants_of: Some(org) }).await? {
+            Ok(()) => {
+                self.inner.forget_epoch(org);
+                Ok(true)
+            }
+            // Another node was quicker.
+            Err(_) => Ok(false),
+        }
+    }
+
+    async fn check_roles(&self, caller: &Caller, roles: &[String]) -> Result<(), Error> {
+        for (n, role) in roles.iter().enumerate() {
+            let Some(grants) = people::role_grants(&self.inner, caller.org, role).await? else {
+                let known = self.roles(caller).await?.into_iter().map(|role| role.name).collect::<Vec<_>>().join(", ");
+                return Err(bad(&format!("roles[{n}]"), &format!("there is no role {role:?}; known: {known}")));
+            };
+            check_grants(caller, &grants)?;
+        }
+        Ok(())
+    }
+
+    /// An organisation that nobody can administer is lost.
+    async fn keep_an_admin(&self, caller: &Caller, changed: &User) -> Result<(), Error> {
+        let users: Vec<With<User>> = list(&self.inner, caller.org).await?;
+        let users = users.into_iter().map(|user| if user.is.name == changed.name { changed.clone() } else { user.is });
+        for user in users.filter(|user| !user.disabled) {
+            let mut grants = user.grants.clone();
+            for role in &user.roles {
+                grants.extend(people::role_grants(&self.inner, caller.org, role).await?.unwrap_or_default());
+            }
+            if grants.iter().any(|grant| grant == Right::Admin.name()) {
+                return Ok(());
+            }
+        }
+        Err(Error::Refused("nobody would be left who may administer the organisation".into()))
+    }
+
+    /// Writes a record anew, and that rights may have changed.
+    async fn replace<T: Kept>(&self, record: Record, is: &T, audit: NewAudit) -> Result<(), Error> {
+        let (org, id) = (record.org, record.id.clone());
+        let records = vec![RecordChange::Replace(Record { body: json(is), ..record })];
+        change(&self.inner, Change { records, audit: vec![audit], grants_of: Some(org) }, T::KIND, &id).await
+    }
+}
+
+/// The first people of an organisation: an administrator with a key, and a key for agents.
+pub(super) fn first_people(
+    inner: &Inner,
+    org: OrgId,
+    grants: &[&str],
+    admin_key: &str,
+    agent_key: Option<&str>,
+) -> Vec<RecordChange> {
+    let now = inner.clock.now();
+    let name = "admin".to_string();
+    let grants = grants.iter().map(|grant| grant.to_string()).collect();
+    let user =
+        User { name: name.clone(), roles: Vec::new(), grants, disabled: false, created: now, by: "stepwell".into() };
+    let key = |label: &str, secret: &str, agent: Option<&[&str]>| {
+        let key = Key {
+            name: label.into(),
+            user: name.clone(),
+            agent: agent.is_some(),
+            grants: agent.map(|grants| grants.iter().map(|grant| grant.to_string()).collect()),
+            start: secret.chars().take(9).collect(),
+            created: now,
+            by: "stepwell".into(),
+            expires: None,
+            revoked: None,
+            paused: false,
+            used: None,
+        };
+        RecordChange::Create(key_record(inner, org, &key, secret))
+    };
+    let mut records = vec![RecordChange::Create(named(inner, org, "user", &user.name, &user))];
+    records.push(key("admin", admin_key, None));
+    const AGENT: &[&str] = &["workflow.define", "workflow.run", "workflow.read", "tool:*", "connection:*", "secret:*"];
+    records.extend(agent_key.map(|secret| key("agent", secret, Some(AGENT))));
+    records
+}
+
+fn key_record(inner: &Inner, org: OrgId, key: &Key, secret: &str) -> Record {
+    let id = inner.ids.public("key", key.created);
+    let (kind, body) = (Key::KIND.to_string(), json(key));
+    Record { kind, id, org, key: secret_hash(secret), due: None, body, version: 0 }
+}
+
+fn named<T: Kept>(inner: &Inner, org: OrgId, prefix: &str, name: &str, is: &T) -> Record {
+    let id = inner.ids.public(prefix, inner.clock.now());
+    Record { kind: T::KIND.into(), id, org, key: name_key(org, name), due: None, body: json(is), version: 0 }
+}
+
+/// Something of the organisation, by its id or its name.
+pub(super) async fn find<T: Kept>(inner: &Inner, org: OrgId, name: &str) -> Result<Record, Error> {
+    let by_id = inner.store.record(T::KIND, name).await?.filter(|record| record.org == org);
+    let found = match by_id {
+        None => inner.store.record_with_key(T::KIND, &name_key(org, name)).await?,
+        found => found,
+    };
+    found.ok_or_else(|| Error::NotFound { what: T::KIND, name: name.to_string() })
+}
+
+pub(super) async fn list<T: Kept>(inner: &Inner, org: OrgId) -> Result<Vec<With<T>>, Error> {
+    let filter = RecordFilter { kind: T::KIND.into(), org: Some(org), prefix: String::new(), after: None, limit: MOST };
+    inner.store.records(filter).await?.iter().map(read).collect()
+}
+
+fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
+    Ok(With { id: record.id.clone(), is: body(record)? })
+}
+
+/// Applies a change. What is remembered of the organisation is forgotten if rights change with it.
+pub(super) async fn change(inner: &Inner, change: Change, what: &'static str, name: &str) -> Result<(), Error> {
+    let org = change.grants_of;
+    let done = inner.store.change(change).await?;
+    if let Some(org) = org {
+        inner.forget_epoch(org);
+    }
+    done.map_err(|refused| match refused {
+        Refused::Taken => Error::Exists { what, name: name.to_string() },
+        _ => Error::Unavailable(format!("the {what} was changed by someone else at the same time: try again")),
+    })
+}
+
+/// Says when a key was used. Of no importance: if someone changes the key at the same time, theirs stands.
+pub(crate) async fn note_use(inner: &Arc<Inner>, id: &str, now: Time) -> Result<(), Error> {
+    let Some(record) = inner.store.record(Key::KIND, id).await? else { return Ok(()) };
+    let key = Key { used: Some(now), ..body(&record)? };
+    let records = vec![RecordChange::Replace(Record { body: json(&key), ..record })];
+    let _ = inner.store.change(Change { records, ..Change::default() }).await?;
+    Ok(())
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("plain structs with text keys always serialise")
+}
+
+pub(super) fn bad(path: &str, message: &str) -> Error {
+    Error::Input { path: path.into(), message: message.into() }
+}
+
+/// Names that stand in rights and addresses.
+fn check_name(path: &str, name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
+    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
+        return Err(bad(path, &format!("1 to {MAX_NAME} letters, digits and any of . _ @ + - are allowed")));
+    }
+    Ok(())
+}
+
+/// Names for people to read.
+pub(super) fn check_label(path: &str, name: &str) -> Result<(), Error> {
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(bad(path, &format!("1 to {MAX_NAME} characters that can be printed are needed")));
+    }
+    Ok(())
+}
+
+fn check_grants(caller: &Caller, grants: &[String]) -> Result<(), Error> {
+    if grants.len() > MAX_GRANTS {
+        return Err(bad("grants", &format!("there are more than {MAX_GRANTS}")));
+    }
+    for (n, grant) in grants.iter().enumerate() {
+        check_grant(grant).map_err(|why| bad(&format!("grants[{n}]"), &why))?;
+        if !caller.grants.cover(grant) {
+            return Err(Error::Refused(format!("{} does not have {grant} and so cannot give it", caller.name)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Users, roles, keys and sessions as the store keeps them, and what somebody may do as of now.
+//!
+//! What was looked up is remembered for as long as the organisation's epoch stands: every change to any of it moves the epoch
+//! on, and a decision made on an older one is refused by the store.
+
+use crate::cache::ByEpoch;
+use crate::commands::Caller;
+use crate::engine::Inner;
+use crate::error::Error;
+use crate::rights::{Actor, Grants};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{OrgId, Record};
+
+/// Callers remembered at the most.
+const MOST: usize = 20_000;
+/// Between two writes that say when a key was last used.
+const USED_EVERY: Millis = Millis::from_secs(60);
+
+/// Something that is kept as a record.
+pub trait Kept: Serialize + DeserializeOwned {
+    const KIND: &'static str;
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct User {
+    pub name: String,
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// Beside those of the roles.
+    #[serde(default)]
+    pub grants: Vec<String>,
+    #[serde(default)]
+    pub disabled: bool,
+    pub created: Time,
+    pub by: String,
+}
+
+impl Kept for User {
+    const KIND: &'static str = "user";
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Role {
+    pub name: String,
+    pub grants: Vec<String>,
+    pub created: Time,
+    pub by: String,
+}
+
+impl Kept for Role {
+    const KIND: &'static str = "role";
+}
+
+/// An API key. The key itself is not kept: its record is found by its hash.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Key {
+    pub name: String,
+    pub user: String,
+    pub agent: bool,
+    /// What it leaves of its user's grants; all of them if there is no list.
+    pub grants: Option<Vec<String>>,
+    /// How it begins, so that people can tell theirs apart.
+    pub start: String,
+    pub created: Time,
+    pub by: String,
+    pub expires: Option<Time>,
+    pub revoked: Option<Time>,
+    #[serde(default)]
+    pub paused: bool,
+    pub used: Option<Time>,
+}
+
+impl Kept for Key {
+    const KIND: &'static str = "key";
+}
+
+/// A browser that is signed in, or a link that signs one in.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Session {
+    pub user: String,
+    pub created: Time,
+    pub expires: Time,
+}
+
+impl Kept for Session {
+    const KIND: &'static str = "session";
+}
+
+/// Roles that come with the product.
+pub const BUILT_IN_ROLES: [(&str, &[&str]); 5] = [
+    ("admin", &["admin"]),
+    ("editor", &["workflow.define", "workflow.run", "workflow.read", "tool:*", "connection:*", "secret:*"]),
+    ("runner", &["workflow.run", "workflow.read", "tool:*", "connection:*", "secret:*"]),
+    ("approver", &["workflow.read", "workflow.approve"]),
+    ("viewer", &["workflow.read"]),
+];
+
+pub fn body<T: Kept>(record: &Record) -> Result<T, Error> {
+    serde_json::from_str(&record.body)
+        .map_err(|error| Error::Broken(format!("the {} {} cannot be read: {error}", record.kind, record.id)))
+}
+
+/// The key of a record that has a name of its own within its organisation.
+pub fn name_key(org: OrgId, name: &str) -> String {
+    format!("{}/{name}", org.0)
+}
+
+/// What a secret is stored as. Secrets are random and long: one round is enough.
+pub fn secret_hash(secret: &str) -> String {
+    Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Who asked lately and who acted lately, with what they may.
+#[derive(Default)]
+pub struct People {
+    /// By the hash of what they showed; with the time at which that is over.
+    callers: Mutex<HashMap<String, (Caller, i64, Option<Time>)>>,
+    actors: ByEpoch<(OrgId, String), Option<Arc<Grants>>>,
+    /// When it was last written that a key was used.
+    used: Mutex<HashMap<String, Time>>,
+}
+
+impl People {
+    fn callers(&self) -> MutexGuard<'_, HashMap<String, (Caller, i64, Option<Time>)>> {
+        let mut callers = self.callers.lock().expect("nothing panics while it holds the callers");
+        if callers.len() > MOST {
+            callers.clear();
+        }
+        callers
+    }
+}
+
+async fn remembered(inner: &Inner, hash: &str, now: Time) -> Result<Option<Caller>, Error> {
+    let found = inner.people.callers().get(hash).cloned();
+    let Some((caller, epoch, expires)) = found else { return Ok(None) };
+    let current = epoch == inner.epoch(caller.org).await? && expires.is_none_or(|expires| now < expires);
+    Ok(current.then_some(caller))
+}
+
+/// Whoever shows this API key.
+pub async fn by_key(inner: &Arc<Inner>, secret: &str) -> Result<Caller, Error> {
+    let (hash, now) = (secret_hash(secret), inner.clock.now());
+    if let Some(caller) = remembered(inner, &hash, now).await? {
+        note_use(inner, caller.key.as_deref(), now);
+        return Ok(caller);
+    }
+    let unknown = || Error::Unauthorised("this key is not known here".into());
+    let record = inner.store.record_with_key(Key::KIND, &hash).await?.ok_or_else(unknown)?;
+    // Read before the rest: a change in between shows at the next look.
+    let epoch = inner.epoch(record.org).await?;
+    let key: Key = body(&record)?;
+    if let Some(at) = key.revoked {
+        return Err(Error::Unauthorised(format!("this key was revoked at {at}")));
+    }
+    if let Some(at) = key.expires.filter(|at| *at <= now) {
+        return Err(Error::Unauthorised(format!("this key expired at {at}")));
+    }
+    if key.paused {
+        return Err(Error::Refused(format!("the key {:?} is paused", key.name)));
+    }
+    let none = || Error::Unauthorised(format!("the key's user {:?} is gone or disabled", key.user));
+    let user = user_grants(inner, record.org, &key.user).await?.ok_or_else(none)?;
+    let grants = Grants::new(user).through_key(key.grants.clone(), key.agent);
+    let caller = Caller::new(record.org, key.user.as_str(), grants).with_key(record.id.clone());
+    inner.people.callers().insert(hash, (caller.clone(), epoch, key.expires));
+    note_use(inner, Some(&record.id), now);
+    Ok(caller)
+}
+
+/// Whoever's browser shows this session.
+pub async fn by_session(inner: &Inner, secret: &str) -> Result<Caller, Error> {
+    let (hash, now) = (secret_hash(secret), inner.clock.now());
+    if let Some(caller) = remembered(inner, &hash, now).await? {
+        return Ok(caller);
+    }
+    let over = || Error::Unauthorised("the session is over: sign in again".into());
+    let record = inner.store.record_with_key(Session::KIND, &hash).await?.ok_or_else(over)?;
+    let epoch = inner.epoch(record.org).await?;
+    let session: Session = body(&record)?;
+    if session.expires <= now {
+        return Err(over());
+    }
+    let user = user_grants(inner, record.org, &session.user).await?.ok_or_else(over)?;
+    let caller = Caller::new(record.org, session.user.as_str(), Grants::new(user));
+    inner.people.callers().insert(hash, (caller.clone(), epoch, Some(session.expires)));
+    Ok(caller)
+}
+
+/// What an actor may do now; `None` if there is no such user, or no longer.
+pub async fn grants(inner: &Inner, org: OrgId, actor: &Actor) -> Result<Option<Arc<Grants>>, Error> {
+    let name = (org, actor.to_string());
+    let epoch = inner.epoch(org).await?;
+    if let Some(known) = inner.people.actors.get(&name, epoch) {
+        return Ok(known);
+    }
+    let grants = look_up(inner, org, actor).await?.map(Arc::new);
+    inner.people.actors.put(name, epoch, grants.clone());
+    Ok(grants)
+}
+
+/// A key that was revoked or has expired starts nothing any more; what it started goes on within what it was good for.
+async fn look_up(inner: &Inner, org: OrgId, actor: &Actor) -> Result<Option<Grants>, Error> {
+    let Some(user) = user_grants(inner, org, &actor.user).await? else { return Ok(None) };
+    let Some(id) = &actor.key else { return Ok(Some(Grants::new(user))) };
+    let Some(record) = inner.store.record(Key::KIND, id).await?.filter(|record| record.org == org) else {
+        return Ok(None);
+    };
+    let key: Key = body(&record)?;
+    Ok(Some(Grants::new(user).through_key(key.grants, key.agent)))
+}
+
+/// All grants of a user, by roles and in person; `None` if there is no such user, or they are disabled.
+async fn user_grants(inner: &Inner, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {
+    let Some(record) = inner.store.record_with_key(User::KIND, &name_key(org, name)).await? else { return Ok(None) };
+    let user: User = body(&record)?;
+    if user.disabled {
+        return Ok(None);
+    }
+    let mut grants = user.grants;
+    for role in &user.roles {
+        grants.extend(role_grants(inner, org, role).await?.unwrap_or_default());
+    }
+    Ok(Some(grants))
+}
+
+pub async fn role_grants(inner: &Inner, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {
+    if let Some((_, grants)) = BUILT_IN_ROLES.iter().find(|(built_in, _)| *built_in == name) {
+        return Ok(Some(grants.iter().map(|grant| grant.to_string()).collect()));
+    }
+    let record = inner.store.record_with_key(Role::KIND, &name_key(org, name)).await?;
+    record.map(|record| body::<Role>(&record).map(|role| role.grants)).transpose()
+}
+
+/// Writes that a key was used, at most once a minute, and without anyone waiting for it.
+fn note_use(inner: &Arc<Inner>, key: Option<&str>, now: Time) {
+    let Some(key) = key else { return };
+    {
+        let mut used = inner.people.used.lock().expect("nothing panics while it holds the uses");
+        if used.get(key).is_some_and(|last| now < *last + USED_EVERY) {
+            return;
+        }
+        if used.len() > MOST {
+            used.clear();
+        }
+        used.insert(key.to_string(), now);
+    }
+    let (inner, key) = (inner.clone(), key.to_string());
+    tokio::spawn(async move {
+        if let Err(error) = crate::commands::note_use(&inner, &key, now).await {
+            tracing::warn!(%error, "it cannot be written when a key was used");
+        }
+    });
+}

@@ -1,0 +1,282 @@
+//! What starts runs by itself: schedules, and addresses that take calls. Both are records that belong to a workflow and are
+//! written with its versions.
+//!
+//! A tick starts one run, whichever node gets to it and however often it is tried: its time is the run's unique key.
+
+use crate::commands::{Begin, begin_as};
+use crate::engine::Inner;
+use crate::error::Error;
+use crate::people::{Kept, body, secret_hash};
+use crate::rights::Actor;
+use crate::runs::What;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::definition::{CatchUp, Cron, Definition, Overlap, Trigger};
+use stepwell_core::time::{Millis, Time};
+use stepwell_formats::cron::Schedule;
+use stepwell_store::{Change, OrgId, Record, RecordChange, RecordFilter};
+
+/// A tick that is later than this was missed.
+const ON_TIME: Millis = Millis::from_secs(60);
+/// Schedules looked at in one go.
+const BATCH: u32 = 100;
+const LONGEST_WAIT: Millis = Millis::from_secs(5);
+/// After a tick could not be seen to.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A schedule of a workflow. When it fires next is the record's own time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Scheduled {
+    pub workflow: String,
+    /// Which of the workflow's triggers.
+    pub index: usize,
+    /// As it was written, to tell whether a new version changed it.
+    pub written: String,
+    pub last: Option<Time>,
+    pub last_run: Option<String>,
+    /// Why the last tick started nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+impl Kept for Scheduled {
+    const KIND: &'static str = "schedule";
+}
+
+/// An address that starts a workflow. Its record is found by the hash of its token.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Hook {
+    pub workflow: String,
+    pub index: usize,
+    pub token: String,
+}
+
+impl Kept for Hook {
+    const KIND: &'static str = "hook";
+}
+
+/// What the records of a workflow's triggers must become for this version.
+pub async fn sync(
+    inner: &Inner,
+    org: OrgId,
+    workflow: &str,
+    definition: &Definition,
+) -> Result<Vec<RecordChange>, Error> {
+    let now = inner.clock.now();
+    let mut changes = Vec::new();
+    let mut schedules = of_workflow(inner, Scheduled::KIND, org, workflow).await?;
+    let mut hooks = of_workflow(inner, Hook::KIND, org, workflow).await?;
+    for (index, trigger) in definition.triggers.iter().enumerate() {
+        let id = format!("{workflow}.{index}");
+        if let Some(due) = first_tick(trigger, now) {
+            let written = format!("{trigger:?}");
+            let scheduled =
+                Scheduled { workflow: workflow.into(), index, written, last: None, last_run: None, last_error: None };
+            let before = schedules.iter().position(|record| record.id == id).map(|n| schedules.swap_remove(n));
+            changes.extend(reschedule(before, org, id, scheduled, due)?);
+        } else if matches!(trigger, Trigger::Webhook(_)) {
+            match hooks.iter().position(|record| record.id == id) {
+                Some(n) => drop(hooks.swap_remove(n)),
+                None => changes.push(RecordChange::Create(hook(inner, org, id, workflow, index))),
+            }
+        }
+    }
+    let gone = schedules.into_iter().chain(hooks);
+    changes.extend(gone.map(|record| RecordChange::Remove { kind: record.kind, id: record.id }));
+    Ok(changes)
+}
+
+/// All of a workflow's records go with it.
+pub async fn removed(inner: &Inner, org: OrgId, workflow: &str) -> Result<Vec<RecordChange>, Error> {
+    let mut all = of_workflow(inner, Scheduled::KIND, org, workflow).await?;
+    all.extend(of_workflow(inner, Hook::KIND, org, workflow).await?);
+    all.extend(inner.store.record(crate::switches::Switches::KIND, workflow).await?);
+    Ok(all.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id }).collect())
+}
+
+pub async fn of_workflow(inner: &Inner, kind: &str, org: OrgId, workflow: &str) -> Result<Vec<Record>, Error> {
+    if kind == Hook::KIND {
+        // They are kept by the hash of their token; ids name the workflow.
+        let all =
+            RecordFilter { kind: kind.into(), org: Some(org), prefix: String::new(), after: None, limit: u32::MAX };
+        let all = inner.store.records(all).await?;
+        let prefix = format!("{workflow}.");
+        return Ok(all.into_iter().filter(|record| record.id.starts_with(&prefix)).collect());
+    }
+    let prefix = format!("{workflow}.");
+    let filter = RecordFilter { kind: kind.into(), org: Some(org), prefix, after: None, limit: u32::MAX };
+    Ok(inner.store.records(filter).await?)
+}
+
+fn first_tick(trigger: &Trigger, now: Time) -> Option<Time> {
+    match trigger {
+        Trigger::Cron(cron) => Schedule::new(cron)?.next(now),
+        Trigger::At { at, .. } => Some(*at),
+        Trigger::Api | Trigger::Webhook(_) => None,
+    }
+}
+
+/// A schedule that a new version did not change goes on as it was; an `at` that has fired does not fire again.
+fn reschedule(
+    before: Option<Record>,
+    org: OrgId,
+    id: String,
+    scheduled: Scheduled,
+    due: Time,
+) -> Result<Option<RecordChange>, Error> {
+    let Some(before) = before else {
+        let body = json(&scheduled);
+        let (kind, key) = (Scheduled::KIND.into(), id.clone());
+        let record = Record { kind, id, org, key, due: Some(due), body, version: 0 };
+        return Ok(Some(RecordChange::Create(record)));
+    };
+    let was: Scheduled = body(&before)?;
+    if was.written == scheduled.written {
+        return Ok(None);
+    }
+    Ok(Some(RecordChange::Replace(Record { due: Some(due), body: json(&scheduled), ..before })))
+}
+
+pub fn hook(inner: &Inner, org: OrgId, id: String, workflow: &str, index: usize) -> Record {
+    let token = BASE64.encode(inner.ids.bytes::<24>());
+    let key = secret_hash(&token);
+    let body = json(&Hook { workflow: workflow.into(), index, token });
+    Record { kind: Hook::KIND.into(), id, org, key, due: None, body, version: 0 }
+}
+
+/// Fires schedules for as long as the engine runs.
+pub async fn run(inner: Arc<Inner>) {
+    while !inner.stop.is_cancelled() {
+        let now = inner.clock.now();
+        let wait = match fire_due(&inner, now).await {
+            Ok(next) => next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT)),
+            Err(error) => {
+                tracing::warn!(%error, "schedules cannot be looked at for now");
+                Millis::from_secs(1)
+            }
+        };
+        tokio::select! {
+            biased;
+            () = inner.stop.cancelled() => {}
+            () = inner.rescheduled.notified() => {}
+            () = tokio::time::sleep(Duration::from_millis(wait.0.max(1))) => {}
+        }
+    }
+}
+
+/// Fires what is due; when to look again, if that is known.
+async fn fire_due(inner: &Arc<Inner>, now: Time) -> Result<Option<Time>, Error> {
+    let soon = now + LONGEST_WAIT;
+    let due = inner.store.due_records(Scheduled::KIND, soon, BATCH).await?;
+    let (ready, later): (Vec<Record>, Vec<Record>) =
+        due.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
+    let more = ready.len() == BATCH as usize;
+    for record in ready {
+        if inner.is_draining() {
+            return Ok(None);
+        }
+        let id = record.id.clone();
+        if let Err(error) = fire(inner, record, now).await {
+            tracing::warn!(schedule = %id, %error, "a tick cannot be seen to for now");
+            inner.pause(PAUSE).await;
+        }
+    }
+    Ok(if more { Some(now) } else { later.first().and_then(|record| record.due) })
+}
+
+async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error> {
+    let mut scheduled: Scheduled = body(&record)?;
+    let found = inner.definitions.newest(&*inner.store, record.org, &scheduled.workflow).await;
+    let compiled = match found {
+        Ok(compiled) => compiled,
+        // Its workflow was deleted, and this was left behind.
+        Err(Error::NotFound { .. }) => return remove(inner, record).await,
+        Err(error) => return Err(error),
+    };
+    let Some(trigger) = compiled.definition.triggers.get(scheduled.index) else { return remove(inner, record).await };
+    let due = record.due.unwrap_or(now);
+    let (ticks, next, input, overlap) = match trigger {
+        Trigger::Cron(cron) => {
+            let Some(schedule) = Schedule::new(cron) else { return remove(inner, record).await };
+            (ticks(cron, &schedule, due, now), schedule.next(now), cron.input.clone(), cron.overlap)
+        }
+        Trigger::At { input, .. } => (vec![due], None, input.clone(), Overlap::Allow),
+        Trigger::Api | Trigger::Webhook(_) => return remove(inner, record).await,
+    };
+    for tick in ticks {
+        let author = Actor::parse(&compiled.row.author);
+        match tick_once(inner, &record, (&scheduled, overlap), (author, tick, input.clone())).await {
+            Ok(started) => {
+                (scheduled.last, scheduled.last_error) = (Some(tick), None);
+                scheduled.last_run = started.or(scheduled.last_run);
+            }
+            Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => return Err(error),
+            Err(error) => {
+                tracing::info!(schedule = %record.id, %tick, %error, "a tick started nothing");
+                (scheduled.last, scheduled.last_error) = (Some(tick), Some(error.to_string()));
+            }
+        }
+    }
+    let records = vec![RecordChange::Replace(Record { due: next, body: json(&scheduled), ..record })];
+    // If it was changed meanwhile, by a new version or another node, theirs stands.
+    let _ = inner.store.change(Change { records, ..Change::default() }).await?;
+    Ok(())
+}
+
+async fn remove(inner: &Inner, record: Record) -> Result<(), Error> {
+    let records = vec![RecordChange::Remove { kind: record.kind, id: record.id }];
+    let _ = inner.store.change(Change { records, ..Change::default() }).await?;
+    Ok(())
+}
+
+/// Which ticks to see to, of those that came since the one that was due.
+fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
+    let on_time = |tick: &Time| now.since(*tick) <= ON_TIME;
+    let before = Time(due.0 - 1);
+    match cron.catch_up {
+        CatchUp::All => schedule.between(before, now, CatchUp::MOST),
+        CatchUp::Last => schedule.between(before, now, 1),
+        CatchUp::None => schedule.between(before, now, CatchUp::MOST).into_iter().filter(on_time).collect(),
+    }
+}
+
+/// The run that a tick started, if it did.
+async fn tick_once(
+    inner: &Arc<Inner>,
+    record: &Record,
+    (scheduled, overlap): (&Scheduled, Overlap),
+    (author, tick, input): (Actor, Time, Value),
+) -> Result<Option<String>, Error> {
+    if let Some(last) = scheduled.last_run.as_deref().filter(|_| overlap != Overlap::Allow)
+        && let Some(id) = inner.store.find_run(last).await?
+        && inner.store.run(id).await?.is_some_and(|row| row.finished.is_none())
+    {
+        if overlap == Overlap::Skip {
+            return Err(Error::Refused(format!("the run {last} of an earlier tick has not ended")));
+        }
+        let reason: Arc<str> = "the next tick of its schedule has come".into();
+        match inner.ask(id, What::Cancel { by: author.user.as_str().into(), reason: Some(reason) }).await {
+            Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let headers = json!({"x-stepwell-schedule": record.id, "x-stepwell-scheduled-at": tick.to_string()});
+    let begin = Begin {
+        workflow: &scheduled.workflow,
+        input: if input.is_null() { json!({}) } else { input },
+        headers: Some(headers),
+        scope: format!("schedule:{}", record.id),
+        key: Some(tick.to_string()),
+        how: "schedule",
+    };
+    let started = begin_as(inner, record.org, &author, begin).await?;
+    Ok(Some(started.run))
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain structs with text keys always serialise")
+}

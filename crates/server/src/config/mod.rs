@@ -1,0 +1,311 @@
+//! What whoever runs the server can decide, as one typed value: from a file (`read`), the environment, and defaults.
+//!
+//! | part | file |
+//! | --- | --- |
+//! | every key, and how it is read | `read.rs` |
+//! | objects field by field, with unknown keys | `fields.rs` |
+//! | one value: a size, a length of time, a URL | `values.rs` |
+//!
+//! All faults are told at once. Nothing here touches a file or the process's environment: callers bring both.
+//! `docs/configuration.md` says what the keys mean.
+
+mod fields;
+mod read;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use axum::http::uri::{Authority, Uri};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use stepwell_core::time::Millis;
+
+/// Everything that can be configured, checked.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub data: Option<PathBuf>,
+    /// Without a slash at its end. See [`Config::public_url`].
+    #[serde(rename = "public_url")]
+    pub given_public_url: Option<String>,
+    pub insecure_remote: bool,
+    pub hosts: Vec<String>,
+    pub cors: Cors,
+    pub log: Log,
+    pub slots: NonZeroU32,
+    pub slots_per_organisation: Option<NonZeroU32>,
+    #[serde(serialize_with = "shown")]
+    pub drain: Millis,
+    /// See [`Config::private_addresses`].
+    #[serde(rename = "private_addresses")]
+    pub given_private_addresses: Option<bool>,
+    pub limits: Limits,
+    /// The built-in ones among them.
+    pub plans: BTreeMap<String, Plan>,
+    /// Always one of `plans`.
+    pub default_plan: String,
+    pub otlp: Option<Otlp>,
+    pub metrics: Metrics,
+}
+
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
+pub struct Cors {
+    /// As browsers write them: scheme, host, and the port if it is not the usual one.
+    pub origins: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Log {
+    pub format: LogFormat,
+    pub level: Level,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Human,
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// What one client, or all of them together, may take.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body: u64,
+    /// Nesting of a request's body.
+    pub depth: NonZeroU32,
+    /// By one key.
+    pub requests_per_second: Option<NonZeroU32>,
+    /// Requests that one key may make at once after a silence. See [`Limits::burst`].
+    #[serde(rename = "burst")]
+    pub given_burst: Option<NonZeroU32>,
+    pub connections: NonZeroU32,
+    #[serde(serialize_with = "shown")]
+    pub header_timeout: Millis,
+    #[serde(serialize_with = "shown")]
+    pub body_timeout: Millis,
+    pub live_streams: NonZeroU32,
+}
+
+/// What an organisation may have. `None` is no limit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Plan {
+    pub workflows: Option<u64>,
+    pub tasks_per_workflow: Option<u64>,
+    pub concurrent_runs: Option<u64>,
+    pub executions_per_month: Option<u64>,
+    pub cron: bool,
+}
+
+/// Where traces go.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Otlp {
+    /// Without `/v1/traces`, and without a slash at its end.
+    pub endpoint: String,
+    pub headers: BTreeMap<String, Secret>,
+    pub service_name: String,
+}
+
+#[derive(Clone, PartialEq, Default, Debug, Serialize)]
+pub struct Metrics {
+    pub token: Option<Secret>,
+}
+
+/// Text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("(hidden)")
+    }
+}
+
+fn shown<S: serde::Serializer>(length: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(length)
+}
+
+const fn positive(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("defaults are not zero")
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7070)),
+            data: None,
+            given_public_url: None,
+            insecure_remote: false,
+            hosts: Vec::new(),
+            cors: Cors::default(),
+            log: Log { format: LogFormat::Human, level: Level::Info },
+            slots: positive(1_000),
+            slots_per_organisation: None,
+            drain: Millis::from_secs(30),
+            given_private_addresses: None,
+            limits: Limits::default(),
+            plans: Plan::built_in(),
+            default_plan: "unlimited".into(),
+            otlp: None,
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            body: 10 * 1024 * 1024,
+            depth: positive(100),
+            requests_per_second: None,
+            given_burst: None,
+            connections: positive(10_000),
+            header_timeout: Millis::from_secs(10),
+            body_timeout: Millis::from_secs(30),
+            live_streams: positive(1_000),
+        }
+    }
+}
+
+impl Limits {
+    /// As many requests at once as in a second, unless the file says otherwise.
+    pub fn burst(&self) -> Option<NonZeroU32> {
+        self.given_burst.or(self.requests_per_second)
+    }
+}
+
+impl Plan {
+    pub const UNLIMITED: Plan = Plan {
+        workflows: None,
+        tasks_per_workflow: None,
+        concurrent_runs: None,
+        executions_per_month: None,
+        cron: true,
+    };
+
+    fn built_in() -> BTreeMap<String, Plan> {
+        let free = Plan {
+            workflows: Some(3),
+            tasks_per_workflow: Some(5),
+            concurrent_runs: Some(1),
+            executions_per_month: Some(10_000),
+            cron: false,
+        };
+        let pro = Plan {
+            workflows: None,
+            tasks_per_workflow: Some(20),
+            concurrent_runs: Some(10),
+            executions_per_month: Some(1_000_000),
+            cron: true,
+        };
+        [("free", free), ("pro", pro), ("unlimited", Plan::UNLIMITED)].map(|(name, plan)| (name.into(), plan)).into()
+    }
+}
+
+impl Config {
+    /// The file alone, without the environment.
+    pub fn read(text: impl AsRef<[u8]>, file: &str) -> Result<Config, Vec<String>> {
+        Config::load(Some((text.as_ref(), file)), |_| None)
+    }
+
+    /// The file, if there is one, and what the environment says over it. `variable` looks a variable up by its name.
+    pub fn load(file: Option<(&[u8], &str)>, variable: impl Fn(&str) -> Option<String>) -> Result<Config, Vec<String>> {
+        let mut config = Config::default();
+        let mut faults = Vec::new();
+        if let Some((text, name)) = file {
+            let found = read::file(&mut config, text, name);
+            faults.extend(found.into_iter().map(|fault| format!("{name}{fault}")));
+        }
+        faults.extend(read::environment(&mut config, &variable));
+        faults.extend(config.exposed());
+        if faults.is_empty() { Ok(config) } else { Err(faults) }
+    }
+
+    /// The file to be read, if the environment names one.
+    pub fn file(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+        read::variable(&variable, "STEPWELL_CONFIG").map(PathBuf::from)
+    }
+
+    /// Keys and callbacks would cross the network for anyone to read.
+    fn exposed(&self) -> Option<String> {
+        let listen = self.listen;
+        (!is_loopback(listen.ip()) && !self.insecure_remote).then(|| {
+            format!(
+                "listen: other machines can reach {listen}, and this server speaks plain HTTP; put a proxy with TLS in \
+                 front of it and say `insecure_remote: true`, or listen on 127.0.0.1"
+            )
+        })
+    }
+
+    /// What callback and sign-in URLs begin with, without a slash at the end; `bound` is where the server listens.
+    pub fn public_url(&self, bound: SocketAddr) -> String {
+        let ip = match bound.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let own = || format!("http://{}", SocketAddr::new(ip, bound.port()));
+        self.given_public_url.clone().unwrap_or_else(own)
+    }
+
+    /// Whether steps may reach private addresses: unless it is said, only while nobody else can start runs here.
+    pub fn private_addresses(&self) -> bool {
+        self.given_private_addresses.unwrap_or_else(|| is_loopback(self.listen.ip()))
+    }
+
+    /// Whether a request with this `Host` header was meant for this server. A page that made a name of its own point
+    /// here was not.
+    pub fn accepts_host(&self, header: &str) -> bool {
+        let Some(host) = host_of(header) else { return false };
+        let public = self.public_url(self.listen).parse::<Uri>().ok();
+        let public = public.as_ref().and_then(Uri::authority).and_then(|authority| host_of(authority.as_str()));
+        is_loopback_name(&host) || public.as_ref() == Some(&host) || self.hosts.contains(&host)
+    }
+}
+
+/// The host of `host:port`, in small letters.
+fn host_of(authority: &str) -> Option<String> {
+    let authority = authority.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))?;
+    let host = authority.host().trim_end_matches('.').to_ascii_lowercase();
+    (!host.is_empty()).then_some(host)
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    let ip = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(is_loopback)
+}
+
+/// Also for an IPv4 address in IPv6's clothes.
+pub fn is_loopback(ip: IpAddr) -> bool {
+    ip.to_canonical().is_loopback()
+}

@@ -1,0 +1,143 @@
+//! Every key of the file and every variable of the environment.
+
+use super::fields::{Fields, fault, object};
+use super::{Config, Otlp, Plan, Secret, values};
+use axum::http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use stepwell_core::nearest::nearest;
+
+const NO_POSTGRES: &str = "this build has no PostgreSQL store yet; leave it out, and everything is kept in `data`";
+
+/// Sets what the file says. Faults lack the file's name in front of them.
+pub fn file(config: &mut Config, text: &[u8], name: &str) -> Vec<String> {
+    if says_nothing(text) {
+        return Vec::new();
+    }
+    let document = match stepwell_formats::document(text, Some(name)) {
+        Ok(document) => document,
+        Err(faults) => {
+            let line = |line: Option<u32>| line.map(|line| format!(":{line}")).unwrap_or_default();
+            let mut list: Vec<String> =
+                faults.list.iter().map(|fault| format!("{}: {fault}", line(fault.line))).collect();
+            if faults.more > 0 {
+                list.push(format!(": and {} more", faults.more));
+            }
+            return list;
+        }
+    };
+    object(&document, "", |fields| keys(config, fields))
+}
+
+/// A file in which everything is commented out leaves everything as it is.
+fn says_nothing(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).all(|line| line.is_empty() || line.starts_with(b"#"))
+}
+
+fn keys(config: &mut Config, fields: &mut Fields<'_>) {
+    fields.set("listen", &mut config.listen, values::address);
+    config.data = fields.take("data", values::text).map(PathBuf::from);
+    if fields.get("database").is_some() {
+        fields.fault("database", NO_POSTGRES);
+    }
+    config.given_public_url = fields.take("public_url", values::url);
+    fields.set("insecure_remote", &mut config.insecure_remote, values::flag);
+    config.hosts = fields.list("hosts", values::host);
+    fields.section("cors", |fields| config.cors.origins = fields.list("origins", values::origin));
+    fields.section("log", |fields| {
+        fields.set("format", &mut config.log.format, values::format);
+        fields.set("level", &mut config.log.level, values::level);
+    });
+    fields.set("slots", &mut config.slots, values::positive);
+    config.slots_per_organisation = fields.take("slots_per_organisation", values::positive);
+    fields.set("drain", &mut config.drain, values::length);
+    config.given_private_addresses = fields.take("private_addresses", values::flag);
+    fields.section("limits", |fields| limits(config, fields));
+    fields.named("plans", |name, value, path| {
+        // A plan of one's own has no limits but those it states.
+        let plan = config.plans.entry(name.into()).or_insert(Plan::UNLIMITED);
+        object(value, path, |fields| self::plan(plan, fields))
+    });
+    fields.set("default_plan", &mut config.default_plan, values::text);
+    if !config.plans.contains_key(&config.default_plan) {
+        let names: Vec<&str> = config.plans.keys().map(String::as_str).collect();
+        let near = nearest(&config.default_plan, names.iter().copied());
+        let mend = near.map_or(format!("known: {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+        fields.fault("default_plan", &format!("there is no such plan; {mend}"));
+    }
+    fields.section("otlp", |fields| config.otlp = otlp(fields));
+    fields.section("metrics", |fields| config.metrics.token = fields.take("token", values::secret));
+}
+
+fn limits(config: &mut Config, fields: &mut Fields<'_>) {
+    let limits = &mut config.limits;
+    fields.set("body", &mut limits.body, values::size);
+    fields.set("depth", &mut limits.depth, values::positive);
+    limits.requests_per_second = fields.take("requests_per_second", values::positive);
+    limits.given_burst = fields.take("burst", values::positive);
+    if limits.given_burst.is_some() && limits.requests_per_second.is_none() {
+        fields.fault("burst", "this says nothing without `requests_per_second`; set that too, or leave this out");
+    }
+    fields.set("connections", &mut limits.connections, values::positive);
+    fields.set("header_timeout", &mut limits.header_timeout, values::positive_length);
+    fields.set("body_timeout", &mut limits.body_timeout, values::positive_length);
+    fields.set("live_streams", &mut limits.live_streams, values::positive);
+}
+
+fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
+    fields.set("workflows", &mut plan.workflows, values::limit);
+    fields.set("tasks_per_workflow", &mut plan.tasks_per_workflow, values::limit);
+    fields.set("concurrent_runs", &mut plan.concurrent_runs, values::limit);
+    fields.set("executions_per_month", &mut plan.executions_per_month, values::limit);
+    fields.set("cron", &mut plan.cron, values::flag);
+}
+
+fn otlp(fields: &mut Fields<'_>) -> Option<Otlp> {
+    let missing = fields.get("endpoint").is_none();
+    let endpoint = fields.take("endpoint", values::collector);
+    if missing {
+        fields.fault("endpoint", "this is needed here; write the collector's URL, such as http://127.0.0.1:4318");
+    }
+    let mut headers = BTreeMap::new();
+    fields.named("headers", |name, value, path| match header(name, value) {
+        Ok(value) => {
+            headers.insert(name.to_ascii_lowercase(), value);
+            Vec::new()
+        }
+        Err(wrong) => vec![fault(path, &wrong)],
+    });
+    let service_name = fields.take("service_name", values::text).unwrap_or_else(|| "stepwell".into());
+    Some(Otlp { endpoint: endpoint?, headers, service_name })
+}
+
+fn header(name: &str, value: &Value) -> Result<Secret, String> {
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| "this is not the name of a header")?;
+    let text = values::text(value)?;
+    HeaderValue::from_str(&text).map_err(|_| "a header may hold no line breaks or other control characters")?;
+    Ok(Secret::new(text))
+}
+
+/// Sets what the environment says.
+pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut set = |name: &str, to: &mut dyn FnMut(&Value) -> Result<(), String>| {
+        if let Some(text) = variable(lookup, name)
+            && let Err(wrong) = to(&Value::String(text))
+        {
+            faults.push(format!("{name}: {wrong}"));
+        }
+    };
+    set("STEPWELL_LISTEN", &mut |value| values::address(value).map(|listen| config.listen = listen));
+    set("STEPWELL_DATA", &mut |value| values::text(value).map(|data| config.data = Some(data.into())));
+    set("STEPWELL_DATABASE_URL", &mut |_| Err(NO_POSTGRES.into()));
+    set("STEPWELL_PUBLIC_URL", &mut |value| values::url(value).map(|url| config.given_public_url = Some(url)));
+    set("STEPWELL_LOG", &mut |value| values::level(value).map(|level| config.log.level = level));
+    faults
+}
+
+/// A variable that is set to nothing is not set.
+pub fn variable(lookup: &impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    lookup(name).filter(|value| !value.trim().is_empty())
+}

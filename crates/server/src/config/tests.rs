@@ -1,0 +1,238 @@
+//! What the file and the environment may say, and what is said of them.
+
+use super::*;
+
+fn faults(text: &str) -> Vec<String> {
+    Config::read(text, "s.yaml").unwrap_err()
+}
+
+fn refused(text: &str, expected: &str) {
+    let faults = faults(text);
+    assert!(faults.len() == 1 && faults[0].contains(expected), "{text}: {faults:#?}");
+}
+
+#[test]
+fn nothing_said_means_the_defaults() {
+    for text in ["", "\n", "# listen: 0.0.0.0:1\n\n  # slots: 3\n", "{}"] {
+        assert_eq!(Config::read(text, "s.yaml").unwrap(), Config::default(), "{text:?}");
+    }
+    let config = Config::default();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:7070");
+    assert_eq!((config.slots.get(), config.drain, config.limits.body), (1_000, Millis::from_secs(30), 10 << 20));
+    assert_eq!(config.plans[&config.default_plan], Plan::UNLIMITED);
+}
+
+#[test]
+fn what_is_shown_of_a_configuration_reads_back_as_the_same() {
+    let text = "listen: '[::1]:0'\nslots_per_organisation: 4\nlimits: {requests_per_second: 5, body: 1KB}\n\
+                cors: {origins: ['https://a.example']}\nplans: {team: {workflows: 0}}\ndrain: 90s\n";
+    for config in [Config::default(), Config::read(text, "s.yaml").unwrap()] {
+        let shown = serde_json::to_string(&config).unwrap();
+        assert_eq!(Config::read(&shown, "s.json").unwrap(), config, "{shown}");
+    }
+}
+
+#[test]
+fn every_key_is_read() {
+    let text = r#"
+listen: 10.0.0.1:80
+data: /var/lib/stepwell
+public_url: https://flows.example.com/
+insecure_remote: true
+hosts: [Flows.Internal, "alias:8080"]
+cors: {origins: ["https://App.example.com", "http://localhost:5173"]}
+log: {format: json, level: debug}
+slots: 7
+slots_per_organisation: 3
+drain: 1m
+private_addresses: true
+limits:
+  body: 512KB
+  depth: 9
+  requests_per_second: 50
+  burst: 200
+  connections: 11
+  header_timeout: 2s
+  body_timeout: 1.5
+  live_streams: 12
+plans:
+  free: {workflows: unlimited, cron: true}
+  team: {tasks_per_workflow: 30, concurrent_runs: 4, executions_per_month: 100}
+default_plan: team
+otlp: {endpoint: "http://127.0.0.1:4318/", headers: {Authorization: Bearer abc}, service_name: flows}
+metrics: {token: abcdef}
+"#;
+    let config = Config::read(text, "s.yaml").unwrap();
+    assert_eq!(config.listen.to_string(), "10.0.0.1:80");
+    assert_eq!(config.data, Some("/var/lib/stepwell".into()));
+    assert_eq!(config.public_url(config.listen), "https://flows.example.com");
+    assert_eq!(config.hosts, ["flows.internal", "alias"]);
+    assert_eq!(config.cors.origins, ["https://app.example.com", "http://localhost:5173"]);
+    assert_eq!(config.log, Log { format: LogFormat::Json, level: Level::Debug });
+    assert_eq!((config.slots.get(), config.slots_per_organisation.map(NonZeroU32::get)), (7, Some(3)));
+    assert_eq!(config.drain, Millis::from_secs(60));
+    assert!(config.private_addresses());
+    let limits = &config.limits;
+    assert_eq!((limits.body, limits.depth.get(), limits.connections.get()), (512 * 1024, 9, 11));
+    assert_eq!((limits.requests_per_second, limits.burst()), (NonZeroU32::new(50), NonZeroU32::new(200)));
+    assert_eq!((limits.header_timeout, limits.body_timeout), (Millis(2_000), Millis(1_500)));
+    assert_eq!(limits.live_streams.get(), 12);
+    let free = &config.plans["free"];
+    assert_eq!((free.workflows, free.tasks_per_workflow, free.cron), (None, Some(5), true));
+    let team = &config.plans[&config.default_plan];
+    assert_eq!((team.workflows, team.tasks_per_workflow, team.executions_per_month), (None, Some(30), Some(100)));
+    let otlp = config.otlp.as_ref().unwrap();
+    assert_eq!((otlp.endpoint.as_str(), otlp.service_name.as_str()), ("http://127.0.0.1:4318", "flows"));
+    assert_eq!(otlp.headers["authorization"].reveal(), "Bearer abc");
+    assert_eq!(config.metrics.token.as_ref().unwrap().reveal(), "abcdef");
+    let shown = format!("{config:?}{}", serde_json::to_string(&config).unwrap());
+    assert!(!shown.contains("abcdef") && !shown.contains("Bearer"), "{shown}");
+}
+
+#[test]
+fn every_key_is_in_the_documents() {
+    let config = Config::read("otlp: {endpoint: http://127.0.0.1:4318}", "s.yaml").unwrap();
+    let document = include_str!("../../../../docs/configuration.md");
+    let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(&config) else { panic!("an object") };
+    for (key, value) in keys {
+        let plan = ["workflows", "tasks_per_workflow", "concurrent_runs", "executions_per_month", "cron"];
+        let names = match value {
+            _ if key == "plans" => plan.map(String::from).to_vec(),
+            serde_json::Value::Object(inner) => inner.keys().map(|name| format!("{key}.{name}")).collect(),
+            _ => vec![key],
+        };
+        for name in names {
+            assert!(document.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+    let (_, example) = document.split_once("```yaml\n").unwrap();
+    Config::read(example.split("```").next().unwrap(), "s.yaml").unwrap();
+}
+
+#[test]
+fn every_fault_is_told_at_once_with_its_path_and_how_to_mend_it() {
+    let text = "lisen: 127.0.0.1:1\nslots: 0\ncors: {origins: [nonsense, 'https://ok.example', 'https://a.example/b']}\n\
+                log: {level: inof, colour: 1}\nlimits: {body: ten, header_timeout: 0s, burst: 3}\nhosts: a\n\
+                plans: {team: {workflow: 3, cron: 'yes'}}\ndefault_plan: pr\notlp: {}\nmetrics: [token]\n";
+    let expected = [
+        "s.yaml: hosts: a list is needed here, not text",
+        "s.yaml: cors.origins[0]: this is not an origin; write one such as https://app.example.com",
+        "s.yaml: cors.origins[2]: an origin has no path; write scheme, host and port only",
+        "s.yaml: log.level: one of error, warn, info, debug, trace is needed here; did you mean `info`?",
+        "s.yaml: log.colour: there is no such key; known here: format, level",
+        "s.yaml: slots: a whole number from 1 to 4294967295 is needed here",
+        "s.yaml: limits.body: this is not a size; write 512KB, 10MB or a number of bytes",
+        "s.yaml: limits.burst: this says nothing without `requests_per_second`; set that too, or leave this out",
+        "s.yaml: limits.header_timeout: this must be longer than nothing; write 500ms, 30s or 5m",
+        "s.yaml: plans.team.cron: true or false is needed here; write true",
+        "s.yaml: plans.team.workflow: there is no such key; did you mean `workflows`?",
+        "s.yaml: default_plan: there is no such plan; did you mean `pro`?",
+        "s.yaml: otlp.endpoint: this is needed here; write the collector's URL, such as http://127.0.0.1:4318",
+        "s.yaml: metrics: an object is needed here, not a list",
+        "s.yaml: lisen: there is no such key; did you mean `listen`?",
+    ];
+    assert_eq!(faults(text), expected);
+}
+
+#[test]
+fn faults_of_the_text_have_their_line() {
+    refused("slots: 1\nslots: 2\n", "s.yaml:2: slots: \"slots\" is written twice here");
+    refused("slots: [1\n", "s.yaml:");
+    refused("- a\n", "s.yaml: an object is needed here, not a list");
+    assert!(Config::read([0xff, 0xfe, 0], "s.yaml").is_err());
+}
+
+#[test]
+fn values_that_cannot_be_meant_are_refused() {
+    refused("listen: example.com:80", "write 127.0.0.1:7070");
+    refused("listen: 7070", "text is needed here, not a number");
+    refused("public_url: flows.example.com", "begins with https://");
+    refused("public_url: 'https://u:p@example.com'", "without a name or password");
+    refused("public_url: 'https://example.com/?a=1'", "without `?` and `#`");
+    refused("otlp: {endpoint: 'http://127.0.0.1:4318/v1/traces'}", "leave it out");
+    refused("otlp: {endpoint: 'http://c', headers: {'a b': x}}", "otlp.headers[\"a b\"]: this is not the name");
+    refused(
+        "otlp: {endpoint: 'http://c', headers: {a: \"x\\ny\"}}",
+        "otlp.headers.a: a header may hold no line breaks",
+    );
+    refused("cors: {origins: ['*']}", "cors.origins[0]: this is not an origin");
+    refused("drain: 5 potatoes", "write 500ms, 30s or 5m");
+    refused("limits: {body: 99999999999GB}", "this is not a size");
+    refused("plans: {x: {workflows: -1}}", "or the word unlimited");
+    refused("database: 'postgres://u:s3cret@db/x'", "database: this build has no PostgreSQL store yet");
+    assert!(!faults("database: 'postgres://u:s3cret@db/x'")[0].contains("s3cret"));
+}
+
+#[test]
+fn the_environment_overrides_the_file() {
+    let variables = |name: &str| {
+        let value = match name {
+            "STEPWELL_LISTEN" => "localhost:0",
+            "STEPWELL_DATA" => "/data",
+            "STEPWELL_PUBLIC_URL" => "https://flows.example.com",
+            "STEPWELL_LOG" => "warn",
+            "STEPWELL_CONFIG" => "/etc/stepwell.yaml",
+            "STEPWELL_DATABASE_URL" => " ",
+            _ => return None,
+        };
+        Some(value.to_string())
+    };
+    // The file alone would be refused for where it listens.
+    let config = Config::load(Some((b"listen: 0.0.0.0:1\nslots: 5\n", "s.yaml")), variables).unwrap();
+    assert_eq!((config.listen.to_string().as_str(), config.slots.get()), ("127.0.0.1:0", 5));
+    assert_eq!((config.data, config.log.level), (Some("/data".into()), Level::Warn));
+    assert_eq!(config.given_public_url.as_deref(), Some("https://flows.example.com"));
+    assert_eq!(Config::file(variables), Some("/etc/stepwell.yaml".into()));
+
+    let wrong = |name: &str| matches!(name, "STEPWELL_LISTEN" | "STEPWELL_DATABASE_URL").then(|| "x".to_string());
+    let faults = Config::load(None, wrong).unwrap_err();
+    assert!(faults[0].starts_with("STEPWELL_LISTEN: an address and a port"), "{faults:?}");
+    assert!(faults[1].starts_with("STEPWELL_DATABASE_URL: this build has no PostgreSQL store yet"), "{faults:?}");
+}
+
+#[test]
+fn listening_beyond_this_machine_must_be_asked_for() {
+    for listen in ["0.0.0.0:7070", "192.168.1.5:7070", "[::]:7070", "[::ffff:10.0.0.1]:1"] {
+        refused(&format!("listen: '{listen}'"), "speaks plain HTTP");
+        assert!(Config::read(format!("listen: '{listen}'\ninsecure_remote: true"), "s.yaml").is_ok());
+    }
+    for listen in ["127.0.0.1:0", "127.8.8.8:1", "[::1]:7070", "[::ffff:127.0.0.1]:1", "localhost:7070"] {
+        assert!(Config::read(format!("listen: '{listen}'"), "s.yaml").is_ok(), "{listen}");
+    }
+}
+
+#[test]
+fn private_addresses_can_be_reached_only_from_a_private_server_unless_said() {
+    let check = |text: &str, expected: bool| {
+        assert_eq!(Config::read(text, "s.yaml").unwrap().private_addresses(), expected, "{text}");
+    };
+    check("", true);
+    check("private_addresses: false", false);
+    check("listen: 0.0.0.0:1\ninsecure_remote: true", false);
+    check("listen: 0.0.0.0:1\ninsecure_remote: true\nprivate_addresses: true", true);
+}
+
+#[test]
+fn urls_begin_with_where_the_server_really_listens_unless_said() {
+    let config = Config::default();
+    assert_eq!(config.public_url("127.0.0.1:4567".parse().unwrap()), "http://127.0.0.1:4567");
+    assert_eq!(config.public_url("[::1]:80".parse().unwrap()), "http://[::1]:80");
+    assert_eq!(config.public_url("0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
+}
+
+#[test]
+fn only_hosts_that_mean_this_server_are_accepted() {
+    let text = "listen: 10.1.2.3:7070\ninsecure_remote: true\nhosts: [alias.internal]\n";
+    let config = Config::read(text, "s.yaml").unwrap();
+    for host in ["localhost", "LOCALHOST:7070", "a.localhost:1", "127.0.0.1:7070", "[::1]:7070", "10.1.2.3:7070"] {
+        assert!(config.accepts_host(host), "{host}");
+    }
+    assert!(config.accepts_host("alias.internal:99") && config.accepts_host("Alias.Internal."));
+    for host in
+        ["", "evil.example", "evil.example:7070", "localhost.evil.example", "127.0.0.1.evil.example", "a@localhost"]
+    {
+        assert!(!config.accepts_host(host), "{host}");
+    }
+    let config = Config::read("public_url: https://flows.example.com/x\n", "s.yaml").unwrap();
+    assert!(config.accepts_host("flows.example.com") && !config.accepts_host("example.com"));
+}

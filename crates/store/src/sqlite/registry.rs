@@ -1,0 +1,186 @@
+//! Records, the audit trail, organisations and counters.
+
+use super::SqliteStore;
+use super::apply::time;
+use super::query::RUN_IS_OPEN;
+use crate::*;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+const COLUMNS: &str = "kind, id, org, key, due, body, version";
+
+fn record(row: &Row) -> rusqlite::Result<Record> {
+    Ok(Record {
+        kind: row.get(0)?,
+        id: row.get(1)?,
+        org: OrgId(row.get(2)?),
+        key: row.get(3)?,
+        due: row.get::<_, Option<i64>>(4)?.map(Time),
+        body: row.get(5)?,
+        version: row.get(6)?,
+    })
+}
+
+#[async_trait]
+impl Registry for SqliteStore {
+    async fn change(&self, change: Change) -> Result<Result<(), Refused>, Error> {
+        self.writer.write(move |db| alone(db, |db| apply(db, &change))).await
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, Error> {
+        self.one("kind = ?1 AND id = ?2", kind, id).await
+    }
+
+    async fn record_with_key(&self, kind: &str, key: &str) -> Result<Option<Record>, Error> {
+        self.one("kind = ?1 AND key = ?2", kind, key).await
+    }
+
+    async fn records(&self, filter: RecordFilter) -> Result<Vec<Record>, Error> {
+        self.read(move |db| records(db, &filter)).await
+    }
+
+    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+        let kind = kind.to_string();
+        let sql = format!("SELECT {COLUMNS} FROM records WHERE kind = ?1 AND due <= ?2 ORDER BY due LIMIT ?3");
+        self.read(move |db| db.prepare_cached(&sql)?.query_map(params![kind, until.0, limit], record)?.collect()).await
+    }
+
+    async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {
+        self.read(move |db| audit(db, &filter)).await
+    }
+
+    async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error> {
+        let name = name.to_string();
+        let sql = "INSERT INTO organisations (name, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING id";
+        self.writer
+            .write(move |db| {
+                db.prepare_cached(sql)?.query_row(params![name, at.0], |row| row.get(0).map(OrgId)).optional()
+            })
+            .await
+    }
+
+    async fn organisations(&self) -> Result<Vec<(OrgId, String)>, Error> {
+        let sql = "SELECT id, name FROM organisations ORDER BY id";
+        self.read(|db| db.prepare_cached(sql)?.query_map([], |row| Ok((OrgId(row.get(0)?), row.get(1)?)))?.collect())
+            .await
+    }
+
+    async fn counted(&self, counter: &str) -> Result<i64, Error> {
+        let counter = counter.to_string();
+        let sql = "SELECT value FROM counters WHERE key = ?1";
+        let found =
+            self.read(move |db| db.prepare_cached(sql)?.query_row([counter], |row| row.get(0)).optional()).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
+        let sql = format!("SELECT count(*) FROM workflow_runs WHERE org = ?1 AND test = 0 AND {RUN_IS_OPEN}");
+        self.read(move |db| db.prepare_cached(&sql)?.query_row([org.0], |row| row.get(0).map(i64::unsigned_abs))).await
+    }
+}
+
+impl SqliteStore {
+    async fn one(&self, which: &str, kind: &str, name: &str) -> Result<Option<Record>, Error> {
+        let sql = format!("SELECT {COLUMNS} FROM records WHERE {which}");
+        let (kind, name) = (kind.to_string(), name.to_string());
+        self.read(move |db| db.prepare_cached(&sql)?.query_row(params![kind, name], record).optional()).await
+    }
+}
+
+/// What is refused is taken back, whatever it wrote before.
+pub fn alone<T>(
+    db: &Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, Refused>>,
+) -> rusqlite::Result<Result<T, Refused>> {
+    db.prepare_cached("SAVEPOINT change_alone")?.execute([])?;
+    let result = work(db)?;
+    if result.is_err() {
+        db.prepare_cached("ROLLBACK TO change_alone")?.execute([])?;
+    }
+    db.prepare_cached("RELEASE change_alone")?.execute([])?;
+    Ok(result)
+}
+
+pub fn apply(db: &Connection, change: &Change) -> rusqlite::Result<Result<(), Refused>> {
+    for record in &change.records {
+        if let Err(refused) = put(db, record)? {
+            return Ok(Err(refused));
+        }
+    }
+    append(db, &change.audit)?;
+    if let Some(org) = change.grants_of {
+        db.prepare_cached("UPDATE organisations SET epoch = epoch + 1 WHERE id = ?1")?.execute([org.0])?;
+    }
+    Ok(Ok(()))
+}
+
+fn put(db: &Connection, change: &RecordChange) -> rusqlite::Result<Result<(), Refused>> {
+    match change {
+        RecordChange::Create(new) => {
+            let sql = "INSERT INTO records (kind, id, org, key, due, body, version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1)
+                       ON CONFLICT DO NOTHING";
+            let params = params![new.kind, new.id, new.org.0, new.key, time(new.due), new.body];
+            let put = db.prepare_cached(sql)?.execute(params)?;
+            Ok(if put == 1 { Ok(()) } else { Err(Refused::Taken) })
+        }
+        RecordChange::Replace(new) => {
+            let taken = "SELECT 1 FROM records WHERE kind = ?1 AND key = ?2 AND id <> ?3";
+            if db.prepare_cached(taken)?.exists(params![new.kind, new.key, new.id])? {
+                return Ok(Err(Refused::Taken));
+            }
+            let sql = "UPDATE records SET key = ?1, due = ?2, body = ?3, version = version + 1
+                       WHERE kind = ?4 AND id = ?5 AND version = ?6";
+            let params = params![new.key, time(new.due), new.body, new.kind, new.id, new.version];
+            let put = db.prepare_cached(sql)?.execute(params)?;
+            Ok(if put == 1 { Ok(()) } else { Err(Refused::Conflict) })
+        }
+        RecordChange::Remove { kind, id } => {
+            db.prepare_cached("DELETE FROM records WHERE kind = ?1 AND id = ?2")?.execute(params![kind, id])?;
+            Ok(Ok(()))
+        }
+    }
+}
+
+/// Adds rows to the audit trail, each with the hash that follows from the row before.
+pub fn append(db: &Connection, rows: &[NewAudit]) -> rusqlite::Result<()> {
+    for row in rows {
+        let sql = "SELECT hash FROM audit WHERE org = ?1 ORDER BY id DESC LIMIT 1";
+        let previous = db.prepare_cached(sql)?.query_row([row.org.0], |row| row.get(0)).optional()?;
+        let hash = audit_hash(&previous.unwrap_or([0; 32]), row);
+        let sql = "INSERT INTO audit (org, at, by, action, target, detail, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let NewAudit { org, at, by, action, target, detail } = row;
+        db.prepare_cached(sql)?.execute(params![org.0, at.0, by, action, target, detail, hash])?;
+    }
+    Ok(())
+}
+
+fn records(db: &Connection, filter: &RecordFilter) -> rusqlite::Result<Vec<Record>> {
+    let of = if filter.org.is_some() { "org = ?2" } else { "?2 IS NULL" };
+    // A prefix as a range of keys, which an index can serve.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records WHERE kind = ?1 AND {of} AND key >= ?3 AND key > ?4
+         AND substr(key, 1, length(?3)) = ?3 ORDER BY key LIMIT ?5"
+    );
+    let after = filter.after.as_deref().unwrap_or_default();
+    let params = params![filter.kind, filter.org.map(|org| org.0), filter.prefix, after, filter.limit];
+    db.prepare_cached(&sql)?.query_map(params, record)?.collect()
+}
+
+fn audit(db: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec<AuditRow>> {
+    let sql = "SELECT id, org, at, by, action, target, detail, hash FROM audit
+               WHERE org = ?1 AND id < ?2 AND (?3 IS NULL OR by = ?3) AND (?4 IS NULL OR action = ?4)
+                 AND (?5 IS NULL OR target = ?5) ORDER BY id DESC LIMIT ?6";
+    let before = filter.before.unwrap_or(i64::MAX);
+    let params = params![filter.org.0, before, filter.by, filter.action, filter.target, filter.limit];
+    let row = |row: &Row| {
+        let new = NewAudit {
+            org: OrgId(row.get(1)?),
+            at: Time(row.get(2)?),
+            by: row.get(3)?,
+            action: row.get(4)?,
+            target: row.get(5)?,
+            detail: row.get(6)?,
+        };
+        Ok(AuditRow { id: row.get(0)?, row: new, hash: row.get(7)? })
+    };
+    db.prepare_cached(sql)?.query_map(params, row)?.collect()
+}
