@@ -25,6 +25,11 @@ impl Data {
         found.context("there is no home directory to keep runs in: say where with --data DIR")
     }
 
+    /// What the configuration says, if the command line says nothing.
+    pub fn or(self, configured: Option<PathBuf>) -> Data {
+        Data { directory: self.directory.or(configured) }
+    }
+
     /// Opens the directory, making it if need be.
     pub fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
         let directory = self.directory()?;

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use stepwell_server::config::{self, Log, LogFormat};
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
@@ -21,6 +22,28 @@ pub fn start() {
     let wanted = Targets::new().with_default(LevelFilter::WARN).with_target("stepwell_steps::tools", Level::INFO);
     let format = tracing_subscriber::fmt::layer().with_ansi(false).without_time().with_target(false);
     let _ = tracing_subscriber::registry().with(format.with_writer(Lines).with_filter(wanted)).try_init();
+}
+
+/// A server's log, on standard error. Once per process.
+pub fn start_server(log: Log) {
+    let level = match log.level {
+        config::Level::Error => LevelFilter::ERROR,
+        config::Level::Warn => LevelFilter::WARN,
+        config::Level::Info => LevelFilter::INFO,
+        config::Level::Debug => LevelFilter::DEBUG,
+        config::Level::Trace => LevelFilter::TRACE,
+    };
+    // What libraries say at these levels is about themselves.
+    let wanted = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("stepwell", level);
+    let wanted = ["core", "engine", "formats", "server", "steps", "store"]
+        .iter()
+        .fold(wanted, |wanted, part| wanted.with_target(format!("stepwell_{part}"), level));
+    let registry = tracing_subscriber::registry();
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(std::io::stderr);
+    let _ = match log.format {
+        LogFormat::Human => registry.with(layer.with_filter(wanted)).try_init(),
+        LogFormat::Json => registry.with(layer.json().flatten_event(true).with_filter(wanted)).try_init(),
+    };
 }
 
 /// From now on lines wait for [`take`].

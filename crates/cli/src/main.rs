@@ -28,6 +28,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Serve the API on a data directory until told to stop
+    Serve(commands::serve::Args),
+    /// Look at a server's configuration
+    Config(commands::serve::ConfigArgs),
     /// Check definitions and list everything that is wrong with them
     Check(commands::check::Args),
     /// Draw a definition
@@ -60,6 +64,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Serve(args) => commands::serve::run(args),
+        Command::Config(args) => commands::serve::config(args),
         Command::Check(args) => commands::check::run(args),
         Command::Graph(args) => commands::graph::run(args),
         Command::Simulate(args) => commands::simulate::run(args),

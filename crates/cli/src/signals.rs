@@ -15,6 +15,16 @@ pub struct Signals {
     terminate: Signal,
 }
 
+/// Comes with the first signal; the second ends the process at once.
+pub async fn asked_to_stop() {
+    let Ok(mut signals) = Signals::listen() else { return std::future::pending().await };
+    signals.next().await;
+    tokio::spawn(async move {
+        signals.next().await;
+        std::process::exit(130);
+    });
+}
+
 impl Signals {
     pub fn listen() -> anyhow::Result<Signals> {
         let on = |kind| signal(kind).context("signals cannot be received");

@@ -113,14 +113,41 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
 async fn run(inner: Arc<Inner>, execution: Execution) {
     let Execution { run, org, .. } = execution;
     let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
+    let measure = Measure::begin(execution.kind_name);
     let outcome = tokio::select! {
         biased;
         () = cancel.cancelled() => None,
         outcome = attempt(&inner, execution) => Some(outcome),
     };
+    measure.end(outcome.as_ref());
     inner.slots.release(org);
     if inner.runs.report(run, key, outcome) {
         drive::drive(&inner, run, None).await;
+    }
+}
+
+/// What is counted of one attempt.
+struct Measure {
+    kind: &'static str,
+    begun: tokio::time::Instant,
+}
+
+impl Measure {
+    fn begin(kind: &'static str) -> Measure {
+        metrics::counter!("stepwell_steps_started_total", "kind" => kind).increment(1);
+        metrics::gauge!("stepwell_steps_running").increment(1.0);
+        Measure { kind, begun: tokio::time::Instant::now() }
+    }
+
+    fn end(self, outcome: Option<&Outcome>) {
+        let outcome = match outcome {
+            Some(Outcome::Success(_)) => "success",
+            Some(Outcome::Failure { .. }) => "failure",
+            None => "aborted",
+        };
+        metrics::gauge!("stepwell_steps_running").decrement(1.0);
+        metrics::histogram!("stepwell_step_seconds", "kind" => self.kind).record(self.begun.elapsed().as_secs_f64());
+        metrics::counter!("stepwell_steps_ended_total", "kind" => self.kind, "outcome" => outcome).increment(1);
     }
 }
 

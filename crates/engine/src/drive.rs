@@ -346,9 +346,9 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
     live.hash = follow.hash;
     let ended = live.run.status.is_terminal();
     if inner.committed.receiver_count() > 0 {
-        let (run, org, version) = (live.id, live.org, live.version);
+        let (run, org, version, at) = (live.id, live.org, live.version, std::time::Instant::now());
         // Nobody may be listening any more.
-        let _ = inner.committed.send(Committed { run, org, version, position: follow.position, ended });
+        let _ = inner.committed.send(Committed { run, org, version, position: follow.position, ended, at });
     }
     follow.abort.iter().for_each(|key| inner.runs.abort(live.id, key));
     for key in follow.begin {
@@ -364,6 +364,7 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
         inner.send(live.id, What::Notices(follow.notices));
     }
     if ended {
+        metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);
         inner.ended(live.id);
         if let Some(parent) = &live.parent {
             inner.send(parent.run, What::Mail);

@@ -72,6 +72,8 @@ pub struct Committed {
     pub version: Version,
     pub position: Position,
     pub ended: bool,
+    /// When this process knew that it was on disk.
+    pub at: std::time::Instant,
 }
 
 /// A running engine. Clones are the same one.
@@ -147,8 +149,7 @@ impl Engine {
     /// as lost at the next start, and is then taken up again unless it may run at most once.
     pub async fn shutdown(&self, patience: Duration) {
         let inner = &self.inner;
-        inner.draining.store(true, Ordering::SeqCst);
-        inner.slots.close();
+        self.drain();
         let _ = tokio::time::timeout(patience, inner.quiet()).await;
         inner.stop.cancel();
         inner.runs.abort_all();
@@ -162,6 +163,21 @@ impl Engine {
         if let Err(error) = inner.store.leave(inner.node).await {
             tracing::warn!(%error, "the node could not sign off");
         }
+    }
+
+    /// Takes no new work from now on; what runs goes on.
+    pub fn drain(&self) {
+        self.inner.draining.store(true, Ordering::SeqCst);
+        self.inner.slots.close();
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.inner.is_draining()
+    }
+
+    /// A new name for a request: `req_…`.
+    pub fn request_id(&self) -> String {
+        self.inner.ids.public("req", self.inner.clock.now())
     }
 
     /// Stops at once, as a crash would: nothing is written any more.

@@ -102,7 +102,8 @@ impl State {
     fn take(&mut self, now: Time) -> Vec<(RunId, String)> {
         let mut taken = Vec::new();
         while self.fired.len() < IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
-            if let Some((_, run, key)) = self.soon.pop_first() {
+            if let Some((due, run, key)) = self.soon.pop_first() {
+                metrics::histogram!("stepwell_timer_late_seconds").record(now.since(due).0 as f64 / 1_000.0);
                 self.due.remove(&(run, key.clone()));
                 self.fired.insert((run, key.clone()));
                 taken.push((run, key));

@@ -8,7 +8,7 @@ use crate::switches;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_store::{OrgId, RunId, WorkKey};
+use stepwell_store::{Change, OrgId, RecordChange, RunId, WorkKey};
 
 /// Rows looked at in one go.
 const BATCH: u32 = 1_000;
@@ -29,6 +29,7 @@ pub async fn run(inner: Arc<Inner>) {
             tracing::warn!(%error, "the store cannot be looked through");
         }
         if looks.is_multiple_of(PURGE_EVERY) {
+            end_sessions(&inner).await;
             purge(&inner).await;
         }
         looks = looks.wrapping_add(1);
@@ -124,6 +125,20 @@ async fn reconcile(inner: &Arc<Inner>, differed: &mut BTreeSet<RunId>) -> Result
     }
     *differed = differ;
     Ok(())
+}
+
+/// Sessions and sign-in links that are over.
+async fn end_sessions(inner: &Arc<Inner>) {
+    for kind in ["session", "link"] {
+        let over = inner.store.due_records(kind, inner.clock.now(), BATCH).await.unwrap_or_default();
+        let gone = over.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id });
+        let records: Vec<RecordChange> = gone.collect();
+        if !records.is_empty()
+            && let Err(error) = inner.store.change(Change { records, ..Change::default() }).await
+        {
+            tracing::warn!(%error, "sessions that are over cannot be removed for now");
+        }
+    }
 }
 
 async fn purge(inner: &Arc<Inner>) {

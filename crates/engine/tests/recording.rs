@@ -72,8 +72,18 @@ impl Walk<'_> {
     async fn commit(&mut self, transition: Transition, fired: Vec<String>) {
         let public = format!("run_{}", self.run.0);
         let (by, now) = ("someone".into(), self.world.now);
-        let create =
-            NewRun { public, org: ORG, created: now, by, test: false, secret: [0; 16], parent: None, place: None };
+        let create = NewRun {
+            public,
+            org: ORG,
+            created: now,
+            by,
+            acts_as: "someone".into(),
+            labels: Vec::new(),
+            test: false,
+            secret: [0; 16],
+            parent: None,
+            place: None,
+        };
         let place = Place {
             run: self.run,
             version: Version(self.version),
@@ -120,7 +130,7 @@ impl Walk<'_> {
         let mut previous = [0; 32];
         let mut facts = Vec::new();
         for row in log {
-            assert_eq!(row.row.hash, hash(&previous, row.row.at, &row.row.facts));
+            assert_eq!(row.row.hash, hash(&previous, row.row.at, &row.row.facts, &row.row.payloads));
             previous = row.row.hash;
             let stored: Vec<stepwell_core::run::StoredFact> = serde_json::from_str(&row.row.facts).unwrap();
             facts.extend(stored.into_iter().map(|fact| (row.row.at, fact)));

@@ -5,7 +5,9 @@
 //! | --- | --- |
 //! | text → nodes with positions | `source/` |
 //! | nodes → fields, with faults | `draft.rs`, `fields.rs`, `values.rs` |
-//! | what every definition has | `common.rs`, `trigger.rs` |
+//! | what every definition has | `common.rs`, `trigger/` |
+//! | when schedules fire | `cron.rs` |
+//! | configuration files | `document.rs` |
 //! | what every step can be | `kinds/` |
 //! | the dialects | `tasks.rs`, `flow/`, `graph/` |
 //!

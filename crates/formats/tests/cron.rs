@@ -4,6 +4,9 @@
 //! The oracle needs Python 3.9 or newer with `venv`; its packages are installed below the target folder. Their versions
 //! are fixed, and the years it looks at are past ones, on which releases of the time zone database agree.
 
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::iter::successors;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -23,7 +26,7 @@ fn schedule(expression: &str, zone: &str, skipped: Skipped, repeated: Repeated) 
 
 /// All fires in (after, until], one after the other.
 fn forward(schedule: &Schedule, after: Time, until: Time) -> Vec<Time> {
-    let fires = std::iter::successors(schedule.next(after), |last| schedule.next(*last));
+    let fires = successors(schedule.next(after), |last| schedule.next(*last));
     fires.take_while(|fire| *fire <= until).collect()
 }
 
@@ -199,6 +202,37 @@ fn every_time_and_every_rare_expression_is_answered_at_once() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Looking forward and looking back are two searches; they must see the same fires.
+    #[test]
+    fn looking_back_sees_what_looking_forward_sees(
+        minute in select(vec!["*", "0", "30", "*/20", "5-9", "59"]),
+        hour in select(vec!["*", "*/3", "0", "1-2", "2", "23"]),
+        day in select(vec!["*", "1", "29", "L", "15W", "10-20"]),
+        month in select(vec!["*", "2", "3,10", "*/4"]),
+        weekday in select(vec!["*", "SUN", "1-5", "FRI#5", "+SAT"]),
+        zone in select(vec!["UTC", "Europe/Amsterdam", "Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns"]),
+        skips in any::<bool>(),
+        repeated in select(vec![Repeated::ByHour, Repeated::Once, Repeated::Twice]),
+        // From before there were time zones to far beyond the rules that are known.
+        start in -5_000_000_000_000..=20_000_000_000_000_i64,
+    ) {
+        let expression = format!("{minute} {hour} {day} {month} {weekday}");
+        let skipped = if skips { Skipped::Skip } else { Skipped::Run };
+        let cron = Cron { expression, timezone: Some(zone.into()), skipped, repeated, ..Cron::default() };
+        // Some of these never match.
+        if let Some(schedule) = Schedule::new(&cron) {
+            let start = Time(start);
+            let fires: Vec<Time> = successors(schedule.next(start), |last| schedule.next(*last)).take(5).collect();
+            prop_assert!(fires.len() == 5 && fires[0] > start && fires.is_sorted_by(|a, b| a < b), "{fires:?}");
+            prop_assert_eq!(&schedule.between(start, fires[4], usize::MAX), &fires);
+            prop_assert_eq!(&schedule.between(start, Time(fires[4].0 - 1), 2)[..], &fires[2..4]);
+        }
+    }
+}
+
 /// 1 January 2026 was a Thursday.
 #[test]
 fn days_can_be_named_in_every_documented_way() {
@@ -218,7 +252,7 @@ fn days_can_be_named_in_every_documented_way() {
     ] {
         let schedule = schedule(expression, "UTC", Skipped::Run, Repeated::ByHour);
         let expected = expected.map(|day| time(&format!("{day}T00:00:00Z")));
-        let found = std::iter::successors(schedule.next(time("2026-01-01T00:00:00Z")), |last| schedule.next(*last));
+        let found = successors(schedule.next(time("2026-01-01T00:00:00Z")), |last| schedule.next(*last));
         assert_eq!(found.take(3).collect::<Vec<_>>(), expected, "{expression}");
     }
 }

@@ -1,1 +1,32 @@
-//! The HTTP surface.
+//! The HTTP surface: REST, live events, and what runs beside them. The only crate that knows HTTP.
+//!
+//! | part | where |
+//! | --- | --- |
+//! | calls of the API, thin over `engine::commands` | `rest/` |
+//! | what they show and take | `view/` |
+//! | server-sent events and WebSocket | `live/` |
+//! | who asks, how often, from which page | `auth.rs`, `rates.rs`, `guard.rs` |
+//! | bodies and errors | `body.rs`, `error.rs` |
+//! | connections | `listen.rs` |
+//! | configuration | `config/` |
+//! | metrics and traces | `metrics.rs`, `otlp/` |
+//! | all of it together, from start to stop | `serve.rs` |
+
+mod app;
+mod auth;
+mod body;
+pub mod config;
+mod error;
+mod guard;
+pub mod listen;
+pub mod live;
+pub mod metrics;
+pub mod otlp;
+mod rates;
+mod rest;
+mod serve;
+pub mod view;
+
+pub use app::App;
+pub use rates::Rates;
+pub use serve::{First, Served, api, router, serve};

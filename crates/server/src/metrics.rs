@@ -3,7 +3,7 @@
 //! The engine and the store say what happens through the `metrics` facade, and know nothing of this file. What can only be
 //! looked at (the size of the store) is looked at when somebody asks, and not more often than every few seconds.
 
-use crate::config::{Secret, is_loopback};
+use crate::config::{Secret, is_loopback, is_loopback_host};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -142,6 +142,7 @@ impl Endpoint {
         }
         match timeout(SAMPLE_WITHIN, self.store.stats(false)).await {
             Ok(Ok(stats)) => {
+                gauge!("stepwell_steps_ready").set(stats.ready as f64);
                 let data = stats.bytes;
                 for (part, bytes) in [("data", data), ("free", stats.free), ("journal", stats.journal)] {
                     gauge!("stepwell_store_bytes", "part" => part).set(bytes as f64);
@@ -165,8 +166,12 @@ impl Endpoint {
     fn admits(&self, peer: SocketAddr, headers: &HeaderMap) -> bool {
         match &self.token {
             Some(token) => bearer(headers).is_some_and(|given| same(given.as_bytes(), token.reveal().as_bytes())),
-            // A proxy on this machine asks for somebody else.
-            None => is_loopback(peer.ip()) && !FORWARDED.iter().any(|name| headers.contains_key(*name)),
+            // A proxy on this machine asks for somebody else, and so does a page whose own name points here.
+            None => {
+                let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+                let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
+                is_loopback(peer.ip()) && !forwarded && host.is_some_and(is_loopback_host)
+            }
         }
     }
 }

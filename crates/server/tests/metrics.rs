@@ -79,10 +79,12 @@ async fn the_size_of_the_store_is_told() {
 }
 
 #[tokio::test]
-async fn without_a_token_only_this_machine_may_read_and_no_proxy_for_others() {
+async fn without_a_token_only_this_machine_may_read_and_nobody_through_it() {
     let rig = Rig::new(None).await;
     assert_eq!(rig.ask(Method::GET, "/metrics", &[]).await.0, StatusCode::OK);
-    for header in [("X-Forwarded-For", "203.0.113.9"), ("Forwarded", "for=203.0.113.9"), ("Via", "1.1 proxy")] {
+    let through_a_proxy = [("X-Forwarded-For", "203.0.113.9"), ("Forwarded", "for=203.0.113.9"), ("Via", "1.1 proxy")];
+    let through_a_page = [("Host", "evil.example"), ("Host", "localhost.evil.example:7070")];
+    for header in through_a_proxy.into_iter().chain(through_a_page) {
         let (status, text) = rig.ask(Method::GET, "/metrics", &[header]).await;
         assert_eq!(status, StatusCode::FORBIDDEN);
         assert!(!text.contains("stepwell_"), "{text}");

@@ -112,7 +112,7 @@ impl Rig {
     }
 
     async fn start(&self, workflow: &str) -> String {
-        let trigger = Trigger { workflow, input: json!([1, 2]), headers: None, key: None };
+        let trigger = Trigger::new(workflow, json!([1, 2]));
         self.engine.trigger(&self.caller, trigger).await.unwrap().run
     }
 

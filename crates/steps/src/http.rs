@@ -36,7 +36,7 @@ impl HttpKind {
 impl StepKind for HttpKind {
     async fn run(&self, call: StepCall) -> Outcome {
         match Outgoing::read(&call.input, &call.idempotency_key) {
-            Ok(outgoing) => self.client.send(outgoing).await,
+            Ok(outgoing) => self.client.send(outgoing.traced(call.traceparent.as_deref())).await,
             Err(failure) => Outcome::Failure { failure, reply: None },
         }
     }

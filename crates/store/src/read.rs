@@ -123,6 +123,8 @@ pub struct Stats {
     pub free: u64,
     /// Written and not yet merged into the data.
     pub journal: u64,
+    /// Attempts that no node has claimed.
+    pub ready: u64,
     /// Rows by table.
     pub rows: Vec<(String, u64)>,
 }

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod look;
 pub mod pipe;
 pub mod run;
+pub mod serve;
 pub mod simulate;
 
 use std::process::ExitCode;

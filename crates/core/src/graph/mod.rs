@@ -38,6 +38,16 @@ pub enum Dialect {
     Graph,
 }
 
+impl Dialect {
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Tasks => "tasks",
+            Dialect::Flow => "flow",
+            Dialect::Graph => "graph",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Graph {
     pub dialect: Dialect,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Answer, Ignored, Verdict};
 use stepwell_core::plan::{Standing, standing};
-use stepwell_core::run::{Phase, StepState};
+use stepwell_core::run::{Phase, Status, StepState};
 use stepwell_core::value::check_size;
 use stepwell_store::{NewAudit, RunId};
 
@@ -65,8 +65,8 @@ impl Engine {
         Ok(standing(&live.compiled.definition.graph, &onto.definition.graph, &live.run)?)
     }
 
-    /// Starts a fresh run with the same input.
-    pub async fn rerun(&self, caller: &Caller, run: &str) -> Result<Started, Error> {
+    /// Starts a fresh run with the same input, or another.
+    pub async fn rerun(&self, caller: &Caller, run: &str, input: Option<Value>) -> Result<Started, Error> {
         let id = self.reach(caller, Right::Run, run).await?;
         if self.inner.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
             return Err(Error::Refused("the run's payloads were erased: there is no input to start with".into()));
@@ -75,9 +75,11 @@ impl Engine {
         let value = |id| live.run.values.get(id).cloned();
         if live.test {
             let source = Source { text: &live.compiled.row.source, file: None };
-            return self.test_run(caller, source, live.run.input.and_then(value).unwrap_or_default()).await;
+            let input = input.or(live.run.input.and_then(value)).unwrap_or_default();
+            return self.test_run(caller, source, input).await;
         }
-        let (input, headers) = (live.run.input.and_then(value).unwrap_or_default(), live.run.headers.and_then(value));
+        let input = input.or(live.run.input.and_then(value)).unwrap_or_default();
+        let headers = live.run.headers.and_then(value);
         let trigger = Trigger { headers, ..Trigger::new(&live.compiled.row.name, input) };
         self.trigger(caller, trigger).await
     }
@@ -146,14 +148,37 @@ impl Engine {
 
     /// Takes a call to a wait's URL. Who knows the token needs no other right.
     pub async fn deliver_webhook(&self, token: &str, body: Value) -> Result<(), Error> {
+        let (live, path) = self.called(token).await?;
+        match self.deliver(live.id, path, body, None).await {
+            // Whether it was this call that the step has had, or it is over without one.
+            Err(Error::Conflict(Ignored::StepFinished | Ignored::RunFinished)) => {
+                self.callback_open(token).await?;
+                Err(Ignored::StepFinished.into())
+            }
+            answer => answer,
+        }
+    }
+
+    /// Whether a call to this URL would count. A step that had its call says so, one that is over without it as well.
+    pub async fn callback_open(&self, token: &str) -> Result<(), Error> {
+        let (live, path) = self.called(token).await?;
+        let graph = &live.compiled.definition.graph;
+        let state = live.run.find(graph, &path).and_then(|at| live.run.step(graph, at));
+        match state.map(|state| state.phase) {
+            Some(Phase::Done(Status::Success)) => Err(Ignored::Repeated.into()),
+            Some(Phase::Done(_)) => Err(Ignored::StepFinished.into()),
+            _ if live.run.status.is_terminal() => Err(Ignored::RunFinished.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The run and the path of the step that a genuine token names.
+    async fn called(&self, token: &str) -> Result<(Box<Live>, String), Error> {
         let unknown = || Error::NotFound { what: "callback", name: token.chars().take(60).collect() };
         let named = Named::parse(token).ok_or_else(unknown)?;
         let id = self.inner.store.find_run(&named.run).await?.ok_or_else(unknown)?;
         let live = load(&self.inner, id, &named.run).await?;
-        if !named.is_genuine(&live.secret) {
-            return Err(unknown());
-        }
-        self.deliver(id, named.path, body, None).await
+        if named.is_genuine(&live.secret) { Ok((live, named.path)) } else { Err(unknown()) }
     }
 
     /// Delivers a call by the name of its step: for those who may run the workflow and do not have the URL.

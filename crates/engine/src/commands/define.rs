@@ -95,6 +95,21 @@ impl Engine {
         Ok(Some(RecordChange::Replace(Record { body: super::people::json(&switches), ..record })))
     }
 
+    /// Checks a definition without keeping it; gives its name.
+    pub fn name_of(&self, source: Source<'_>) -> Result<String, Error> {
+        check(&self.inner, source).map(|definition| definition.name)
+    }
+
+    /// The newest version, for those who may change or start it but not look at everything.
+    pub async fn workflow_for(&self, caller: &Caller, name: &str) -> Result<Arc<Compiled>, Error> {
+        let any = [Right::Define, Right::Run, Right::Read].into_iter().any(|right| caller.may(right));
+        if any {
+            self.newest(caller, name).await
+        } else {
+            caller.check(Right::Read).and(self.newest(caller, name).await)
+        }
+    }
+
     /// The newest version, for those whose right to it was checked.
     pub(super) async fn newest(&self, caller: &Caller, workflow: &str) -> Result<Arc<Compiled>, Error> {
         self.inner.definitions.newest(&*self.inner.store, caller.org, workflow).await

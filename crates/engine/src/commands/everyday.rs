@@ -36,6 +36,13 @@ pub struct Bulk {
     pub more: bool,
 }
 
+/// What is done to each of many runs.
+#[derive(Clone, Copy)]
+enum Act<'a> {
+    Cancel(Option<&'a str>),
+    Retry(Retry),
+}
+
 /// What a person is asked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Approval {
@@ -70,7 +77,7 @@ impl Engine {
         caller.check(Right::Run)?;
         let open = ["queued", "running", "paused"].map(String::from).to_vec();
         let query = RunQuery { status: narrowed(query.status, open), ..query };
-        self.each(caller, query, async |run| self.cancel(caller, run, reason).await).await
+        self.each(caller, query, Act::Cancel(reason)).await
     }
 
     /// Retries every run that fits and did not complete.
@@ -78,15 +85,10 @@ impl Engine {
         caller.check(Right::Run)?;
         let over = ["failed", "cancelled", "timeout"].map(String::from).to_vec();
         let query = RunQuery { status: narrowed(query.status, over), ..query };
-        self.each(caller, query, async |run| self.retry(caller, run, retry).await).await
+        self.each(caller, query, Act::Retry(retry)).await
     }
 
-    async fn each(
-        &self,
-        caller: &Caller,
-        query: RunQuery,
-        act: impl AsyncFn(&str) -> Result<(), Error>,
-    ) -> Result<Bulk, Error> {
+    async fn each(&self, caller: &Caller, query: RunQuery, act: Act<'_>) -> Result<Bulk, Error> {
         let mut bulk = Bulk::default();
         let mut before = query.before;
         // No status fits: nothing is meant.
@@ -102,7 +104,11 @@ impl Engine {
                     bulk.more = true;
                     return Ok(bulk);
                 }
-                match act(&run.public).await {
+                let done = match act {
+                    Act::Cancel(reason) => self.cancel(caller, &run.public, reason).await,
+                    Act::Retry(retry) => self.retry(caller, &run.public, retry).await,
+                };
+                match done {
                     Ok(()) => bulk.done.push(run.public),
                     Err(error @ (Error::Unavailable(_) | Error::Forbidden { .. })) => return Err(error),
                     Err(error) => bulk.refused.push((run.public, error.to_string())),

@@ -324,11 +324,15 @@ impl Engine {
         format!("sw_{}", BASE64.encode(self.inner.ids.bytes::<32>()))
     }
 
+    pub async fn has_users(&self) -> Result<bool, Error> {
+        let users: Vec<With<User>> = list(&self.inner, OrgId(1)).await?;
+        Ok(!users.is_empty())
+    }
+
     /// Makes the first user of the default organisation, with these two keys. False if there are users already.
     pub async fn bootstrap(&self, admin_key: &str, agent_key: &str) -> Result<bool, Error> {
         let org = OrgId(1);
-        let users: Vec<With<User>> = list(&self.inner, org).await?;
-        if !users.is_empty() {
+        if self.has_users().await? {
             return Ok(false);
         }
         let records = first_people(&self.inner, org, &["admin", "operator"], admin_key, Some(agent_key));

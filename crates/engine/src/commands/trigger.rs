@@ -23,7 +23,7 @@ use stepwell_core::definition::{Concurrency, WhenFull};
 use stepwell_core::event::{Event, Failure, Ignored};
 use stepwell_core::plan::{Env, Transition, advance};
 use stepwell_core::run::{Run, RunStatus, View};
-use stepwell_core::time::Millis;
+use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::check_size;
 use stepwell_store::*;
 use tokio::sync::oneshot;
@@ -60,8 +60,13 @@ pub struct Started {
     pub id: RunId,
     /// `run_…`.
     pub run: String,
+    /// `wf_…`.
+    pub workflow_id: String,
     pub workflow: String,
     pub version: u32,
+    /// As of the answer.
+    pub status: String,
+    pub created: Time,
     /// The idempotency key had started it before.
     pub repeated: bool,
 }
@@ -333,12 +338,25 @@ async fn repeated(inner: &Inner, beginning: &Beginning, run: RunId, digest: &str
     let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
     let stored = inner.store.load(run).await?.ok_or_else(gone)?;
     let compiled = inner.definitions.get(&*inner.store, stored.row.definition).await?;
-    Ok(started(run, &stored.row.public, &compiled, true))
+    let (status, created) = (stored.row.status, stored.row.created);
+    Ok(Started { status, created, repeated: true, ..started(run, &stored.row.public, &compiled) })
 }
 
-fn started(id: RunId, run: &str, compiled: &Compiled, repeated: bool) -> Started {
-    let (workflow, version) = (compiled.row.name.clone(), compiled.row.version);
-    Started { id, run: run.to_string(), workflow, version, repeated }
+fn started(id: RunId, run: &str, compiled: &Compiled) -> Started {
+    Started {
+        id,
+        run: run.to_string(),
+        workflow_id: compiled.row.workflow.clone(),
+        workflow: compiled.row.name.clone(),
+        version: compiled.row.version,
+        status: String::new(),
+        created: Time(0),
+        repeated: false,
+    }
+}
+
+fn just_started(live: &Live, created: Time) -> Started {
+    Started { status: status(&live.run).into(), created, ..started(live.id, &live.run.id, &live.compiled) }
 }
 
 async fn try_begin(
@@ -420,9 +438,11 @@ async fn write_first(
     transition: Transition,
 ) -> Result<Result<Started, Refused>, Error> {
     let inner = &inner;
+    let at = commit.log.at;
     match submit(inner, &live, commit, &transition).await {
         Ok(Ok(follow)) => {
-            let started = started(live.id, &live.run.id, &live.compiled, false);
+            let started = just_started(&live, at);
+            metrics::counter!("stepwell_runs_started_total").increment(1);
             follow_up(inner, &mut live, follow);
             if live.run.status == RunStatus::Queued
                 && let Some(place) = live.place.clone()
@@ -439,7 +459,7 @@ async fn write_first(
         }
         Err(error) => {
             leave(inner, live.id, None);
-            unsure(inner, live.id, &live, error).await
+            unsure(inner, &live, at, error).await
         }
     }
 }
@@ -452,11 +472,11 @@ fn leave(inner: &Arc<Inner>, id: RunId, live: Option<Box<Live>>) {
 }
 
 /// Nobody knows what became of the first commit: looks.
-async fn unsure(inner: &Arc<Inner>, id: RunId, live: &Live, error: Error) -> Result<Result<Started, Refused>, Error> {
-    match inner.store.load(id).await {
+async fn unsure(inner: &Arc<Inner>, live: &Live, at: Time, error: Error) -> Result<Result<Started, Refused>, Error> {
+    match inner.store.load(live.id).await {
         Ok(Some(_)) => {
-            inner.send(id, What::Reconcile);
-            Ok(Ok(started(id, &live.run.id, &live.compiled, false)))
+            inner.send(live.id, What::Reconcile);
+            Ok(Ok(just_started(live, at)))
         }
         _ => Err(error),
     }

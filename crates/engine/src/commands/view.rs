@@ -14,6 +14,8 @@ use stepwell_store::{RunRow, StepRow};
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunView {
     pub id: Arc<str>,
+    /// `wf_…`.
+    pub workflow_id: String,
     pub workflow: String,
     pub workflow_version: u32,
     pub status: &'static str,
@@ -34,6 +36,13 @@ pub struct RunView {
     pub tasks: Vec<StepView>,
     /// Grows with each retry of the run.
     pub generation: u32,
+    /// How many commits it has had.
+    pub version: i64,
+    /// As `name=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erased_at: Option<Time>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub test: bool,
 }
@@ -90,6 +99,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
     });
     RunView {
         id: run.id.clone(),
+        workflow_id: live.compiled.row.workflow.clone(),
         workflow: live.compiled.row.name.clone(),
         workflow_version: live.compiled.row.version,
         status: status(run),
@@ -103,6 +113,9 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         waiting_for: if run.status.is_terminal() { Vec::new() } else { run.waiting_for(graph) },
         tasks: tasks.collect(),
         generation: run.generation,
+        version: live.version.0,
+        labels: row.labels.clone(),
+        erased_at: row.erased,
         test: row.test,
     }
 }

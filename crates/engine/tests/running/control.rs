@@ -85,7 +85,7 @@ async fn a_run_over_the_limit_is_refused_or_takes_the_place_of_the_oldest() {
     let rig = Rig::new().await;
     rig.define(&limited("skip")).await;
     let first = rig.start("hold", json!({"who": "ann"})).await;
-    let trigger = Trigger { workflow: "hold", input: json!({"who": "ann"}), headers: None, key: None };
+    let trigger = Trigger::new("hold", json!({"who": "ann"}));
     assert!(matches!(rig.engine.trigger(&rig.caller, trigger).await, Err(Error::Full)));
     rig.define(&limited("cancel_oldest")).await;
     let second = rig.start("hold", json!({"who": "ann"})).await;
@@ -121,7 +121,7 @@ async fn an_input_that_the_schema_does_not_allow_is_refused_with_its_path() {
             "tasks": {"a": {"tool": "add", "args": {"n": "{{input.n}}"}}}}"#,
     )
     .await;
-    let trigger = Trigger { workflow: "strict", input: json!({"n": "one"}), headers: None, key: None };
+    let trigger = Trigger::new("strict", json!({"n": "one"}));
     match rig.engine.trigger(&rig.caller, trigger).await {
         Err(Error::Input { path, message }) => {
             assert_eq!(path, "input/n");

@@ -81,7 +81,7 @@ async fn a_child_run_gives_its_output_to_its_parent() {
 async fn the_same_key_starts_one_run_and_another_body_is_refused() {
     let rig = Rig::new().await;
     rig.define(r#"{"name": "once", "tasks": {"a": {"tool": "add", "args": {"n": 1}}}}"#).await;
-    let trigger = |n: i64| Trigger { workflow: "once", input: json!({"n": n}), headers: None, key: Some("k") };
+    let trigger = |n: i64| Trigger { key: Some("k"), ..Trigger::new("once", json!({"n": n})) };
     let first = rig.engine.trigger(&rig.caller, trigger(1)).await.unwrap();
     let again = rig.engine.trigger(&rig.caller, trigger(1)).await.unwrap();
     assert_eq!((again.run, first.repeated, again.repeated), (first.run, false, true));

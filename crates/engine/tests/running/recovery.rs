@@ -45,7 +45,7 @@ async fn a_shutdown_lets_running_steps_end_and_starts_no_others() {
     let then_end = async { rig.tools.permits.add_permits(1) };
     tokio::join!(biased; rig.engine.shutdown(Duration::from_secs(60)), then_end);
     assert_eq!(rig.calls(), 1);
-    let trigger = Trigger { workflow: "two", input: json!({}), headers: None, key: None };
+    let trigger = Trigger::new("two", json!({}));
     assert!(matches!(rig.engine.trigger(&rig.caller, trigger).await, Err(Error::Unavailable(_))));
     let rig = rig.restarted().await;
     let view = rig.ended(&run).await;
@@ -69,7 +69,7 @@ async fn a_full_disk_acknowledges_nothing_and_work_goes_on_when_there_is_room() 
     store.limit_size(0).await.unwrap();
     let mut refused = 0;
     while refused == 0 {
-        let trigger = Trigger { workflow: "two", input: json!({"big": big}), headers: None, key: None };
+        let trigger = Trigger::new("two", json!({"big": big}));
         match rig.engine.trigger(&rig.caller, trigger).await {
             // There is a little room inside the file.
             Ok(_) => {}

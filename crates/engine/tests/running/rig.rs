@@ -117,8 +117,7 @@ impl Rig {
     }
 
     pub async fn start(&self, workflow: &str, input: Value) -> String {
-        let trigger = Trigger { workflow, input, headers: None, key: None };
-        self.engine.trigger(&self.caller, trigger).await.unwrap().run
+        self.engine.trigger(&self.caller, Trigger::new(workflow, input)).await.unwrap().run
     }
 
     pub async fn ended(&self, run: &str) -> RunView {

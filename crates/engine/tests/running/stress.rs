@@ -7,7 +7,7 @@ use stepwell_engine::commands::Trigger;
 async fn all_complete(rig: &Rig, workflow: &str, runs: u64, calls: u64) {
     let mut ends = Vec::new();
     for _ in 0..runs {
-        let trigger = Trigger { workflow, input: json!({}), headers: None, key: None };
+        let trigger = Trigger::new(workflow, json!({}));
         ends.push(rig.engine.trigger_and_watch(&rig.caller, trigger).await.unwrap());
     }
     for (started, end) in ends {

@@ -80,7 +80,7 @@ pub async fn start(sim: Arc<Sim>, wish: Wish) {
     let _open = sim.open(format!("a wish for {}", wish.workflow));
     loop {
         let (key, input) = (wish.key.as_deref(), wish.input.clone());
-        let trigger = Trigger { workflow: wish.workflow, input, headers: None, key };
+        let trigger = Trigger { key, ..Trigger::new(wish.workflow, input) };
         let caller = &caller;
         let answer = sim.ask("trigger", |engine| async move { engine.trigger(caller, trigger).await }).await;
         match answer {
@@ -110,7 +110,7 @@ fn started_well(sim: &Arc<Sim>, wish: &Wish, started: Started) {
 /// The same key with another input.
 async fn reuse(sim: Arc<Sim>, workflow: &'static str, key: String) {
     let caller = Caller::local("ann");
-    let trigger = Trigger { workflow, input: json!({"other": true}), headers: None, key: Some(&key) };
+    let trigger = Trigger { key: Some(&key), ..Trigger::new(workflow, json!({"other": true})) };
     let answer =
         sim.ask("trigger with a used key", |engine| async move { engine.trigger(&caller, trigger).await }).await;
     // A purged run takes its key with it.

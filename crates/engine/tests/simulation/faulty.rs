@@ -296,12 +296,16 @@ impl Store for Faulty {
         self.through(self.sim.disk.holder(place)).await
     }
 
+    async fn position(&self) -> Result<Position, Error> {
+        self.through(self.sim.disk.position()).await
+    }
+
     async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
         self.through(self.sim.disk.feed(after, limit)).await
     }
 
-    async fn define(&self, definition: NewDefinition) -> Result<DefinitionRow, Error> {
-        self.through(self.sim.disk.define(definition)).await
+    async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
+        self.through(self.sim.disk.define(definition, with)).await
     }
 
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
@@ -314,6 +318,26 @@ impl Store for Faulty {
 
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
         self.through(self.sim.disk.definitions(org)).await
+    }
+
+    async fn versions(&self, org: OrgId, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
+        self.through(self.sim.disk.versions(org, workflow)).await
+    }
+
+    async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
+        self.through(self.sim.disk.undefine(org, workflow, at, with)).await
+    }
+
+    async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
+        self.through(self.sim.disk.label(run, labels, audit)).await
+    }
+
+    async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error> {
+        self.through(self.sim.disk.gates(org, after, limit)).await
+    }
+
+    async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
+        self.through(self.sim.disk.erase(run, at, audit)).await
     }
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
@@ -340,11 +364,54 @@ impl Store for Faulty {
         self.through(self.sim.disk.expire(run, at)).await
     }
 
-    async fn stats(&self) -> Result<Stats, Error> {
-        self.through(self.sim.disk.stats()).await
+    async fn stats(&self, count: bool) -> Result<Stats, Error> {
+        self.through(self.sim.disk.stats(count)).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, Error> {
         self.through(self.sim.disk.integrity()).await
+    }
+}
+
+#[async_trait]
+impl Registry for Faulty {
+    async fn change(&self, change: Change) -> Result<Result<(), Refused>, Error> {
+        self.through(self.sim.disk.change(change)).await
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, Error> {
+        self.through(self.sim.disk.record(kind, id)).await
+    }
+
+    async fn record_with_key(&self, kind: &str, key: &str) -> Result<Option<Record>, Error> {
+        self.through(self.sim.disk.record_with_key(kind, key)).await
+    }
+
+    async fn records(&self, filter: RecordFilter) -> Result<Vec<Record>, Error> {
+        self.through(self.sim.disk.records(filter)).await
+    }
+
+    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+        self.through(self.sim.disk.due_records(kind, until, limit)).await
+    }
+
+    async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {
+        self.through(self.sim.disk.audit(filter)).await
+    }
+
+    async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error> {
+        self.through(self.sim.disk.found(name, at)).await
+    }
+
+    async fn organisations(&self) -> Result<Vec<(OrgId, String)>, Error> {
+        self.through(self.sim.disk.organisations()).await
+    }
+
+    async fn counted(&self, counter: &str) -> Result<i64, Error> {
+        self.through(self.sim.disk.counted(counter)).await
+    }
+
+    async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
+        self.through(self.sim.disk.open_runs(org)).await
     }
 }

@@ -119,7 +119,7 @@ pub async fn all(sim: &Arc<Sim>) {
 
 /// Every run is over: nobody waits, works, or holds a place.
 async fn nothing_is_left(sim: &Sim, faults: &mut Vec<String>) {
-    let stats = sim.disk.stats().await.unwrap();
+    let stats = sim.disk.stats(true).await.unwrap();
     for (table, rows) in stats.rows {
         if ["work", "timers", "mail", "outbox"].contains(&table.as_str()) && rows > 0 {
             let mailed = sim.disk.mailed(10).await.unwrap();
@@ -163,7 +163,9 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
     let mut facts: Vec<(Time, StoredFact)> = Vec::new();
     let log = sim.disk.tail(id, Version(0), u32::MAX).await.unwrap();
     for (n, row) in log.iter().enumerate() {
-        if row.version.0 != n as i64 + 1 || row.row.hash != hash(&previous, row.row.at, &row.row.facts) {
+        if row.version.0 != n as i64 + 1
+            || row.row.hash != hash(&previous, row.row.at, &row.row.facts, &row.row.payloads)
+        {
             faults.push(format!("row {n} of the log of {public} is not what comes next"));
         }
         previous = row.row.hash;

@@ -402,7 +402,8 @@ fn address(event: &Event) -> Option<At> {
         | Event::Answered { at, .. }
         | Event::ChildEnded { at, .. }
         | Event::Woken { at, .. }
-        | Event::Settled { at, .. } => Some(*at),
+        | Event::Settled { at, .. }
+        | Event::Overridden { at, .. } => Some(*at),
         Event::Timer(timer) => timer.at,
         Event::Triggered { .. } | Event::Admitted | Event::Cancelled { .. } | Event::Retried { .. } => None,
     }
@@ -419,7 +420,8 @@ fn readdressed(event: Event, to: Option<At>) -> Event {
         | Event::Answered { at, .. }
         | Event::ChildEnded { at, .. }
         | Event::Woken { at, .. }
-        | Event::Settled { at, .. } => *at = to,
+        | Event::Settled { at, .. }
+        | Event::Overridden { at, .. } => *at = to,
         Event::Timer(timer) => timer.at = Some(to),
         Event::Triggered { .. } | Event::Admitted | Event::Cancelled { .. } | Event::Retried { .. } => {}
     }

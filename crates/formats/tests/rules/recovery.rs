@@ -275,3 +275,35 @@ fn a_newer_version_brings_its_own_max_duration_and_a_description_changes_nothing
     story.tell("+2h");
     assert_eq!(story.line(), "a=success b=success#2 | completed");
 }
+
+#[test]
+fn whatever_a_step_waits_for_someone_can_say_how_it_ended() {
+    let tasks = "
+name: stuck
+tasks:
+  call: {tool: echo}
+  nap: {sleep: 1d}
+  hook: {wait_for_webhook: {timeout: 1h}}
+  after: {needs: [call, nap, hook], if: tasks.call.body.n == 1, tool: echo}
+";
+    let all = ["call overruled ok {\"n\": 1}", "nap overruled ok null", "hook overruled ok {}"];
+    check(tasks, &all, "call=success nap=success hook=success after=running | running");
+    // In the pause between two attempts as well; a failure is one like any other, and is not tried again.
+    let backoff = ["call fails", "call overruled fails", "nap overruled ok null", "hook overruled ok {}"];
+    check(tasks, &backoff, "call=failed nap=success hook=success after=skipped | failed");
+}
+
+#[test]
+fn a_gate_is_not_overruled_and_a_step_that_ended_stays_as_it_ended() {
+    let gated = compile("name: g\ntasks:\n  ask: {approval: {message: go}}\n  call: {tool: echo}\n");
+    let mut story = Story::start(&gated, json!({}));
+    story.tell("call ok");
+    let mut say = |path: &str| {
+        let at = story.world.run.find(&gated.graph, path).unwrap();
+        let attempt = story.world.run.step(&gated.graph, at).unwrap().attempt;
+        let outcome = Outcome::Success(Reply::default());
+        story.world.feed(Event::Overridden { at, attempt, outcome, by: someone(), comment: None }).unwrap().err()
+    };
+    assert_eq!(say("ask"), Some(Ignored::NotWaiting));
+    assert_eq!(say("call"), Some(Ignored::StepFinished));
+}

@@ -111,6 +111,13 @@ impl<'g> Story<'g> {
             }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),
             "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),
+            "overruled" => {
+                let outcome = match rest.split_once(' ') {
+                    Some(("ok", body)) => Outcome::Success(Reply::body(serde_json::from_str(body).unwrap())),
+                    _ => failure(Failure::new("overridden", "it will not end"), None),
+                };
+                return self.world.feed(Event::Overridden { at, attempt, outcome, by: someone(), comment: None });
+            }
             "happened" | "again" | "given" => {
                 let verdict = match verb {
                     "happened" => Verdict::Happened { body: body() },

@@ -300,6 +300,11 @@ fn host_of(authority: &str) -> Option<String> {
     (!host.is_empty()).then_some(host)
 }
 
+/// Whether a `Host` header names the machine itself.
+pub fn is_loopback_host(header: &str) -> bool {
+    host_of(header).is_some_and(|host| is_loopback_name(&host))
+}
+
 fn is_loopback_name(host: &str) -> bool {
     let ip = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse::<IpAddr>();
     host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(is_loopback)

@@ -212,6 +212,7 @@ impl Collector {
             | LogFact::Kept { .. }
             | LogFact::Approved { .. }
             | LogFact::Escalated { .. }
+            | LogFact::Overridden { .. }
             | LogFact::Retried { .. } => {}
         }
         Ok(())

@@ -17,6 +17,7 @@ const FRAMING: [&str; 8] =
     ["connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// A request that is ready to be sent.
 pub struct Outgoing {
@@ -38,6 +39,14 @@ impl Outgoing {
             headers.insert(IDEMPOTENCY_KEY, key);
         }
         Ok(Outgoing { method, url, headers, body })
+    }
+
+    /// Makes what is called part of the run's trace, unless the definition says whose part it is.
+    pub fn traced(mut self, traceparent: Option<&str>) -> Outgoing {
+        if let Some(Ok(value)) = traceparent.map(HeaderValue::from_str) {
+            self.headers.entry(TRACEPARENT).or_insert(value);
+        }
+        self
     }
 }
 
@@ -166,6 +175,20 @@ mod tests {
         check(json!({"url": url, "headers": {"X-A": {"s3cret": 1}}}), "`x-a` must be text, but it is an object");
         check(json!({"url": url, "headers": {"Content-Length": "0"}}), "`content-length` is set by the connection");
         check(json!({"url": url, "headers": {"Transfer-Encoding": "chunked"}}), "leave it out");
+    }
+
+    #[test]
+    fn a_trace_goes_along_unless_the_headers_name_another() {
+        let check = |headers: Value, traceparent: Option<&str>, sent: Option<&str>| {
+            let input = json!({"url": "http://x", "headers": headers});
+            let outgoing = Outgoing::read(&input, "key").unwrap().traced(traceparent);
+            let given = outgoing.headers.get(TRACEPARENT).map(|value| value.to_str().unwrap());
+            assert_eq!(given, sent, "{input}");
+            assert!(outgoing.headers.get_all(TRACEPARENT).iter().count() <= 1);
+        };
+        check(json!({}), Some("00-a-b-01"), Some("00-a-b-01"));
+        check(json!({"Traceparent": "00-c-d-00"}), Some("00-a-b-01"), Some("00-c-d-00"));
+        check(json!({}), None, None);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub fn stats(state: &State, count: bool) -> Stats {
         ("audit", state.registry.audit.len()),
     ];
     let rows = rows.into_iter().filter(|_| count).map(|(table, count)| (table.to_string(), count as u64));
-    Stats { rows: rows.collect(), ..Stats::default() }
+    Stats { rows: rows.collect(), ready: state.work.ready() as u64, ..Stats::default() }
 }
 
 /// Whether rows and the indexes over them are about the same things.

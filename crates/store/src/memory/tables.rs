@@ -17,6 +17,11 @@ pub struct WorkTable {
 }
 
 impl WorkTable {
+    /// How many attempts no node has.
+    pub fn ready(&self) -> usize {
+        self.ready.values().map(BTreeSet::len).sum()
+    }
+
     pub fn contains(&self, run: RunId, key: &WorkKey) -> bool {
         self.rows.contains_key(&(run, key.clone()))
     }

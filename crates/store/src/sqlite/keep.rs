@@ -104,6 +104,9 @@ pub fn stats(db: &Connection, counted: bool) -> rusqlite::Result<Stats> {
         bytes: pragma("page_count")? * page,
         free: pragma("freelist_count")? * page,
         journal: 0,
+        ready: db
+            .query_row("SELECT count(*) FROM work WHERE node IS NULL", [], |row| row.get::<_, i64>(0))?
+            .unsigned_abs(),
         rows: TABLES.iter().filter(|_| counted).map(count).collect::<rusqlite::Result<_>>()?,
     })
 }

@@ -129,7 +129,11 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
     let mut group = Vec::with_capacity(MAX_GROUP);
     let mut groups = 0u32;
     while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-        match transact(&mut connection, &mut group, &mut positions) {
+        let begun = std::time::Instant::now();
+        let written = transact(&mut connection, &mut group, &mut positions);
+        metrics::histogram!("stepwell_commit_batch_size").record(group.len() as f64);
+        metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
+        match written {
             Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
             Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
             Err(Failed::Job(_)) => {

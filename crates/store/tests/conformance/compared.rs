@@ -169,7 +169,7 @@ async fn answer(store: &dyn Store, call: Call) -> String {
             }
             format!("{pieces:?}")
         }
-        Call::Define(definition) => format!("{:?}", store.define(definition).await.ok()),
+        Call::Define(definition) => format!("{:?}", store.define(definition, Change::default()).await.ok()),
         Call::Beat(node) => format!("{:?}", store.beat(node).await.unwrap()),
         Call::Leave(node) => format!("{:?}", store.leave(node).await.unwrap()),
         Call::Grants => format!("{:?}", store.grants_changed(ORG).await.unwrap()),

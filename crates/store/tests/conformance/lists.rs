@@ -17,6 +17,11 @@ fn define(workflow: &str, name: &str, source: &str) -> NewDefinition {
     }
 }
 
+/// Stores a version with nothing beside it.
+async fn defined(store: &dyn Store, new: NewDefinition) -> DefinitionRow {
+    store.define(new, Change::default()).await.unwrap().unwrap()
+}
+
 fn ids(runs: Vec<RunRow>) -> Vec<i64> {
     runs.into_iter().map(|run| run.id.0).collect()
 }
@@ -32,10 +37,10 @@ fn create_of(run: i64, definition: i64, test: bool) -> Commit {
 }
 
 pub async fn a_changed_definition_is_a_new_version_and_an_equal_one_is_not(store: &dyn Store) {
-    let first = store.define(define("wf_1", "hello", "{}")).await.unwrap();
+    let first = defined(store, define("wf_1", "hello", "{}")).await;
     assert_eq!((first.version, first.workflow.as_str()), (1, "wf_1"));
-    assert_eq!(store.define(define("wf_2", "hello", "{}")).await.unwrap(), first);
-    let second = store.define(define("wf_3", "hello", "{\"a\":1}")).await.unwrap();
+    assert_eq!(defined(store, define("wf_2", "hello", "{}")).await, first);
+    let second = defined(store, define("wf_3", "hello", "{\"a\":1}")).await;
     assert_eq!((second.version, second.workflow.as_str()), (2, "wf_1"));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap(), Some(second.clone()));
     assert_eq!(store.find_definition(OrgId(2), "hello").await.unwrap(), None);
@@ -63,9 +68,9 @@ pub async fn runs_are_listed_newest_first_by_page_and_filter(store: &dyn Store) 
 
 pub async fn definitions_are_listed_by_name_in_their_newest_version(store: &dyn Store) {
     for (id, name, source) in [("wf_1", "b", "1"), ("wf_2", "a", "1"), ("wf_3", "b", "2"), ("wf_4", "c", "1")] {
-        store.define(define(id, name, source)).await.unwrap();
+        defined(store, define(id, name, source)).await;
     }
-    store.define(NewDefinition { org: OrgId(2), ..define("wf_5", "b", "1") }).await.unwrap();
+    defined(store, NewDefinition { org: OrgId(2), ..define("wf_5", "b", "1") }).await;
     let listed = |org: OrgId| async move {
         let list = store.definitions(org).await.unwrap();
         list.into_iter().map(|row| format!("{} {} v{}", row.name, row.workflow, row.version)).collect::<Vec<_>>()
@@ -75,9 +80,9 @@ pub async fn definitions_are_listed_by_name_in_their_newest_version(store: &dyn 
 }
 
 pub async fn runs_of_all_versions_of_a_workflow_are_listed_together(store: &dyn Store) {
-    let first = store.define(define("wf_1", "a", "1")).await.unwrap();
-    let second = store.define(define("wf_2", "a", "2")).await.unwrap();
-    let other = store.define(define("wf_3", "b", "1")).await.unwrap();
+    let first = defined(store, define("wf_1", "a", "1")).await;
+    let second = defined(store, define("wf_2", "a", "2")).await;
+    let other = defined(store, define("wf_3", "b", "1")).await;
     for (run, definition) in [(1, first.id), (2, other.id), (3, second.id), (4, 999)] {
         accepted(store, create_of(run, definition, false)).await;
     }
@@ -89,14 +94,14 @@ pub async fn runs_of_all_versions_of_a_workflow_are_listed_together(store: &dyn 
 
 pub async fn a_test_definition_is_never_found_by_name_or_listed(store: &dyn Store) {
     let test = |id: &str, source: &str| NewDefinition { test: true, ..define(id, "hello", source) };
-    let alone = store.define(test("wf_t1", "{}")).await.unwrap();
+    let alone = defined(store, test("wf_t1", "{}")).await;
     assert_eq!((alone.version, alone.workflow.as_str()), (1, "wf_t1"));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap(), None);
     assert!(store.definitions(ORG).await.unwrap().is_empty());
     // Equal to a test's and to a real one: it is its own each time.
-    let real = store.define(define("wf_1", "hello", "{}")).await.unwrap();
+    let real = defined(store, define("wf_1", "hello", "{}")).await;
     assert_eq!((real.version, real.workflow.as_str()), (1, "wf_1"));
-    let beside = store.define(test("wf_t2", "{}")).await.unwrap();
+    let beside = defined(store, test("wf_t2", "{}")).await;
     assert_eq!((beside.version, beside.workflow.as_str()), (1, "wf_t2"));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap(), Some(real.clone()));
     assert_eq!(store.definitions(ORG).await.unwrap(), [real]);
@@ -105,8 +110,8 @@ pub async fn a_test_definition_is_never_found_by_name_or_listed(store: &dyn Stor
 }
 
 pub async fn a_test_definition_goes_with_its_run_and_its_number_is_not_used_again(store: &dyn Store) {
-    let real = store.define(define("wf_1", "hello", "{}")).await.unwrap();
-    let test = store.define(NewDefinition { test: true, ..define("wf_t", "hello", "{}") }).await.unwrap();
+    let real = defined(store, define("wf_1", "hello", "{}")).await;
+    let test = defined(store, NewDefinition { test: true, ..define("wf_t", "hello", "{}") }).await;
     accepted(store, create_of(1, real.id, false)).await;
     accepted(store, create_of(2, test.id, true)).await;
     assert_eq!(ids(store.runs(every_run()).await.unwrap()), [1]);
@@ -120,6 +125,6 @@ pub async fn a_test_definition_goes_with_its_run_and_its_number_is_not_used_agai
     assert_eq!(store.definition(test.id).await.unwrap(), None);
     assert_eq!(store.definition(real.id).await.unwrap(), Some(real));
     // Whoever remembers a definition by number must not be told of another under the same one.
-    let later = store.define(define("wf_2", "later", "{}")).await.unwrap();
+    let later = defined(store, define("wf_2", "later", "{}")).await;
     assert!(later.id > test.id, "{} after {}", later.id, test.id);
 }

@@ -6,16 +6,18 @@
 mod claims;
 mod commits;
 mod compared;
+mod finding;
 mod keeping;
 mod letters;
 mod lists;
 mod memory;
 mod places;
+mod registry;
 mod sample;
 mod sqlite;
 
 mod cases {
-    pub use crate::{claims::*, commits::*, keeping::*, letters::*, lists::*, places::*};
+    pub use crate::{claims::*, commits::*, finding::*, keeping::*, letters::*, lists::*, places::*, registry::*};
 }
 
 /// One test per case and backend. A case left off this list is dead code, and the linter says so.
@@ -90,6 +92,37 @@ macro_rules! suites {
             a_position_is_never_used_twice,
             rows_are_counted_by_table,
             nothing_is_wrong_with_the_data_after_every_kind_of_write,
+            a_record_is_found_by_its_id_and_by_its_key,
+            ids_and_keys_are_unique_among_their_kind,
+            a_record_is_replaced_only_at_the_version_it_was_read_at,
+            a_record_stays_with_its_organisation,
+            a_removed_record_is_gone_and_its_names_are_free,
+            the_parts_of_a_change_see_what_came_before_them,
+            a_refused_change_leaves_nothing_of_itself,
+            a_change_of_rights_refuses_decisions_made_before_it,
+            records_are_listed_by_key_page_prefix_and_organisation,
+            records_come_due_soonest_first,
+            of_many_who_change_a_record_one_comes_first,
+            the_audit_trail_is_read_newest_first_by_page_and_filter,
+            each_organisation_s_audit_trail_is_a_chain_of_its_own,
+            a_commit_is_in_the_audit_trail_only_if_it_was_applied,
+            organisations_are_founded_once_by_name,
+            only_applied_commits_count,
+            many_who_count_at_once_lose_nothing,
+            runs_that_have_not_ended_are_counted_by_organisation,
+            runs_are_found_by_all_of_their_labels,
+            other_labels_replace_the_ones_before,
+            labels_go_with_their_run,
+            a_run_that_was_refused_has_no_labels,
+            runs_are_found_by_part_of_their_text,
+            runs_are_filtered_by_any_of_several_statuses_by_creator_and_by_time,
+            open_gates_are_listed_until_they_are_answered,
+            only_a_finished_run_s_payloads_are_erased_and_its_log_stays,
+            a_workflow_is_found_by_name_and_by_id_until_its_life_ends,
+            runs_of_a_workflow_that_is_gone_are_still_listed,
+            versions_of_tests_are_nobody_s,
+            a_version_and_what_comes_with_it_are_written_together_or_not_at_all,
+            the_position_is_that_of_the_newest_commit,
         ]);)*
     };
 }

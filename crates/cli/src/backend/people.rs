@@ -1,0 +1,104 @@
+//! Users and keys. On a directory they are changed by whoever sits at the machine, so that someone who lost all keys can
+//! make one.
+
+use super::{Backend, Directory, told};
+use crate::client::{Call, Refusal};
+use crate::commands::Exit;
+use serde_json::json;
+use stepwell_engine::commands::{KeyChange, NewKey, NewUser, UserChange};
+use stepwell_server::view::*;
+
+/// The user whom the first start of a server makes.
+const FIRST: &str = "admin";
+
+impl Directory {
+    /// The first start of a server makes the first user and its keys, but only if there is nobody yet.
+    async fn has_people(&self) -> anyhow::Result<()> {
+        if told(self.engine.has_users().await)? {
+            return Ok(());
+        }
+        let text = "there are no users in this directory yet: the first `stepwell serve` makes one, with keys";
+        Err(Refusal::new(Exit::BadInput, text).into())
+    }
+}
+
+impl Backend {
+    pub async fn keys(&self) -> anyhow::Result<Vec<KeyView>> {
+        match self {
+            Backend::Server(client) => Ok(client.whole::<Page<KeyView>>(Call::get(&["keys"])).await?.data),
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.keys(caller).await)?.into_iter().map(KeyView::from).collect())
+            }
+        }
+    }
+
+    pub async fn create_key(&self, new: NewKeyRequest) -> anyhow::Result<NewKeyView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::post(&["keys"]).json(json!(new))).await,
+            Backend::Directory(directory) => {
+                directory.has_people().await?;
+                let NewKeyRequest { user, name, agent, grants, expires_at } = new;
+                let user = user.or_else(|| Some(FIRST.to_string()));
+                let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
+                let (made, key) = told(directory.engine.create_key(&directory.caller, new).await)?;
+                Ok(NewKeyView { key, is: made.into() })
+            }
+        }
+    }
+
+    pub async fn pause_key(&self, id: &str, paused: bool) -> anyhow::Result<KeyView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::patch(&["keys", id]).json(json!({"paused": paused}))).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                let to = KeyChange { name: None, paused: Some(paused) };
+                Ok(told(engine.change_key(caller, id, to).await)?.into())
+            }
+        }
+    }
+
+    pub async fn revoke_key(&self, id: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.tell(Call::delete(&["keys", id])).await,
+            Backend::Directory(Directory { engine, caller }) => told(engine.revoke_key(caller, id).await),
+        }
+    }
+
+    pub async fn users(&self) -> anyhow::Result<Vec<UserView>> {
+        match self {
+            Backend::Server(client) => Ok(client.whole::<Page<UserView>>(Call::get(&["users"])).await?.data),
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.users(caller).await)?.into_iter().map(UserView::from).collect())
+            }
+        }
+    }
+
+    pub async fn user(&self, user: &str) -> anyhow::Result<UserView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::get(&["users", user])).await,
+            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.user(caller, user).await)?.into()),
+        }
+    }
+
+    pub async fn create_user(&self, new: NewUserRequest) -> anyhow::Result<UserView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::post(&["users"]).json(json!(new))).await,
+            Backend::Directory(directory) => {
+                directory.has_people().await?;
+                let NewUserRequest { name, roles, grants } = new;
+                let new = NewUser { name, roles, grants };
+                Ok(told(directory.engine.create_user(&directory.caller, new).await)?.into())
+            }
+        }
+    }
+
+    pub async fn change_user(&self, user: &str, to: UserChangeRequest) -> anyhow::Result<UserView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::patch(&["users", user]).json(json!(to))).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                let UserChangeRequest { roles, grants, disabled } = to;
+                let to = UserChange { roles, grants, disabled };
+                Ok(told(engine.change_user(caller, user, to).await)?.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Runs: looking at them, and deciding about them.
+
+use super::{Backend, Directory, told};
+use crate::client::Call;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use stepwell_engine::commands::{Decision, Retry, RunQuery};
+use stepwell_server::view::{Event, Page, Run, RunFilters, RunSummary};
+use stepwell_store::RunId;
+
+/// Rows asked for in one go.
+const PAGE: u32 = 1_000;
+
+/// What a retry keeps.
+#[derive(Deserialize)]
+pub struct Standing {
+    pub stands: Vec<String>,
+    pub again: Vec<String>,
+}
+
+impl Backend {
+    /// A page, newest first. What it ends with leads to the next one.
+    pub async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
+        match self {
+            Backend::Server(client) => {
+                let RunFilters { status, workflow, label, limit, cursor, .. } = filters;
+                let call = Call::get(&["runs"]).query("status", status.as_ref()).query("workflow", workflow.as_ref());
+                let call = call.query("label", label.as_ref()).query("cursor", cursor.as_ref());
+                client.whole(call.query("limit", Some(limit.unwrap_or(PAGE).min(PAGE)))).await
+            }
+            Backend::Directory(directory) => directory.runs(filters).await,
+        }
+    }
+
+    pub async fn run(&self, run: &str) -> anyhow::Result<Run> {
+        match self {
+            Backend::Server(client) => client.ask(Call::get(&["runs", run])).await,
+            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.status(caller, run).await)?.into()),
+        }
+    }
+
+    /// The next events after a version; none at the end.
+    pub async fn events(&self, run: &str, after: i64) -> anyhow::Result<Vec<Event>> {
+        match self {
+            Backend::Server(client) => {
+                let path = ["runs", run, "events"];
+                let call = Call::get(&path).query("after", Some(after)).query("limit", Some(PAGE));
+                Ok(client.whole::<Page<Event>>(call).await?.data)
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                let events = told(engine.events(caller, run, after, PAGE).await)?;
+                Ok(events.into_iter().map(|event| Event::new(run, event)).collect())
+            }
+        }
+    }
+
+    pub async fn cancel(&self, run: &str, reason: Option<&str>) -> anyhow::Result<Run> {
+        match self {
+            Backend::Server(client) => {
+                client.ask(Call::post(&["runs", run, "cancel"]).json(json!({"reason": reason}))).await
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                told(engine.cancel(caller, run, reason).await)?;
+                self.run(run).await
+            }
+        }
+    }
+
+    pub async fn answer(&self, run: &str, step: &str, decision: Decision) -> anyhow::Result<Run> {
+        match self {
+            Backend::Server(client) => {
+                let verb = if decision.approve { "approve" } else { "deny" };
+                let body = json!({"comment": decision.comment, "data": decision.data});
+                client.ask(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                told(engine.answer(caller, run, step, decision).await)?;
+                self.run(run).await
+            }
+        }
+    }
+
+    pub async fn retry(&self, run: &str, newest: bool) -> anyhow::Result<Run> {
+        match self {
+            Backend::Server(client) => {
+                client.ask(Call::post(&["runs", run, "retry"]).json(json!({"newest": newest}))).await
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                let retry = if newest { Retry::Newest } else { Retry::SameVersion };
+                told(engine.retry(caller, run, retry).await)?;
+                self.run(run).await
+            }
+        }
+    }
+
+    /// What would stand if the run went on under the newest version.
+    pub async fn retry_preview(&self, run: &str) -> anyhow::Result<Standing> {
+        match self {
+            Backend::Server(client) => client.ask(Call::get(&["runs", run, "retry"])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                let standing = told(engine.retry_preview(caller, run).await)?;
+                Ok(Standing { stands: standing.stands, again: standing.again })
+            }
+        }
+    }
+}
+
+impl Directory {
+    async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
+        let limit = filters.limit.unwrap_or(PAGE).min(PAGE);
+        let query = RunQuery {
+            status: filters.status.iter().cloned().collect(),
+            workflow: filters.workflow.clone(),
+            labels: filters.label.iter().flat_map(|labels| labels.split(',')).map(str::to_string).collect(),
+            before: filters.cursor.as_ref().and_then(|cursor| cursor.parse().ok()).map(RunId),
+            limit,
+            ..RunQuery::default()
+        };
+        let rows = told(self.engine.runs(&self.caller, query).await)?;
+        let mut names: HashMap<i64, (String, String, u32)> = HashMap::new();
+        for row in &rows {
+            if let Entry::Vacant(unknown) = names.entry(row.definition) {
+                let found = self.engine.store().definition(row.definition).await?;
+                unknown.insert(found.map(|row| (row.workflow, row.name, row.version)).unwrap_or_default());
+            }
+        }
+        let next = rows.last().filter(|_| rows.len() == limit as usize).map(|last| last.id.0.to_string());
+        let data = rows.iter().map(|row| RunSummary::new(row, names[&row.definition].clone())).collect();
+        Ok(Page { data, next })
+    }
+}

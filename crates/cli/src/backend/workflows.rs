@@ -1,0 +1,141 @@
+//! Workflows: what there is, the next version of one, and its switches.
+
+use super::{Backend, Directory, told};
+use crate::client::{Call, Refusal};
+use serde_json::{Value, json};
+use stepwell_engine::Error;
+use stepwell_engine::commands::Source;
+use stepwell_server::view::{Page, ScheduleSummary, Workflow, WorkflowSummary};
+
+const PAGE: u32 = 1_000;
+
+/// The newest version of a workflow, as far as the next one must know it.
+pub struct Current {
+    pub id: String,
+    pub version: u32,
+    pub source: String,
+}
+
+impl Directory {
+    async fn summary(&self, workflow: &str) -> anyhow::Result<WorkflowSummary> {
+        let compiled = told(self.engine.workflow(&self.caller, workflow).await)?;
+        Ok(WorkflowSummary::new(&compiled, &told(self.engine.workflow_state(&compiled).await)?))
+    }
+}
+
+impl Backend {
+    pub async fn workflows(&self) -> anyhow::Result<Vec<WorkflowSummary>> {
+        let mut all = Vec::new();
+        match self {
+            Backend::Server(client) => {
+                let mut cursor = None;
+                loop {
+                    let call = Call::get(&["workflows"]).query("limit", Some(PAGE)).query("cursor", cursor.as_ref());
+                    let page: Page<WorkflowSummary> = client.whole(call).await?;
+                    all.extend(page.data);
+                    cursor = page.next;
+                    if cursor.is_none() {
+                        return Ok(all);
+                    }
+                }
+            }
+            Backend::Directory(directory) => {
+                for row in told(directory.engine.workflows(&directory.caller).await)? {
+                    all.push(directory.summary(&row.workflow).await?);
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    /// The workflow of exactly this name, if there is one.
+    pub async fn current(&self, name: &str) -> anyhow::Result<Option<Current>> {
+        match self {
+            Backend::Server(client) => match client.ask::<Workflow>(Call::get(&["workflows", name])).await {
+                Ok(Workflow { summary, source, .. }) if summary.name == name => {
+                    Ok(Some(Current { id: summary.id, version: summary.version, source }))
+                }
+                Ok(_) => Ok(None),
+                Err(error) if Refusal::is_missing(&error) => Ok(None),
+                Err(error) => Err(error),
+            },
+            Backend::Directory(Directory { engine, caller }) => match engine.workflow(caller, name).await {
+                Ok(compiled) if compiled.row.name == name => {
+                    let row = &compiled.row;
+                    Ok(Some(Current { id: row.workflow.clone(), version: row.version, source: row.source.clone() }))
+                }
+                Ok(_) | Err(Error::NotFound { .. }) => Ok(None),
+                Err(error) => told(Err(error)),
+            },
+        }
+    }
+
+    /// Whether the server takes the definition; nothing is kept.
+    pub async fn check(&self, text: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.tell(Call::post(&["check"]).text(text)).await,
+            Backend::Directory(Directory { engine, .. }) => {
+                told(engine.name_of(Source { text, file: None })).map(|_| ())
+            }
+        }
+    }
+
+    /// Makes the next version, if the workflow is still as it was.
+    pub async fn define(&self, name: &str, text: &str, before: Option<&Current>) -> anyhow::Result<WorkflowSummary> {
+        match (self, before) {
+            (Backend::Server(client), Some(before)) => {
+                let tag = format!("\"{}-{}\"", before.id, before.version);
+                client.ask(Call::put(&["workflows", name]).text(text).header("if-match", Some(&tag))?).await
+            }
+            (Backend::Server(client), None) => client.ask(Call::post(&["workflows"]).text(text)).await,
+            (Backend::Directory(directory), _) => {
+                told(directory.engine.define(&directory.caller, Source { text, file: None }).await)?;
+                directory.summary(name).await
+            }
+        }
+    }
+
+    pub async fn enable(&self, workflow: &str, enabled: bool) -> anyhow::Result<WorkflowSummary> {
+        match self {
+            Backend::Server(client) => {
+                client.ask(Call::patch(&["workflows", workflow]).json(json!({"enabled": enabled}))).await
+            }
+            Backend::Directory(directory) => {
+                told(directory.engine.enable(&directory.caller, workflow, enabled).await)?;
+                directory.summary(workflow).await
+            }
+        }
+    }
+
+    /// Holds new runs, or lets them go.
+    pub async fn hold(&self, workflow: &str, key: Option<Value>, hold: bool) -> anyhow::Result<WorkflowSummary> {
+        match self {
+            Backend::Server(client) => {
+                let verb = if hold { "pause" } else { "resume" };
+                let body = key.map(|key| json!({"key": key})).unwrap_or_else(|| json!({}));
+                client.ask(Call::post(&["workflows", workflow, verb]).json(body)).await
+            }
+            Backend::Directory(directory) => {
+                let Directory { engine, caller } = directory;
+                told(match hold {
+                    true => engine.pause(caller, workflow, key).await,
+                    false => engine.resume(caller, workflow, key).await,
+                })?;
+                directory.summary(workflow).await
+            }
+        }
+    }
+
+    pub async fn schedule(&self, workflow: &str) -> anyhow::Result<Vec<ScheduleSummary>> {
+        match self {
+            Backend::Server(client) => {
+                let page: Page<ScheduleSummary> = client.whole(Call::get(&["workflows", workflow, "schedule"])).await?;
+                Ok(page.data)
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                let all = told(engine.schedule(caller, workflow).await)?;
+                Ok(all.into_iter().map(ScheduleSummary::from).collect())
+            }
+        }
+    }
+}

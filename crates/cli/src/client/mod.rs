@@ -1,0 +1,200 @@
+//! A client of the server's API: JSON over HTTP, with a key, and problems turned into words.
+
+mod find;
+mod refusal;
+mod stream;
+
+pub use find::At;
+pub use refusal::Refusal;
+pub use stream::{Next, Stream};
+
+use crate::commands::Exit;
+use anyhow::Context;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+use stepwell_server::view::{Data, ProblemView};
+
+const CONNECT: Duration = Duration::from_secs(5);
+/// No call waits for a run; all are answered soon, or something is wrong.
+const ANSWER: Duration = Duration::from_secs(60);
+/// A server on this machine that takes longer to say that it is there is taken for gone.
+const PROBE: Duration = Duration::from_secs(3);
+
+pub struct Client {
+    http: reqwest::Client,
+    base: Mutex<Url>,
+    key: Option<String>,
+    /// Where its address was found; after a restart it may be another.
+    file: Option<PathBuf>,
+}
+
+/// What is asked of a server.
+pub struct Call<'a> {
+    method: Method,
+    path: &'a [&'a str],
+    query: Vec<(&'static str, String)>,
+    headers: HeaderMap,
+    body: Option<Body>,
+}
+
+enum Body {
+    Json(Value),
+    /// JSON or YAML as somebody wrote it.
+    Text(String),
+}
+
+impl<'a> Call<'a> {
+    fn new(method: Method, path: &'a [&'a str]) -> Call<'a> {
+        Call { method, path, query: Vec::new(), headers: HeaderMap::new(), body: None }
+    }
+
+    pub fn get(path: &'a [&'a str]) -> Call<'a> {
+        Call::new(Method::GET, path)
+    }
+
+    pub fn post(path: &'a [&'a str]) -> Call<'a> {
+        Call::new(Method::POST, path)
+    }
+
+    pub fn put(path: &'a [&'a str]) -> Call<'a> {
+        Call::new(Method::PUT, path)
+    }
+
+    pub fn patch(path: &'a [&'a str]) -> Call<'a> {
+        Call::new(Method::PATCH, path)
+    }
+
+    pub fn delete(path: &'a [&'a str]) -> Call<'a> {
+        Call::new(Method::DELETE, path)
+    }
+
+    pub fn query(mut self, name: &'static str, value: Option<impl ToString>) -> Call<'a> {
+        self.query.extend(value.map(|value| (name, value.to_string())));
+        self
+    }
+
+    pub fn header(mut self, name: &'static str, value: Option<&str>) -> anyhow::Result<Call<'a>> {
+        if let Some(value) = value {
+            let value = HeaderValue::from_str(value).with_context(|| format!("{value:?} cannot be sent as {name}"))?;
+            self.headers.insert(HeaderName::from_static(name), value);
+        }
+        Ok(self)
+    }
+
+    pub fn json(mut self, body: Value) -> Call<'a> {
+        self.body = Some(Body::Json(body));
+        self
+    }
+
+    pub fn text(mut self, body: &str) -> Call<'a> {
+        self.body = Some(Body::Text(body.to_string()));
+        self
+    }
+}
+
+impl Client {
+    fn new(base: Url, key: Option<String>, file: Option<PathBuf>) -> anyhow::Result<Client> {
+        let http = reqwest::Client::builder().connect_timeout(CONNECT).redirect(reqwest::redirect::Policy::none());
+        // What is on this machine is not reached through another.
+        let http = if find::is_local(&base) { http.no_proxy() } else { http };
+        let http = http.build().context("no HTTP client can be made")?;
+        Ok(Client { http, base: Mutex::new(base), key, file })
+    }
+
+    fn base(&self) -> Url {
+        self.base.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Looks again where the server is.
+    fn relocate(&self) {
+        if let Some(url) = self.file.as_deref().and_then(find::written) {
+            *self.base.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = url;
+        }
+    }
+
+    async fn answers(&self) -> bool {
+        let mut url = self.base();
+        url.set_path("/healthz");
+        self.http.get(url).timeout(PROBE).send().await.is_ok_and(|response| response.status() == StatusCode::OK)
+    }
+
+    fn request(&self, call: Call<'_>) -> anyhow::Result<RequestBuilder> {
+        let mut url = self.base();
+        // A URL has a way of its own to read these.
+        if let Some(odd) = call.path.iter().find(|part| matches!(**part, "" | "." | "..")) {
+            return Err(Refusal::new(Exit::BadInput, format!("{odd:?} names nothing")).into());
+        }
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(["api", "v1"]).extend(call.path);
+        }
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(call.query);
+        }
+        let request = self.http.request(call.method, url).headers(call.headers);
+        let request = match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        };
+        Ok(match call.body {
+            Some(Body::Json(body)) => request.header("content-type", "application/json").body(body.to_string()),
+            Some(Body::Text(body)) => request.header("content-type", "application/yaml").body(body),
+            None => request,
+        })
+    }
+
+    /// The answer, if it is a good one.
+    async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
+        let response = request.send().await.map_err(|error| self.unanswered(&error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let text = response.text().await.unwrap_or_default();
+        let problem = serde_json::from_str::<ProblemView>(&text).ok().filter(|problem| !problem.code.is_empty());
+        Err(match problem {
+            Some(problem) if problem.status == 401 && self.key.is_none() => {
+                let detail = format!("{}. Give a key with --api-key or STEPWELL_KEY", problem.detail);
+                Refusal::from(ProblemView { detail, ..problem })
+            }
+            Some(problem) => problem.into(),
+            None => Refusal::new(Exit::Failed, format!("{} answers {status}: is it a stepwell server?", self.base())),
+        }
+        .into())
+    }
+
+    fn unanswered(&self, error: &reqwest::Error) -> Refusal {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        let base = self.base();
+        if error.is_connect() {
+            let text = format!("no server answers at {base} ({cause}); `stepwell serve` starts one");
+            return Refusal::new(Exit::Failed, text);
+        }
+        let text = format!("the server at {base} did not answer ({cause}); what was asked may have been done or not");
+        Refusal::new(Exit::Failed, text)
+    }
+
+    /// An answer as it is, without what it is wrapped in.
+    pub async fn whole<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
+        let response = self.send(self.request(call)?.timeout(ANSWER)).await?;
+        let text = response.text().await.map_err(|error| self.unanswered(&error))?;
+        let odd = || Refusal::new(Exit::Failed, format!("the answer of {} cannot be read: is it newer?", self.base()));
+        serde_json::from_str(&text).map_err(|error| anyhow::Error::new(odd()).context(error.to_string()))
+    }
+
+    pub async fn ask<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
+        Ok(self.whole::<Data<T>>(call).await?.data)
+    }
+
+    /// For answers without a body.
+    pub async fn tell(&self, call: Call<'_>) -> anyhow::Result<()> {
+        self.send(self.request(call)?.timeout(ANSWER)).await.map(|_| ())
+    }
+}

@@ -1,0 +1,126 @@
+//! `stepwell serve`: the server on a data directory, until it is told to stop. And `stepwell config check`.
+
+use super::Exit;
+use crate::home::Data;
+use crate::{embedded, logging, signals};
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use stepwell_server::config::Config;
+use stepwell_server::{First, Served};
+use stepwell_steps::Egress;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Where to listen; without it $STEPWELL_LISTEN, else what the configuration says, else 127.0.0.1:7070
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    #[command(flatten)]
+    data: Data,
+    /// A database instead of the embedded one: `postgres://…`
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// The configuration, YAML or JSON; without it $STEPWELL_CONFIG
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(clap::Subcommand)]
+enum ConfigCommand {
+    /// Say what is wrong with a configuration, or what it comes to
+    Check {
+        /// YAML or JSON; without it $STEPWELL_CONFIG
+        file: Option<PathBuf>,
+    },
+}
+
+pub fn config(args: ConfigArgs) -> anyhow::Result<Exit> {
+    let ConfigCommand::Check { file } = args.command;
+    match load(file.as_deref(), &variable)? {
+        Ok(config) => {
+            println!("{:#}", serde_json::to_value(&config)?);
+            Ok(Exit::Success)
+        }
+        Err(faults) => {
+            faults.iter().for_each(|fault| eprintln!("{fault}"));
+            Ok(Exit::BadInput)
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The configuration with everything that has a say in it.
+fn load(
+    file: Option<&Path>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<Result<Config, Vec<String>>> {
+    let path = file.map(Path::to_path_buf).or_else(|| Config::file(variable));
+    let text = match &path {
+        Some(path) => Some(std::fs::read(path).with_context(|| path.display().to_string())?),
+        None => None,
+    };
+    let name = path.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Config::load(text.as_deref().map(|text| (text, name.as_str())), variable))
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    // What is said on the command line counts more than the environment.
+    let said = |name: &str| match name {
+        "STEPWELL_LISTEN" => args.listen.clone(),
+        "STEPWELL_DATABASE_URL" => args.database.clone(),
+        _ => None,
+    };
+    let config = match load(args.config.as_deref(), &|name| said(name).or_else(|| variable(name)))? {
+        Ok(config) => config,
+        Err(faults) => bail!("the configuration cannot be used:\n  {}", faults.join("\n  ")),
+    };
+    logging::start_server(config.log);
+    let data = args.data.or(config.data.clone());
+    let directory = data.directory()?;
+    let store = data.open()?;
+    let kinds = stepwell_steps::kinds(stepwell_steps::Config {
+        egress: Egress { allow_private: config.private_addresses() },
+        ..stepwell_steps::Config::default()
+    });
+    let address = Address(directory.join("server.url"));
+    embedded::runtime()?.block_on(async {
+        let mut engine = stepwell_engine::Config::new(kinds);
+        engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
+        let started = |served: &Served| {
+            address.write(&served.address.to_string());
+            println!("Stepwell serves {} from {}", served.public_url, directory.display());
+            println!("Sign a browser in, once: {}", served.link);
+            println!("Keys: {} and {}", directory.join("admin.key").display(), directory.join("agent.key").display());
+        };
+        let first = First { directory: &directory };
+        stepwell_server::serve(config, store, engine, first, started, signals::asked_to_stop()).await
+    })?;
+    Ok(Exit::Success)
+}
+
+/// The file that tells other commands where this server listens, for as long as it does.
+struct Address(PathBuf);
+
+impl Address {
+    fn write(&self, address: &str) {
+        // Without it the others can be told with STEPWELL_URL.
+        if let Err(error) = std::fs::write(&self.0, format!("http://{address}\n")) {
+            tracing::warn!(%error, "where this server listens cannot be written down");
+        }
+    }
+}
+
+impl Drop for Address {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,17 @@
+//! Who may do what, what starts by itself, and what people do to workflows and runs: through the engine's own commands, on
+//! a store in memory and on virtual time.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod everyday;
+mod fairness;
+mod hooks;
+mod people;
+mod plans;
+mod rig;
+mod rights;
+mod schedules;
+mod switches;
+mod tenants;
+mod trail;

@@ -1,0 +1,90 @@
+//! Who asks: an API key in a header, or a browser's session cookie.
+//!
+//! A cookie is sent by the browser whoever made the page that asks. So a request that changes something and shows only a
+//! cookie must come from a page of this server, as its `Origin` says.
+
+use crate::app::App;
+use crate::error::Problem;
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use std::net::SocketAddr;
+use stepwell_engine::Caller;
+
+pub const SESSION_COOKIE: &str = "stepwell_session";
+
+/// The caller of a request.
+pub struct Auth(pub Caller);
+
+impl FromRequestParts<App> for Auth {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Auth, Problem> {
+        let caller = caller(parts, app).await?;
+        let who = caller.key.as_deref().unwrap_or(&caller.name);
+        app.rates.ask(&format!("{}/{who}", caller.org.0)).map_err(Problem::too_many)?;
+        Ok(Auth(caller))
+    }
+}
+
+async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
+    let unauthorised = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, "unauthorised", detail);
+    let found = if let Some(key) = api_key(&parts.headers)? {
+        app.engine.authenticate(key).await
+    } else if let Some(session) = session(&parts.headers) {
+        same_origin(parts)?;
+        app.engine.session(session).await
+    } else {
+        return Err(unauthorised("show an API key: `Authorization: Bearer sw_…`"));
+    };
+    found.map_err(|error| {
+        let problem = Problem::from(error);
+        let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
+        // Who guesses is slowed down; who has a right key is not.
+        if problem.status == StatusCode::UNAUTHORIZED
+            && let Err(wait) = app.rates.wrong_key(&address.unwrap_or_default())
+        {
+            return Problem::too_many(wait);
+        }
+        problem
+    })
+}
+
+fn api_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let malformed = || {
+        let detail = "the Authorization header is not `Bearer sw_…`";
+        Problem::new(StatusCode::UNAUTHORIZED, "unauthorised", detail)
+    };
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let text = value.to_str().map_err(|_| malformed())?;
+        let (scheme, key) = text.split_once(' ').ok_or_else(malformed)?;
+        return if scheme.eq_ignore_ascii_case("bearer") { Ok(Some(key.trim())) } else { Err(malformed()) };
+    }
+    headers.get("x-api-key").map(|value| value.to_str().map_err(|_| malformed())).transpose()
+}
+
+pub fn session(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value)
+}
+
+/// Whether a page of this server sent a request that changes something.
+fn same_origin(parts: &Parts) -> Result<(), Problem> {
+    let safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let upgrade = parts.headers.contains_key("sec-websocket-key");
+    if (safe && !upgrade) || is_own_origin(&parts.headers) {
+        return Ok(());
+    }
+    let detail = "a browser's session counts only for pages of this server; programs show an API key";
+    Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail))
+}
+
+/// The page's origin is the host that was asked.
+fn is_own_origin(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
+    let origin = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
+    let origin = origin.as_ref().and_then(|uri| uri.authority()).map(|authority| authority.as_str());
+    origin.is_some() && origin == text(HOST)
+}

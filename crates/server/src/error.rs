@@ -1,0 +1,136 @@
+//! What a request that did not work is answered: RFC 9457, with codes that stay.
+
+use crate::view::{FaultView, ProblemView};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::time::Duration;
+use stepwell_core::event::Ignored;
+use stepwell_engine::Error;
+
+/// An answer that says what went wrong. Made from the engine's errors, and by hand for what only HTTP knows.
+#[derive(Debug)]
+pub struct Problem {
+    pub status: StatusCode,
+    pub code: &'static str,
+    pub detail: String,
+    pub errors: Vec<FaultView>,
+    pub retry_after: Option<Duration>,
+    pub status_now: Option<String>,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem { status, code, detail: detail.into(), errors: Vec::new(), retry_after: None, status_now: None }
+    }
+
+    pub fn bad_request(code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, code, detail)
+    }
+
+    /// One part of what was sent is wrong.
+    pub fn input(path: &str, message: impl Into<String>) -> Problem {
+        let message = message.into();
+        let fault = FaultView { path: path.into(), message: message.clone(), ..FaultView::default() };
+        let detail = if path.is_empty() { message } else { format!("{path}: {message}") };
+        Problem { errors: vec![fault], ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-input", detail) }
+    }
+
+    pub fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, "not-found", detail)
+    }
+
+    pub fn too_many(wait: Duration) -> Problem {
+        let detail = "more requests than are allowed; wait as long as Retry-After says";
+        Problem { retry_after: Some(wait), ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", detail) }
+    }
+
+    /// With the state the run is in.
+    pub fn now(mut self, status: impl Into<String>) -> Problem {
+        self.status_now = Some(status.into());
+        self
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        let detail = error.to_string();
+        let (status, code) = match &error {
+            Error::Definition(faults) => {
+                let errors = faults.list.iter().map(|fault| FaultView {
+                    path: fault.path.clone(),
+                    message: fault.message.clone(),
+                    code: Some(fault.code.to_string()),
+                    hint: fault.hint.clone(),
+                    line: fault.line,
+                    column: fault.column,
+                });
+                let count = faults.list.len() + faults.more;
+                let detail = format!("the definition has {count} fault{}", if count == 1 { "" } else { "s" });
+                let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-definition", detail);
+                return Problem { errors: errors.collect(), ..problem };
+            }
+            Error::Input { path, message } => return Problem::input(path, message.clone()),
+            Error::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
+            Error::Unauthorised(_) => (StatusCode::UNAUTHORIZED, "unauthorised"),
+            Error::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
+            Error::Refused(_) => (StatusCode::FORBIDDEN, "refused"),
+            Error::Conflict(ignored) => (StatusCode::CONFLICT, conflict(*ignored)),
+            Error::KeyReused(_) => (StatusCode::CONFLICT, "idempotency-key-reused"),
+            Error::Exists { .. } => (StatusCode::CONFLICT, "exists"),
+            Error::Limit { .. } => (StatusCode::TOO_MANY_REQUESTS, "plan-limit"),
+            Error::Full => (StatusCode::TOO_MANY_REQUESTS, "concurrency-limit"),
+            Error::Disabled(_) => (StatusCode::CONFLICT, "workflow-disabled"),
+            Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            Error::Broken(_) => (StatusCode::INTERNAL_SERVER_ERROR, "broken"),
+        };
+        Problem::new(status, code, detail)
+    }
+}
+
+fn conflict(ignored: Ignored) -> &'static str {
+    match ignored {
+        Ignored::NotStarted => "not-started",
+        Ignored::AlreadyStarted => "already-started",
+        Ignored::RunFinished => "run-finished",
+        Ignored::NothingToRetry => "nothing-to-retry",
+        Ignored::OtherDialect => "other-dialect",
+        Ignored::UnknownStep => "unknown-step",
+        Ignored::StaleAttempt => "stale-attempt",
+        Ignored::NotWaiting => "not-waiting",
+        Ignored::StepFinished => "step-finished",
+        Ignored::NotDue => "not-due",
+        Ignored::Repeated => "repeated",
+    }
+}
+
+/// Header that carries a request's id.
+pub const REQUEST_ID: &str = "x-request-id";
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let view = ProblemView {
+            kind: format!("/docs#{}", self.code),
+            title: self.status.canonical_reason().unwrap_or("Error").to_string(),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            code: self.code.to_string(),
+            request_id: None,
+            errors: self.errors,
+            status_now: self.status_now,
+        };
+        let body = serde_json::to_vec(&view).expect("a problem has text keys only");
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"stepwell\""));
+        }
+        if let Some(wait) = self.retry_after {
+            let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        // For the log, which has the request too.
+        response.extensions_mut().insert(view);
+        response
+    }
+}

@@ -1,0 +1,91 @@
+//! What every request passes through: its id, its host, and how answers are dressed.
+
+use crate::app::App;
+use crate::error::{Problem, REQUEST_ID};
+use crate::view::ProblemView;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::time::Instant;
+
+/// Bytes of an answer that is not ours and is put into words.
+const MAX_PLAIN: usize = 4_096;
+
+/// Gives a request its id, writes it to the log, and makes every failure a problem.
+pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
+    let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_plain(id));
+    let id = id.map_or_else(|| app.engine.request_id(), str::to_string);
+    let (method, path) = (request.method().clone(), request.uri().path().to_string());
+    let begun = Instant::now();
+    let response = next.run(request).await;
+    let status = response.status();
+    let took = begun.elapsed();
+    let mut response =
+        if status.is_client_error() || status.is_server_error() { worded(response, &id).await } else { response };
+    if status.is_server_error() {
+        tracing::error!(%method, %path, status = status.as_u16(), request = %id, ?took, "a request failed");
+    } else {
+        tracing::debug!(%method, %path, status = status.as_u16(), request = %id, ?took, "a request was answered");
+    }
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    for (name, value) in [("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// An id that somebody gave must be safe to write down.
+fn is_plain(id: &str) -> bool {
+    (1..=100).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
+/// A failure as a problem with the request's id, whoever made it.
+async fn worded(response: Response, id: &str) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let view = match parts.extensions.remove::<ProblemView>() {
+        Some(view) => view,
+        None => {
+            let bytes = axum::body::to_bytes(body, MAX_PLAIN).await.unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let detail = if text.is_empty() { parts.status.to_string() } else { text };
+            let problem = Problem::new(parts.status, code(parts.status), detail).into_response();
+            let (made, _) = problem.into_parts();
+            made.extensions.get::<ProblemView>().cloned().unwrap_or_default()
+        }
+    };
+    let view = ProblemView { request_id: Some(id.to_string()), ..view };
+    let body = serde_json::to_vec(&view).expect("a problem has text keys only");
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(body))
+}
+
+fn code(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::NOT_FOUND => "not-found",
+        StatusCode::METHOD_NOT_ALLOWED => "method-not-allowed",
+        StatusCode::REQUEST_TIMEOUT => "request-timeout",
+        StatusCode::UPGRADE_REQUIRED => "upgrade-required",
+        StatusCode::PAYLOAD_TOO_LARGE => "body-too-large",
+        status if status.is_client_error() => "bad-request",
+        _ => "internal",
+    }
+}
+
+/// A page that made a name of its own point here must not get answers: only our own names are served. Probes may use any.
+pub async fn own_host(State(app): State<App>, request: Request, next: Next) -> Response {
+    let probe = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    if probe || host.is_some_and(|host| app.config.accepts_host(host)) {
+        return next.run(request).await;
+    }
+    let detail = "this name is not one the server answers to: add it to `hosts`, or set `public_url`";
+    Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown-host", detail).into_response()
+}

@@ -1,0 +1,146 @@
+//! Reads the log once for everybody who watches, from the moment the first one comes until the last one has gone.
+
+use super::frames::{Frames, by_position, by_version};
+use super::hub::{Hub, State};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use stepwell_engine::Committed;
+use stepwell_store::{Error, Fed, Position};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::time::sleep;
+
+/// Rows that are read at a time.
+const PAGE: u32 = 200;
+
+/// Rows that follow each other: nothing was committed between `after` and the last of them but these.
+pub struct Batch {
+    pub after: Position,
+    pub rows: Vec<Row>,
+}
+
+/// A log row, and its events in the forms in which watchers want them, made when the first one does.
+pub struct Row {
+    pub fed: Fed,
+    /// When it was known to be on disk. Not known for rows of the past.
+    pub since: Option<Instant>,
+    by_version: OnceLock<Frames>,
+    by_position: OnceLock<Frames>,
+}
+
+impl Row {
+    pub fn new(fed: Fed, since: Option<Instant>) -> Row {
+        Row { fed, since, by_version: OnceLock::new(), by_position: OnceLock::new() }
+    }
+
+    pub fn by_version(&self) -> &Frames {
+        self.by_version.get_or_init(|| by_version(&self.fed.public, &self.fed.log, None))
+    }
+
+    pub fn by_position(&self) -> &Frames {
+        self.by_position.get_or_init(|| by_position(&self.fed.public, &self.fed.log, None))
+    }
+}
+
+/// Until the hub is stopped.
+pub async fn run(hub: Arc<Hub>) {
+    let work = async {
+        loop {
+            // An error says that the hub is gone.
+            let _ = hub.state.subscribe().wait_for(|state| state.watchers > 0).await;
+            if let Err(error) = while_watched(&hub).await {
+                tracing::warn!(%error, "the log cannot be followed for those who watch");
+                sleep(hub.settings.look).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = hub.end() => {}
+        () = work => {}
+    }
+}
+
+async fn while_watched(hub: &Hub) -> Result<(), Error> {
+    let mut state = hub.state.subscribe();
+    // Before the position: what is committed in between is in both.
+    let mut hints = hub.engine.watch();
+    let mut at = hub.engine.store().position().await?;
+    let mut heard = BTreeMap::new();
+    hub.state.send_modify(|state| state.following = true);
+    loop {
+        tokio::select! {
+            biased;
+            _ = state.wait_for(|state| state.watchers == 0) => {
+                // Somebody may have come since.
+                if hub.state.send_if_modified(State::leave) {
+                    return Ok(());
+                }
+                continue;
+            }
+            hint = hints.recv() => if !hear(hint, &mut hints, &mut heard, at) {
+                continue;
+            },
+            () = sleep(hub.settings.look) => {}
+        }
+        if let Err(error) = pass_on(hub, &mut at, &heard).await {
+            // Goes on from the same place: nobody could tell otherwise that something is missing.
+            tracing::warn!(%error, "the log cannot be read for those who watch");
+            sleep(hub.settings.look).await;
+        }
+        heard.retain(|position, _| *position > at);
+    }
+}
+
+impl State {
+    fn leave(&mut self) -> bool {
+        if self.watchers == 0 {
+            self.following = false;
+        }
+        self.watchers == 0
+    }
+}
+
+/// Everything after `at`, which moves on.
+async fn pass_on(hub: &Hub, at: &mut Position, heard: &Heard) -> Result<(), Error> {
+    loop {
+        let read = Instant::now();
+        let rows = hub.engine.store().feed(*at, PAGE).await?;
+        let (count, after) = (rows.len(), *at);
+        let Some(last) = rows.last() else { return Ok(()) };
+        *at = last.log.position;
+        let rows = rows.into_iter().map(|fed| {
+            // A row can be read before the hint of it comes.
+            let since = heard.get(&fed.log.position).copied().unwrap_or(read);
+            Row::new(fed, Some(since))
+        });
+        // The last watcher may have gone.
+        let _ = hub.batches.send(Arc::new(Batch { after, rows: rows.collect() }));
+        if count < PAGE as usize {
+            return Ok(());
+        }
+    }
+}
+
+/// When commits were known to be on disk, until their rows are read.
+type Heard = BTreeMap<Position, Instant>;
+
+/// Takes all hints there are. False if they are about rows up to `at` only.
+fn hear(first: Result<Committed, RecvError>, more: &mut Receiver<Committed>, heard: &mut Heard, at: Position) -> bool {
+    // Hints that were lost may have been about anything.
+    let mut lost = first.is_err();
+    let mut next = first.ok();
+    loop {
+        if let Some(hint) = next.take_if(|hint| hint.position > at) {
+            heard.insert(hint.position, hint.at);
+        }
+        next = match more.try_recv() {
+            Ok(hint) => Some(hint),
+            Err(TryRecvError::Lagged(_)) => {
+                lost = true;
+                None
+            }
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return lost || !heard.is_empty(),
+        };
+    }
+}

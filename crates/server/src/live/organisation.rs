@@ -1,0 +1,155 @@
+//! The events of all runs of an organisation, from now on or from where the reader stopped.
+
+use super::frames::{Cursor, by_position};
+use super::stream::{Next, Over, Shown, Stream};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Params;
+use crate::error::Problem;
+use crate::rest::Problems;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde::Deserialize;
+use stepwell_engine::Error;
+use stepwell_engine::commands::Right;
+use stepwell_store::{Fed, OrgId, Position};
+use utoipa::IntoParams;
+
+/// Rows that are read at a time.
+const PAGE: u32 = 200;
+
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+pub struct Filter {
+    /// Only runs of this workflow, by name or id.
+    workflow: Option<String>,
+    /// Test runs too.
+    tests: bool,
+    /// Only what came after this place in the log; `Last-Event-ID` counts more.
+    after: Option<String>,
+}
+
+/// The events of all runs of the organisation, from now on or from where you stopped
+///
+/// Server-sent events as those of a run; ids are places in the log of all runs. Events of one run come in their order.
+#[utoipa::path(get, path = "/api/v1/events", tag = "live", params(
+    ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that you have"), Filter), responses(
+    (status = 200, description = "Events, as they happen", content_type = "text/event-stream", body = String),
+    Problems))]
+pub async fn event_stream(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    shown: Shown,
+    Params(filter): Params<Filter>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.check(Right::Read)?;
+    let cursor = Cursor::asked(&headers, filter.after.as_deref())?;
+    let workflow = match &filter.workflow {
+        Some(name) => Some(app.engine.workflow(&caller, name).await?.row.workflow.clone()),
+        None => None,
+    };
+    let watch = app.hub.watch().await?;
+    let now = app.engine.store().position().await.map_err(Error::from)?;
+    let cursor = cursor.unwrap_or(Cursor { at: now.0, ..Cursor::default() });
+    if cursor.at > now.0 {
+        return Err(Problem::input("Last-Event-ID", format!("the log is at {}: this id is of another one", now.0)));
+    }
+    let (stream, response) = Stream::new(app, watch, shown);
+    let at = Position(cursor.after());
+    let mut events = Events { stream, org: caller.org, workflow, tests: filter.tests, cursor, at };
+    tokio::spawn(async move {
+        if let Err(over) = events.send().await {
+            over.count();
+        }
+    });
+    Ok(response)
+}
+
+struct Events {
+    stream: Stream,
+    org: OrgId,
+    workflow: Option<String>,
+    tests: bool,
+    cursor: Cursor,
+    /// The position of the last row.
+    at: Position,
+}
+
+impl Events {
+    async fn send(&mut self) -> Result<(), Over> {
+        if self.cursor.after() == self.cursor.at {
+            self.here().await?;
+        }
+        loop {
+            self.past().await?;
+            self.live().await?;
+        }
+    }
+
+    /// Tells the reader the place, so that it can come back even if it was not sent any event.
+    async fn here(&mut self) -> Result<(), Over> {
+        let text = format!(": here\nid: {}\n\n", self.at.0);
+        self.stream.say(text, None).await
+    }
+
+    /// What is in the store.
+    async fn past(&mut self) -> Result<(), Over> {
+        loop {
+            // There may be nothing to say for many pages.
+            self.stream.tend().await?;
+            let rows = self.stream.app.engine.store().feed(self.at, PAGE).await?;
+            let last = rows.len() < PAGE as usize;
+            for fed in rows {
+                let seen = self.cursor.seen_of(fed.log.position.0);
+                if self.wants(&fed).await? {
+                    let frames = by_position(&fed.public, &fed.log, seen);
+                    self.stream.rows(&frames, None).await?;
+                }
+                self.at = fed.log.position;
+            }
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What happens from now on, until something was missed.
+    async fn live(&mut self) -> Result<(), Over> {
+        loop {
+            let batch = match self.stream.next().await? {
+                Next::Batch(batch) => batch,
+                Next::Missed => return Ok(()),
+                Next::Quiet => {
+                    self.here().await?;
+                    continue;
+                }
+            };
+            if batch.after > self.at {
+                // It comes again from the store, with what is missing before it.
+                return Ok(());
+            }
+            for row in &batch.rows {
+                let position = row.fed.log.position;
+                if position <= self.at {
+                    continue;
+                }
+                if self.wants(&row.fed).await? {
+                    self.stream.rows(row.by_position(), row.since).await?;
+                }
+                self.at = position;
+            }
+        }
+    }
+
+    async fn wants(&self, fed: &Fed) -> Result<bool, Over> {
+        if fed.org != self.org {
+            return Ok(false);
+        }
+        let about = self.stream.watch.hub.about(fed.run).await?;
+        let ours = |workflow: &String| self.workflow.as_ref().is_none_or(|wanted| wanted == workflow);
+        Ok(about.is_some_and(|about| (self.tests || !about.test) && ours(&about.workflow)))
+    }
+}

@@ -1,0 +1,171 @@
+//! The events of one run, from where its reader stopped to its end.
+
+use super::frames::{Cursor, Seen, Turn, by_version, frame};
+use super::stream::{Next, Over, Shown, Stream};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Params;
+use crate::error::Problem;
+use crate::rest::Problems;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use stepwell_engine::commands::Right;
+use stepwell_engine::{Caller, Error};
+use stepwell_store::{RunId, RunRow, Version};
+use utoipa::IntoParams;
+
+/// Rows that are read at a time.
+const PAGE: u32 = 200;
+
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+pub struct After {
+    /// Only what came after this version of the run; `Last-Event-ID` counts more.
+    after: Option<String>,
+}
+
+/// All events of a run as they happen, from its beginning or from where you stopped
+///
+/// Server-sent events: `event` is the type of the fact, `data` is the event as JSON, `id` is what to send as
+/// `Last-Event-ID` to go on after it. When the run has ended, an event `end` with its status follows, and the stream is
+/// over. Whoever comes back after that gets 204.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/stream", tag = "live", params(
+    ("run" = String, Path, description = "Id of the run"),
+    ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that you have"), After), responses(
+    (status = 200, description = "Events, as they happen", content_type = "text/event-stream", body = String),
+    (status = 204, description = "The run has ended, and you have all of it"), Problems))]
+pub async fn run_stream(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    shown: Shown,
+    Path(run): Path<String>,
+    Params(after): Params<After>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    caller.check(Right::Read)?;
+    let cursor = Cursor::asked(&headers, after.after.as_deref())?.unwrap_or_default();
+    let id = find(&app, &caller, &run).await?.id;
+    let watch = app.hub.watch().await?;
+    // From here on whatever is committed is heard of: what is read now joins up with it.
+    let row = find(&app, &caller, &run).await?;
+    let ended = is_over(&row.status).then(|| row.status.clone());
+    if cursor.at > 0 {
+        let rows = app.engine.store().tail(id, Version(cursor.at - 1), 2).await.map_err(Error::from)?;
+        if rows.is_empty() {
+            return Err(Problem::input("Last-Event-ID", "the run has not come so far: this id is of another one"));
+        }
+        if ended.is_some() && cursor.seen == Seen::End && rows.len() == 1 {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+    }
+    let (stream, response) = Stream::new(app, watch, shown);
+    let mut events = Events { stream, id, run, cursor, at: cursor.after(), ended };
+    tokio::spawn(async move {
+        if let Err(over) = events.send().await {
+            over.count();
+        }
+    });
+    Ok(response)
+}
+
+/// A run of the caller's organisation. Others are not there.
+pub async fn find(app: &App, caller: &Caller, run: &str) -> Result<RunRow, Error> {
+    let none = || Error::NotFound { what: "run", name: run.to_string() };
+    let store = app.engine.store();
+    let id = store.find_run(run).await?.ok_or_else(none)?;
+    store.run(id).await?.filter(|row| row.org == caller.org).ok_or_else(none)
+}
+
+fn is_over(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "cancelled" | "timeout")
+}
+
+struct Events {
+    stream: Stream,
+    id: RunId,
+    run: String,
+    cursor: Cursor,
+    /// The version of the last row.
+    at: i64,
+    /// How the run ended, as far as the rows up to here say. Before the first of them: as far as is known.
+    ended: Option<String>,
+}
+
+impl Events {
+    async fn send(&mut self) -> Result<(), Over> {
+        loop {
+            self.past().await?;
+            self.live().await?;
+        }
+    }
+
+    /// What is in the store.
+    async fn past(&mut self) -> Result<(), Over> {
+        loop {
+            let rows = self.stream.app.engine.store().tail(self.id, Version(self.at), PAGE).await?;
+            for row in &rows {
+                let frames = by_version(&self.run, row, self.cursor.seen_of(row.version.0));
+                self.stream.rows(&frames, None).await?;
+                self.passed(row.version, frames.turn);
+            }
+            if rows.len() < PAGE as usize {
+                return self.end().await;
+            }
+        }
+    }
+
+    /// What happens from now on, until something was missed.
+    async fn live(&mut self) -> Result<(), Over> {
+        loop {
+            let batch = match self.stream.next().await? {
+                Next::Batch(batch) => batch,
+                Next::Missed => return Ok(()),
+                Next::Quiet => {
+                    self.stream.say(": quiet\n\n", None).await?;
+                    // A test run can be removed before its end.
+                    if self.stream.app.engine.store().run(self.id).await?.is_none() {
+                        return Err(Over::Done);
+                    }
+                    continue;
+                }
+            };
+            let run = self.id;
+            for row in batch.rows.iter().filter(|row| row.fed.run == run) {
+                let version = row.fed.log.version;
+                if version.0 <= self.at {
+                    continue;
+                }
+                if version.0 > self.at + 1 {
+                    return Ok(());
+                }
+                let frames = row.by_version();
+                self.stream.rows(frames, row.since).await?;
+                self.passed(version, frames.turn.clone());
+            }
+            self.end().await?;
+        }
+    }
+
+    fn passed(&mut self, version: Version, turn: Option<Turn>) {
+        self.at = version.0;
+        match turn {
+            Some(Turn::Ended(status)) => self.ended = Some(status),
+            Some(Turn::GoesOn) => self.ended = None,
+            None => {}
+        }
+    }
+
+    /// If everything up to the run's end was sent, says so.
+    async fn end(&mut self) -> Result<(), Over> {
+        let Some(status) = &self.ended else { return Ok(()) };
+        let mut text = String::new();
+        let data = json!({"run_id": self.run, "status": status, "version": self.at});
+        frame(&mut text, format_args!("{}.end", self.at), "end", &data);
+        self.stream.say(text, None).await?;
+        Err(Over::Done)
+    }
+}

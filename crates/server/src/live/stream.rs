@@ -1,0 +1,218 @@
+//! One stream of text: a bounded way to its reader, and the caller's right to it.
+//!
+//! The task that makes the text waits for the reader only so long. Whoever is dropped has the id of the last event, and can
+//! come back with it.
+
+use super::follow::Batch;
+use super::frames::Frames;
+use super::hub::Watch;
+use crate::app::App;
+use crate::auth::Auth;
+use crate::error::Problem;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use metrics::{counter, histogram};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use stepwell_engine::Caller;
+use stepwell_engine::commands::Right;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::{self, sleep_until, timeout};
+use tokio_stream::wrappers::ReceiverStream;
+
+/// Pieces of text that wait for the reader; each is a log row at the most.
+const WAITING: usize = 16;
+
+/// What a caller showed, to be looked at again.
+#[derive(Clone)]
+pub struct Shown {
+    headers: HeaderMap,
+    peer: Option<ConnectInfo<SocketAddr>>,
+}
+
+impl FromRequestParts<App> for Shown {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Shown, Infallible> {
+        Ok(Shown { headers: parts.headers.clone(), peer: parts.extensions.get().copied() })
+    }
+}
+
+impl Shown {
+    /// Who this is now, if they may still look at runs.
+    pub async fn again(&self, app: &App) -> Result<Caller, Problem> {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        parts.headers.clone_from(&self.headers);
+        if let Some(peer) = self.peer {
+            parts.extensions.insert(peer);
+        }
+        let Auth(caller) = Auth::from_request_parts(&mut parts, app).await?;
+        caller.check(Right::Read)?;
+        Ok(caller)
+    }
+
+    /// Whether they may no longer. What only failed now is tried again later.
+    pub async fn is_barred(&self, app: &App) -> bool {
+        let problem = self.again(app).await.err();
+        problem.is_some_and(|problem| matches!(problem.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
+    }
+}
+
+/// Why a stream is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// All there is was sent.
+    Done,
+    /// The reader has gone.
+    Left,
+    /// The reader took nothing for too long.
+    Slow,
+    /// The other side of a socket said nothing for too long.
+    Silent,
+    /// The caller may no longer look.
+    Barred,
+    /// The server stops.
+    Stopped,
+    /// The log could not be read.
+    Broken,
+}
+
+impl Over {
+    /// Counts those who did not leave by themselves.
+    pub fn count(self) {
+        let why = match self {
+            Over::Done | Over::Left | Over::Stopped => return,
+            Over::Slow => "slow",
+            Over::Silent => "silent",
+            Over::Barred => "barred",
+            Over::Broken => "broken",
+        };
+        counter!("stepwell_live_dropped_total", "why" => why).increment(1);
+    }
+}
+
+impl From<stepwell_store::Error> for Over {
+    fn from(error: stepwell_store::Error) -> Over {
+        tracing::warn!(%error, "a live stream cannot read the log");
+        Over::Broken
+    }
+}
+
+pub fn measure(since: Option<Instant>) {
+    if let Some(since) = since {
+        histogram!("stepwell_live_delay_seconds").record(since.elapsed().as_secs_f64());
+    }
+}
+
+struct Piece {
+    text: Bytes,
+    since: Option<Instant>,
+}
+
+/// What all streams of text do.
+pub struct Stream {
+    pub app: App,
+    pub watch: Watch,
+    shown: Shown,
+    out: mpsc::Sender<Piece>,
+    /// When it is to be looked whether the caller still may.
+    recheck: time::Instant,
+    /// When to say that it is still there.
+    keep_alive: time::Instant,
+}
+
+/// What comes next.
+pub enum Next {
+    Batch(Arc<Batch>),
+    /// Some were missed: the store has them.
+    Missed,
+    /// Nothing for a while: the reader is to be told.
+    Quiet,
+}
+
+impl Stream {
+    /// With the answer that carries it.
+    pub fn new(app: App, watch: Watch, shown: Shown) -> (Stream, Response) {
+        let (out, pieces) = mpsc::channel(WAITING);
+        let pieces = ReceiverStream::new(pieces).map(|piece: Piece| {
+            measure(piece.since);
+            Ok::<_, Infallible>(piece.text)
+        });
+        let mut response = Response::new(Body::from_stream(pieces));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // Some proxies gather answers otherwise.
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        let (now, settings) = (time::Instant::now(), watch.hub.settings);
+        let (recheck, keep_alive) = (now + settings.recheck, now + settings.keep_alive);
+        (Stream { app, watch, shown, out, recheck, keep_alive }, response)
+    }
+
+    pub async fn rows(&mut self, frames: &Frames, since: Option<Instant>) -> Result<(), Over> {
+        if frames.text.is_empty() { Ok(()) } else { self.say(frames.text.clone(), since).await }
+    }
+
+    pub async fn say(&mut self, text: impl Into<Bytes>, since: Option<Instant>) -> Result<(), Over> {
+        self.tend().await?;
+        let settings = self.watch.hub.settings;
+        self.keep_alive = time::Instant::now() + settings.keep_alive;
+        let piece = Piece { text: text.into(), since };
+        tokio::select! {
+            biased;
+            sent = timeout(settings.patience, self.out.send(piece)) => match sent {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_)) => Err(Over::Left),
+                Err(_) => Err(Over::Slow),
+            },
+            () = self.watch.hub.end() => Err(Over::Stopped),
+        }
+    }
+
+    /// Looks whether it is over for a reason outside of the log.
+    pub async fn tend(&mut self) -> Result<(), Over> {
+        if self.out.is_closed() {
+            return Err(Over::Left);
+        }
+        if self.watch.hub.is_stopped() {
+            return Err(Over::Stopped);
+        }
+        let now = time::Instant::now();
+        if now >= self.recheck {
+            self.recheck = now + self.watch.hub.settings.recheck;
+            if self.shown.is_barred(&self.app).await {
+                return Err(Over::Barred);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for something to tell.
+    pub async fn next(&mut self) -> Result<Next, Over> {
+        let end = self.watch.hub.end();
+        tokio::pin!(end);
+        loop {
+            self.tend().await?;
+            tokio::select! {
+                biased;
+                () = &mut end => return Err(Over::Stopped),
+                () = self.out.closed() => return Err(Over::Left),
+                () = sleep_until(self.recheck) => {}
+                batch = self.watch.batches.recv() => return match batch {
+                    Ok(batch) => Ok(Next::Batch(batch)),
+                    Err(RecvError::Lagged(_)) => Ok(Next::Missed),
+                    Err(RecvError::Closed) => Err(Over::Stopped),
+                },
+                () = sleep_until(self.keep_alive) => return Ok(Next::Quiet),
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Users, roles and keys.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Json;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use stepwell_engine::commands::{KeyChange, NewKey, NewUser, UserChange};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(me))
+        .routes(routes!(users, create_user))
+        .routes(routes!(user, change_user, disable_user))
+        .routes(routes!(roles))
+        .routes(routes!(put_role, remove_role))
+        .routes(routes!(keys, create_key))
+        .routes(routes!(change_key, revoke_key))
+}
+
+/// Who you are here, and what you may do
+#[utoipa::path(get, path = "/api/v1/me", tag = "people", responses(
+    (status = 200, description = "You", body = Data<Me>), Problems))]
+async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<Me>>> {
+    let organisation = app.engine.usage(&caller).await?.organisation;
+    Ok(Shown(Data { data: Me::new(&caller, organisation) }))
+}
+
+/// The users of the organisation
+#[utoipa::path(get, path = "/api/v1/users", tag = "people", responses(
+    (status = 200, description = "All of them", body = Page<UserView>), Problems))]
+async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<UserView>>> {
+    let all = app.engine.users(&caller).await?;
+    Ok(Shown(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
+}
+
+/// Make a user
+#[utoipa::path(post, path = "/api/v1/users", tag = "people", request_body = NewUserRequest, responses(
+    (status = 201, description = "Made", body = Data<UserView>), Problems))]
+async fn create_user(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<NewUserRequest>,
+) -> Answer<(StatusCode, Shown<Data<UserView>>)> {
+    let NewUserRequest { name, roles, grants } = request;
+    let user = app.engine.create_user(&caller, NewUser { name, roles, grants }).await?;
+    Ok((StatusCode::CREATED, Shown(Data { data: user.into() })))
+}
+
+/// A user
+#[utoipa::path(get, path = "/api/v1/users/{user}", tag = "people",
+    params(("user" = String, Path, description = "Id or name")),
+    responses((status = 200, description = "The user", body = Data<UserView>), Problems))]
+async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Shown<Data<UserView>>> {
+    Ok(Shown(Data { data: app.engine.user(&caller, &user).await?.into() }))
+}
+
+/// Give a user other roles or grants, or disable them; it counts from the next step of their runs on
+#[utoipa::path(patch, path = "/api/v1/users/{user}", tag = "people",
+    params(("user" = String, Path, description = "Id or name")), request_body = UserChangeRequest,
+    responses((status = 200, description = "Changed", body = Data<UserView>), Problems))]
+async fn change_user(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(user): Path<String>,
+    Json(request): Json<UserChangeRequest>,
+) -> Answer<Shown<Data<UserView>>> {
+    let UserChangeRequest { roles, grants, disabled } = request;
+    let changed = app.engine.change_user(&caller, &user, UserChange { roles, grants, disabled }).await?;
+    Ok(Shown(Data { data: changed.into() }))
+}
+
+/// Disable a user for good: what they did stays theirs
+#[utoipa::path(delete, path = "/api/v1/users/{user}", tag = "people",
+    params(("user" = String, Path, description = "Id or name")),
+    responses((status = 204, description = "Disabled"), Problems))]
+async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<StatusCode> {
+    app.engine.disable_user(&caller, &user).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Roles: named sets of grants, those that come with the product first
+#[utoipa::path(get, path = "/api/v1/roles", tag = "people", responses(
+    (status = 200, description = "All of them", body = Page<RoleView>), Problems))]
+async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<RoleView>>> {
+    let all = app.engine.roles(&caller).await?;
+    Ok(Shown(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
+}
+
+/// Make a role, or give it other grants
+#[utoipa::path(put, path = "/api/v1/roles/{role}", tag = "people",
+    params(("role" = String, Path, description = "Its name")), request_body = RoleRequest,
+    responses((status = 200, description = "As given", body = Data<RoleView>), Problems))]
+async fn put_role(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(role): Path<String>,
+    Json(request): Json<RoleRequest>,
+) -> Answer<Shown<Data<RoleView>>> {
+    Ok(Shown(Data { data: app.engine.put_role(&caller, &role, request.grants).await?.into() }))
+}
+
+/// Remove a role that nobody has
+#[utoipa::path(delete, path = "/api/v1/roles/{role}", tag = "people",
+    params(("role" = String, Path, description = "Its name")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Path<String>) -> Answer<StatusCode> {
+    app.engine.remove_role(&caller, &role).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// API keys: all of the organisation for administrators, their own for others
+#[utoipa::path(get, path = "/api/v1/keys", tag = "people", responses(
+    (status = 200, description = "All of them", body = Page<KeyView>), Problems))]
+async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<KeyView>>> {
+    let all = app.engine.keys(&caller).await?;
+    Ok(Shown(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
+}
+
+/// Make an API key; it is in the answer and never shown again
+#[utoipa::path(post, path = "/api/v1/keys", tag = "people", request_body = NewKeyRequest, responses(
+    (status = 201, description = "Made", body = Data<NewKeyView>), Problems))]
+async fn create_key(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<NewKeyRequest>,
+) -> Answer<(StatusCode, Shown<Data<NewKeyView>>)> {
+    let NewKeyRequest { user, name, agent, grants, expires_at } = request;
+    let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
+    let (made, key) = app.engine.create_key(&caller, new).await?;
+    Ok((StatusCode::CREATED, Shown(Data { data: NewKeyView { key, is: made.into() } })))
+}
+
+/// Rename a key, pause it or let it work again
+#[utoipa::path(patch, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
+    request_body = KeyChangeRequest, responses((status = 200, description = "Changed", body = Data<KeyView>), Problems))]
+async fn change_key(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(key): Path<String>,
+    Json(request): Json<KeyChangeRequest>,
+) -> Answer<Shown<Data<KeyView>>> {
+    let KeyChangeRequest { name, paused } = request;
+    Ok(Shown(Data { data: app.engine.change_key(&caller, &key, KeyChange { name, paused }).await?.into() }))
+}
+
+/// Revoke a key for good
+#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
+    responses((status = 204, description = "Revoked"), Problems))]
+async fn revoke_key(State(app): State<App>, Auth(caller): Auth, Path(key): Path<String>) -> Answer<StatusCode> {
+    app.engine.revoke_key(&caller, &key).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

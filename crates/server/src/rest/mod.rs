@@ -1,0 +1,66 @@
+//! REST: every handler reads a request, gives one command to the engine, and shows what came of it.
+
+mod admin;
+mod incoming;
+mod look;
+mod operate;
+mod pages;
+mod runs;
+mod sessions;
+mod steps;
+mod workflows;
+
+use crate::app::App;
+use crate::error::Problem;
+use crate::view::ProblemView;
+use utoipa::IntoResponses;
+use utoipa_axum::router::OpenApiRouter;
+
+/// Everything under `/api/v1`, and the addresses that outsiders call.
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(workflows::router())
+        .merge(runs::router())
+        .merge(steps::router())
+        .merge(operate::router())
+        .merge(admin::router())
+        .merge(sessions::router())
+        .merge(incoming::router())
+}
+
+pub use pages::router as pages;
+
+/// What any call may be answered when it does not work.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "read by the macro only")]
+pub enum Problems {
+    /// The request cannot be read
+    #[response(status = 400, content_type = "application/problem+json")]
+    BadRequest(ProblemView),
+    /// Nobody knows who asks
+    #[response(status = 401, content_type = "application/problem+json")]
+    Unauthorised(ProblemView),
+    /// Whoever asks may not
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(ProblemView),
+    /// It is not there, or not yours
+    #[response(status = 404, content_type = "application/problem+json")]
+    NotFound(ProblemView),
+    /// It came too late, or is there already
+    #[response(status = 409, content_type = "application/problem+json")]
+    Conflict(ProblemView),
+    /// The body is too long
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(ProblemView),
+    /// What was sent cannot be used; everything that is wrong with it is listed
+    #[response(status = 422, content_type = "application/problem+json")]
+    Invalid(ProblemView),
+    /// More than is allowed
+    #[response(status = 429, content_type = "application/problem+json")]
+    TooMany(ProblemView),
+    /// Try again later
+    #[response(status = 503, content_type = "application/problem+json")]
+    Unavailable(ProblemView),
+}
+
+type Answer<T> = Result<T, Problem>;

@@ -1,0 +1,110 @@
+//! Organisations, plans and usage; the audit trail.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::{Json, Params};
+use crate::error::Problem;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use stepwell_engine::Subscription;
+use stepwell_engine::commands::AuditQuery;
+use stepwell_store::OrgId;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(organisations, create))
+        .routes(routes!(plan))
+        .routes(routes!(usage))
+        .routes(routes!(audit))
+        .routes(routes!(verify))
+}
+
+/// All organisations of this server; for its operators
+#[utoipa::path(get, path = "/api/v1/organisations", tag = "organisations", responses(
+    (status = 200, description = "All of them", body = Page<OrganisationView>), Problems))]
+async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<OrganisationView>>> {
+    let all = app.engine.organisations(&caller).await?;
+    Ok(Shown(all.into_iter().map(OrganisationView::from).collect::<Vec<_>>().into()))
+}
+
+/// Make an organisation with a first user `admin`, whose key is in the answer and never shown again
+#[utoipa::path(post, path = "/api/v1/organisations", tag = "organisations", request_body = NewOrganisationRequest,
+    responses((status = 201, description = "Made", body = Data<NewOrganisationView>), Problems))]
+async fn create(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<NewOrganisationRequest>,
+) -> Answer<(StatusCode, Shown<Data<NewOrganisationView>>)> {
+    let (made, admin_key) = app.engine.create_organisation(&caller, &request.name, request.plan).await?;
+    Ok((StatusCode::CREATED, Shown(Data { data: NewOrganisationView { is: made.into(), admin_key } })))
+}
+
+/// Give an organisation another plan, or limits of its own; for operators
+#[utoipa::path(put, path = "/api/v1/organisations/{id}/plan", tag = "organisations",
+    params(("id" = i64, Path, description = "Its number")), request_body = PlanRequest,
+    responses((status = 200, description = "Changed", body = Data<OrganisationView>), Problems))]
+async fn plan(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Json(request): Json<PlanRequest>,
+) -> Answer<Shown<Data<OrganisationView>>> {
+    let number = id.parse().map_err(|_| Problem::not_found(format!("there is no organisation {id:?}")))?;
+    let to = Subscription { plan: request.plan, limits: request.limits.map(Into::into) };
+    let changed = app.engine.change_plan(&caller, OrgId(number), to).await?;
+    Ok(Shown(Data { data: changed.into() }))
+}
+
+/// What the organisation has used of its plan
+#[utoipa::path(get, path = "/api/v1/usage", tag = "organisations", responses(
+    (status = 200, description = "This month's", body = Data<UsageView>), Problems))]
+async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<UsageView>>> {
+    Ok(Shown(Data { data: app.engine.usage(&caller).await?.into() }))
+}
+
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct AuditFilters {
+    by: Option<String>,
+    /// Such as `run.cancel`.
+    action: Option<String>,
+    /// What it was done to.
+    target: Option<String>,
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Who did what, newest first; for administrators
+#[utoipa::path(get, path = "/api/v1/audit", tag = "organisations", params(AuditFilters), responses(
+    (status = 200, description = "A page of the audit trail", body = Page<AuditView>), Problems))]
+async fn audit(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(filters): Params<AuditFilters>,
+) -> Answer<Shown<Page<AuditView>>> {
+    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+    let before = filters.cursor.map(|cursor| cursor.parse().map_err(|_| bad())).transpose()?;
+    let limit = filters.limit.unwrap_or(50).clamp(1, 1_000);
+    let AuditFilters { by, action, target, .. } = filters;
+    let rows = app.engine.audit(&caller, AuditQuery { by, action, target, before, limit }).await?;
+    let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.to_string());
+    Ok(Shown(Page { data: rows.into_iter().map(AuditView::from).collect(), next }))
+}
+
+/// Whether the audit trail was tampered with: follows its hashes from the first row to the last
+#[utoipa::path(get, path = "/api/v1/audit/verify", tag = "organisations", responses(
+    (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
+async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<AuditVerdict>>> {
+    let (rows, broken_at) = app.engine.verify_audit(&caller).await?;
+    Ok(Shown(Data { data: AuditVerdict { rows, broken_at } }))
+}

@@ -1,0 +1,47 @@
+//! Pages and probes that need no key: health, the API's description and its reference, and the first page.
+
+use crate::app::App;
+use crate::error::Problem;
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{Html, IntoResponse};
+use axum::routing::get;
+use bytes::Bytes;
+use utoipa::openapi::OpenApi;
+
+const REFERENCE: &str = include_str!("reference.html");
+const SCRIPT: &str = include_str!("reference.js");
+const STYLE: &str = include_str!("reference.css");
+const FIRST: &str = include_str!("first.html");
+
+/// Nothing is fetched from elsewhere, and nothing is run that is not ours.
+const POLICY: (HeaderName, &str) = (
+    HeaderName::from_static("content-security-policy"),
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
+     form-action 'self'; frame-ancestors 'none'",
+);
+
+pub fn router(api: &OpenApi) -> Router<App> {
+    let description = Bytes::from(api.to_json().unwrap_or_default());
+    let described = move || async move { ([(CONTENT_TYPE, "application/json")], description) };
+    Router::new()
+        .route("/openapi.json", get(described))
+        .route("/docs", get(async || ([POLICY], Html(REFERENCE))))
+        .route("/docs/reference.js", get(async || ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT)))
+        .route("/docs/reference.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)))
+        .route("/", get(async || ([POLICY], Html(FIRST))))
+        .route("/healthz", get(async || ([(CACHE_CONTROL, "no-store")], "ok\n")))
+        .route("/readyz", get(ready))
+}
+
+/// 200 when it can work: the store answers, and it is not stopping.
+async fn ready(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
+    let unready = |why: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", why);
+    if app.engine.is_draining() {
+        return Err(unready("the server is stopping".into()));
+    }
+    app.engine.store().position().await.map_err(|error| unready(error.to_string()))?;
+    Ok(([(CACHE_CONTROL, "no-store")], "ready\n"))
+}

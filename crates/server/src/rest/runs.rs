@@ -1,0 +1,493 @@
+//! Runs: start, look, list, cancel, retry, run again; their log; and many of them at once.
+
+use super::look::{cursor, query, summaries};
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::{Json, Params, Raw, value};
+use crate::error::Problem;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use stepwell_core::time::Millis;
+use stepwell_engine::commands::{Retry, Right, Source, Trigger};
+use stepwell_engine::{Caller, Error};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// A request does not wait longer than this for a run.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(trigger))
+        .routes(routes!(of_workflow))
+        .routes(routes!(get_of_workflow))
+        .routes(routes!(cancel_of_workflow))
+        .routes(routes!(list))
+        .routes(routes!(get, label))
+        .routes(routes!(events))
+        .routes(routes!(cancel))
+        .routes(routes!(retry, retry_preview))
+        .routes(routes!(rerun))
+        .routes(routes!(erase))
+        .routes(routes!(cancel_all))
+        .routes(routes!(retry_all))
+        .routes(routes!(test_run))
+        .routes(routes!(discard))
+}
+
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct TriggerParams {
+    /// How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same.
+    wait: Option<String>,
+    /// Labels of the run, `name=value`, several with commas.
+    label: Option<String>,
+}
+
+/// Start a run; the body is its input
+///
+/// 201 for a new run, 200 if the `Idempotency-Key` started one before with the same body (409 with another). With `wait`:
+/// 200 with the finished run, or 202 with the running one when the time is up.
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/trigger", tag = "runs",
+    params(("id" = String, Path, description = "Id or name of the workflow"), TriggerParams,
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body starts one run only"),
+        ("Prefer" = Option<String>, Header, description = "`wait=30` waits for the end")),
+    request_body(content = serde_json::Value, description = "The run's input: any JSON"),
+    responses(
+        (status = 200, description = "Started before by this key, or waited for and finished", body = Data<StartedView>),
+        (status = 201, description = "Started", body = Data<Triggered>),
+        (status = 202, description = "Started, and not finished in the time given", body = Data<RunWithId>), Problems))]
+async fn trigger(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Params(params): Params<TriggerParams>,
+    headers: HeaderMap,
+    Raw(bytes): Raw,
+) -> Answer<Response> {
+    let wait = wait(&params, &headers)?;
+    let key = match headers.get("idempotency-key") {
+        Some(key) => Some(idempotency_key(key)?),
+        None => None,
+    };
+    let labels = split_labels(params.label.as_deref())?;
+    let request = Trigger { key, labels, ..Trigger::new(&id, value(&bytes, &app)?) };
+    let Some(wait) = wait else {
+        let started = app.engine.trigger(&caller, request).await?;
+        let status = if started.repeated { StatusCode::OK } else { StatusCode::CREATED };
+        let data = Triggered::new(&started, started.created.into());
+        return Ok((status, [location(&started.run)], Shown(Data { data })).into_response());
+    };
+    let (started, end) = app.engine.trigger_and_watch(&caller, request).await?;
+    let over = tokio::time::timeout(wait, end.reached()).await.is_ok();
+    let run = Run::from(app.engine.look_again(&caller, &started.run).await?);
+    let over = over || run.finished_at.is_some();
+    let status = if over { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let data = RunWithId { run_id: run.id.clone(), run };
+    Ok((status, [location(&started.run)], Shown(Data { data })).into_response())
+}
+
+fn location(run: &str) -> (axum::http::HeaderName, HeaderValue) {
+    let path = HeaderValue::from_str(&format!("/api/v1/runs/{run}"));
+    (LOCATION, path.unwrap_or(HeaderValue::from_static("/api/v1/runs")))
+}
+
+fn idempotency_key(value: &HeaderValue) -> Result<&str, Problem> {
+    let text = value.to_str().ok().map(str::trim).filter(|text| !text.is_empty() && text.len() <= 255);
+    text.ok_or_else(|| Problem::input("Idempotency-Key", "1 to 255 printable ASCII characters are needed"))
+}
+
+/// How long to wait, if at all.
+fn wait(params: &TriggerParams, headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
+    let preferred = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let mut preferred =
+        preferred.flat_map(|value| value.split([',', ';'])).filter_map(|part| part.trim().strip_prefix("wait="));
+    let text = match (&params.wait, preferred.next()) {
+        (Some(wait), _) => wait.as_str(),
+        (None, Some(wait)) => wait,
+        (None, None) => return Ok(None),
+    };
+    let seconds = text.parse::<f64>().ok().and_then(Millis::from_secs_f64);
+    let length = seconds.or_else(|| Millis::parse(text));
+    let length =
+        length.ok_or_else(|| Problem::input("wait", format!("{text:?} is not a length of time such as 30s")))?;
+    Ok(Some(Duration::from_millis(length.0).min(LONGEST_WAIT)))
+}
+
+fn split_labels(text: Option<&str>) -> Result<BTreeMap<String, String>, Problem> {
+    let parts = text.into_iter().flat_map(|text| text.split(',')).filter(|part| !part.is_empty());
+    let pair = |part: &str| {
+        let bad = || Problem::input("label", format!("{part:?} is not name=value"));
+        part.split_once('=').map(|(name, value)| (name.to_string(), value.to_string())).ok_or_else(bad)
+    };
+    parts.map(pair).collect()
+}
+
+/// What starting a run is answered when it was started before, or was waited for.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[allow(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "only the schema is needed: handlers answer with one or the other"
+)]
+enum StartedView {
+    Before(Triggered),
+    Finished(RunWithId),
+}
+
+/// A run, with its id under the name that triggers answer with, too.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+struct RunWithId {
+    run_id: String,
+    #[serde(flatten)]
+    run: Run,
+}
+
+/// Runs of a workflow, newest first
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs", tag = "runs",
+    params(("id" = String, Path, description = "Id or name of the workflow"), RunFilters),
+    responses((status = 200, description = "A page of runs", body = Page<RunSummary>), Problems))]
+async fn of_workflow(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Params(filters): Params<RunFilters>,
+) -> Answer<Shown<Page<RunSummary>>> {
+    page(&app, &caller, RunFilters { workflow: Some(id), ..filters }).await
+}
+
+/// Runs, newest first
+#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunFilters), responses(
+    (status = 200, description = "A page of runs", body = Page<RunSummary>), Problems))]
+async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(filters): Params<RunFilters>,
+) -> Answer<Shown<Page<RunSummary>>> {
+    page(&app, &caller, filters).await
+}
+
+async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Shown<Page<RunSummary>>> {
+    let query = query(filters)?;
+    let limit = query.limit as usize;
+    let rows = app.engine.runs(caller, query).await?;
+    let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
+    Ok(Shown(Page { data: summaries(app, &rows).await?, next }))
+}
+
+/// A run with all its steps, and what it waits for
+#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id")),
+    responses((status = 200, description = "The run", body = Data<Run>),
+        (status = 304, description = "It is as `If-None-Match` says"), Problems))]
+async fn get(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let view = Run::from(app.engine.status(&caller, &run).await?);
+    Ok(shown(view, &headers))
+}
+
+fn shown(run: Run, headers: &HeaderMap) -> Response {
+    let erased = if run.erased_at.is_some() { "e" } else { "" };
+    let labels = run.labels.iter().map(|(name, value)| name.len() * 31 + value.len()).sum::<usize>();
+    let tag = HeaderValue::from_str(&format!("\"{}-{}{erased}-{labels}\"", run.id, run.version));
+    let tag = tag.unwrap_or(HeaderValue::from_static("\"\""));
+    // What a running run waits for may change with time alone.
+    if run.finished_at.is_some() && headers.get(IF_NONE_MATCH) == Some(&tag) {
+        return (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response();
+    }
+    ([(ETAG, tag)], Shown(Data { data: run })).into_response()
+}
+
+/// A run of a workflow with all its steps
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", tag = "runs",
+    params(("id" = String, Path, description = "Id or name of the workflow"), ("run" = String, Path, description = "Its id")),
+    responses((status = 200, description = "The run", body = Data<Run>),
+        (status = 304, description = "It is as `If-None-Match` says"), Problems))]
+async fn get_of_workflow(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((id, run)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let view = Run::from(app.engine.status(&caller, &run).await?);
+    belongs(&view, &id)?;
+    Ok(shown(view, &headers))
+}
+
+/// The workflow may be gone; the run still names it.
+fn belongs(run: &Run, workflow: &str) -> Result<(), Problem> {
+    let not = || Problem::not_found(format!("there is no run {:?} of the workflow {workflow:?}", run.id));
+    (run.workflow == workflow || run.workflow_id == workflow).then_some(()).ok_or_else(not)
+}
+
+#[derive(Clone, Default, Debug, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+struct CancelRequest {
+    /// For whoever asks later.
+    reason: Option<String>,
+}
+
+/// Cancel a run of a workflow
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/runs/{run}/cancel", tag = "runs",
+    params(("id" = String, Path, description = "Id or name of the workflow"), ("run" = String, Path, description = "Its id")),
+    request_body = CancelRequest,
+    responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
+async fn cancel_of_workflow(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((id, run)): Path<(String, String)>,
+    Json(request): Json<CancelRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    caller.check(Right::Run)?;
+    belongs(&Run::from(app.engine.look_again(&caller, &run).await?), &id)?;
+    cancelled(&app, &caller, &run, request).await
+}
+
+/// Cancel a run: what runs is stopped, the rest does not begin
+#[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs",
+    params(("run" = String, Path, description = "Its id")), request_body = CancelRequest,
+    responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
+async fn cancel(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Json(request): Json<CancelRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    cancelled(&app, &caller, &run, request).await
+}
+
+async fn cancelled(app: &App, caller: &Caller, run: &str, request: CancelRequest) -> Answer<Shown<Data<Run>>> {
+    let done = app.engine.cancel(caller, run, request.reason.as_deref()).await;
+    after(app, caller, run, done).await
+}
+
+/// The run as it is now. Whoever came too late is told that, too.
+pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<(), Error>) -> Answer<Shown<Data<Run>>> {
+    match done {
+        Ok(()) => Ok(Shown(Data { data: app.engine.look_again(caller, run).await?.into() })),
+        Err(error @ Error::Conflict(_)) => {
+            let now = app.engine.look_again(caller, run).await?.status;
+            Err(Problem::from(error).now(now))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[derive(Clone, Default, Debug, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+struct RetryRequest {
+    /// Go on under the newest version of the workflow instead of the run's own.
+    newest: bool,
+}
+
+impl RetryRequest {
+    fn retry(&self) -> Retry {
+        if self.newest { Retry::Newest } else { Retry::SameVersion }
+    }
+}
+
+/// Go on with a run that failed, timed out or was cancelled: what did not succeed runs again
+#[utoipa::path(post, path = "/api/v1/runs/{run}/retry", tag = "runs",
+    params(("run" = String, Path, description = "Its id")), request_body = RetryRequest,
+    responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
+async fn retry(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Json(request): Json<RetryRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    let done = app.engine.retry(&caller, &run, request.retry()).await;
+    after(&app, &caller, &run, done).await
+}
+
+/// What a retry on the newest version would keep.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+struct RetryPreview {
+    /// Steps whose results stand.
+    stands: Vec<String>,
+    /// Steps that would run again.
+    again: Vec<String>,
+}
+
+/// Which steps would stand if the run went on under the newest version, and which would run again
+#[utoipa::path(get, path = "/api/v1/runs/{run}/retry", tag = "runs",
+    params(("run" = String, Path, description = "Its id")),
+    responses((status = 200, description = "What would stand", body = Data<RetryPreview>), Problems))]
+async fn retry_preview(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+) -> Answer<Shown<Data<RetryPreview>>> {
+    let standing = app.engine.retry_preview(&caller, &run).await?;
+    Ok(Shown(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
+}
+
+/// Start a fresh run with the same input
+///
+/// A body, if there is one, is the input instead.
+#[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", tag = "runs",
+    params(("run" = String, Path, description = "Its id")),
+    request_body(content = Option<serde_json::Value>, description = "Another input"),
+    responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
+async fn rerun(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Raw(bytes): Raw,
+) -> Answer<Response> {
+    let input = if bytes.iter().all(u8::is_ascii_whitespace) { None } else { Some(value(&bytes, &app)?) };
+    let started = app.engine.rerun(&caller, &run, input).await?;
+    let data = Triggered::new(&started, started.created.into());
+    Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
+}
+
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct EventParams {
+    /// Only what came after this version of the run.
+    #[param(minimum = 0)]
+    after: Option<i64>,
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// The log of a run, in order
+#[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "runs",
+    params(("run" = String, Path, description = "Its id"), EventParams),
+    responses((status = 200, description = "A page of events", body = Page<Event>), Problems))]
+async fn events(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Params(params): Params<EventParams>,
+) -> Answer<Shown<Page<Event>>> {
+    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+    let after = match &params.cursor {
+        Some(cursor) => cursor.parse().map_err(|_| bad())?,
+        None => params.after.unwrap_or_default(),
+    };
+    let limit = params.limit.unwrap_or(200).clamp(1, 1_000);
+    let events = app.engine.events(&caller, &run, after, limit).await?;
+    let last = events.last().map(|event| event.version);
+    let rows = events.iter().map(|event| event.version).collect::<std::collections::BTreeSet<_>>().len();
+    let next = last.filter(|_| rows == limit as usize).map(|version| version.to_string());
+    Ok(Shown(Page { data: events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
+}
+
+#[derive(Clone, Default, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LabelRequest {
+    /// Instead of those it has.
+    labels: BTreeMap<String, String>,
+}
+
+/// Give a run other labels
+#[utoipa::path(patch, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id")),
+    request_body = LabelRequest, responses((status = 200, description = "Labelled", body = Data<Run>), Problems))]
+async fn label(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Json(request): Json<LabelRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    let done = app.engine.label(&caller, &run, &request.labels).await;
+    after(&app, &caller, &run, done).await
+}
+
+/// Take away everything a finished run was given and gave back; its log and their digests stay
+#[utoipa::path(post, path = "/api/v1/runs/{run}/erase", tag = "runs", params(("run" = String, Path, description = "Its id")),
+    responses((status = 200, description = "Erased", body = Data<Run>), Problems))]
+async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<Run>>> {
+    let done = app.engine.erase(&caller, &run).await;
+    after(&app, &caller, &run, done).await
+}
+
+#[derive(Clone, Default, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BulkRequest {
+    /// Which runs, as lists take it. An empty one means all: say so with `{}`.
+    filter: RunFilters,
+    #[serde(default)]
+    reason: Option<String>,
+    /// For retries: go on under the newest version.
+    #[serde(default)]
+    newest: bool,
+}
+
+/// Cancel every run that fits and has not ended, up to 10,000
+#[utoipa::path(post, path = "/api/v1/runs/cancel", tag = "runs", request_body = BulkRequest,
+    responses((status = 200, description = "What came of it", body = Data<BulkResult>), Problems))]
+async fn cancel_all(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<BulkRequest>,
+) -> Answer<Shown<Data<BulkResult>>> {
+    let bulk = app.engine.cancel_all(&caller, query(request.filter)?, request.reason.as_deref()).await?;
+    Ok(Shown(Data { data: bulk.into() }))
+}
+
+/// Retry every run that fits and did not complete, up to 10,000
+#[utoipa::path(post, path = "/api/v1/runs/retry", tag = "runs", request_body = BulkRequest,
+    responses((status = 200, description = "What came of it", body = Data<BulkResult>), Problems))]
+async fn retry_all(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<BulkRequest>,
+) -> Answer<Shown<Data<BulkResult>>> {
+    let retry = RetryRequest { newest: request.newest }.retry();
+    let bulk = app.engine.retry_all(&caller, query(request.filter)?, retry).await?;
+    Ok(Shown(Data { data: bulk.into() }))
+}
+
+/// A definition that is not saved, and what to run it with.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct TestRequest {
+    /// The definition: an object, or its text in JSON or YAML.
+    #[schema(value_type = serde_json::Value)]
+    definition: Value,
+    #[serde(default)]
+    #[schema(value_type = serde_json::Value)]
+    input: Value,
+}
+
+/// Run a definition that is not saved, apart from real runs
+#[utoipa::path(post, path = "/api/v1/test-runs", tag = "runs", request_body = TestRequest,
+    responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
+async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Json<TestRequest>) -> Answer<Response> {
+    let text = match request.definition {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let input = if request.input.is_null() { serde_json::json!({}) } else { request.input };
+    let started = app.engine.test_run(&caller, Source { text: &text, file: None }, input).await?;
+    let data = Triggered::new(&started, started.created.into());
+    Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
+}
+
+/// Stop a test run and remove all of it
+#[utoipa::path(delete, path = "/api/v1/test-runs/{run}", tag = "runs",
+    params(("run" = String, Path, description = "Its id")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn discard(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<StatusCode> {
+    app.engine.discard(&caller, &run).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,67 @@
+//! Signing a browser in and out.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::{Auth, SESSION_COOKIE, session};
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use stepwell_core::time::Time;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(link)).routes(routes!(sign_in)).routes(routes!(sign_out))
+}
+
+/// Make a link that signs a browser in as you, once, within a day
+#[utoipa::path(post, path = "/api/v1/sign-in-links", tag = "people", responses(
+    (status = 201, description = "The link", body = Data<LinkView>), Problems))]
+async fn link(State(app): State<App>, Auth(caller): Auth) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
+    let secret = app.engine.sign_in_link(&caller).await?;
+    let url = format!("{}/sign-in/{secret}", app.public_url);
+    Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
+}
+
+/// Sign a browser in with a link; the link is used up
+#[utoipa::path(get, path = "/sign-in/{link}", tag = "people",
+    params(("link" = String, Path, description = "What the link ends with")),
+    responses((status = 303, description = "Signed in: goes to the first page"), Problems))]
+async fn sign_in(State(app): State<App>, Path(link): Path<String>) -> Answer<Response> {
+    let (secret, expires) = app.engine.sign_in(&link).await?;
+    let seconds = expires.since(now()).0 / 1_000;
+    Ok(redirect(cookie(&app, &secret, seconds)))
+}
+
+/// Sign this browser out
+#[utoipa::path(post, path = "/api/v1/sign-out", tag = "people",
+    responses((status = 204, description = "Signed out"), Problems))]
+async fn sign_out(State(app): State<App>, Auth(_caller): Auth, headers: HeaderMap) -> Answer<Response> {
+    if let Some(secret) = session(&headers) {
+        app.engine.sign_out(secret).await?;
+    }
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, cookie(&app, "", 0))]).into_response())
+}
+
+fn redirect(cookie: HeaderValue) -> Response {
+    let headers = [
+        (SET_COOKIE, cookie),
+        (LOCATION, HeaderValue::from_static("/")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+fn cookie(app: &App, secret: &str, seconds: u64) -> HeaderValue {
+    let secure = if app.public_url.starts_with("https://") { "; Secure" } else { "" };
+    // Lax, so that a link from a mail leads to a page that is signed in; what changes something is checked by origin.
+    let text = format!("{SESSION_COOKIE}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+}
+
+fn now() -> Time {
+    stepwell_engine::Clock::now(&stepwell_engine::SystemClock)
+}

@@ -1,0 +1,241 @@
+//! Steps that wait: gates, verdicts, one signal for all, and ending what is stuck.
+
+use super::runs::after;
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::{Json, Params};
+use crate::error::Problem;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::Value;
+use stepwell_core::event::Verdict;
+use stepwell_engine::Caller;
+use stepwell_engine::commands::{Decision, Override};
+use stepwell_store::RunId;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(approvals))
+        .routes(routes!(approve))
+        .routes(routes!(deny))
+        .routes(routes!(settle))
+        .routes(routes!(deliver))
+        .routes(routes!(finish))
+        .routes(routes!(ready))
+        .routes(routes!(approve_by_id))
+        .routes(routes!(deny_by_id))
+}
+
+/// What people of the organisation are asked, oldest first
+#[utoipa::path(get, path = "/api/v1/approvals", tag = "approvals", params(Paging), responses(
+    (status = 200, description = "A page of what is open", body = Page<ApprovalView>), Problems))]
+async fn approvals(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(paging): Params<Paging>,
+) -> Answer<Shown<Page<ApprovalView>>> {
+    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+    let after = match &paging.cursor {
+        Some(cursor) => {
+            let (run, path) = cursor.split_once('.').ok_or_else(bad)?;
+            Some((RunId(run.parse().map_err(|_| bad())?), path.to_string()))
+        }
+        None => None,
+    };
+    let (open, next) = app.engine.approvals(&caller, after, paging.limit()).await?;
+    let next = next.map(|(run, path)| format!("{}.{path}", run.0));
+    Ok(Shown(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
+}
+
+#[derive(Clone, Default, Debug, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+struct AnswerRequest {
+    comment: Option<String>,
+    /// What the gate's form asks for.
+    #[schema(value_type = serde_json::Value)]
+    data: Option<Value>,
+}
+
+/// Approve at a gate
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/approve", tag = "approvals",
+    params(("run" = String, Path, description = "The run's id"),
+        ("step" = String, Path, description = "The gate's name or path")),
+    request_body = AnswerRequest, responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
+async fn approve(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((run, step)): Path<(String, String)>,
+    Json(answer): Json<AnswerRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    decide(&app, &caller, (&run, &step), true, answer).await
+}
+
+/// Deny at a gate
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deny", tag = "approvals",
+    params(("run" = String, Path, description = "The run's id"),
+        ("step" = String, Path, description = "The gate's name or path")),
+    request_body = AnswerRequest, responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
+async fn deny(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((run, step)): Path<(String, String)>,
+    Json(answer): Json<AnswerRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    decide(&app, &caller, (&run, &step), false, answer).await
+}
+
+/// Approve at a gate, by its step id
+#[utoipa::path(post, path = "/api/v1/steps/{step}/approve", tag = "approvals",
+    params(("step" = String, Path, description = "The step's id")),
+    request_body = AnswerRequest, responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
+async fn approve_by_id(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(step): Path<String>,
+    Json(answer): Json<AnswerRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    let (run, path) = named(&step)?;
+    decide(&app, &caller, (&run, &path), true, answer).await
+}
+
+/// Deny at a gate, by its step id
+#[utoipa::path(post, path = "/api/v1/steps/{step}/deny", tag = "approvals",
+    params(("step" = String, Path, description = "The step's id")),
+    request_body = AnswerRequest, responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
+async fn deny_by_id(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(step): Path<String>,
+    Json(answer): Json<AnswerRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    let (run, path) = named(&step)?;
+    decide(&app, &caller, (&run, &path), false, answer).await
+}
+
+async fn decide(
+    app: &App,
+    caller: &Caller,
+    (run, step): (&str, &str),
+    approve: bool,
+    answer: AnswerRequest,
+) -> Answer<Shown<Data<Run>>> {
+    let decision = Decision { approve, comment: answer.comment, data: answer.data };
+    let done = app.engine.answer(caller, run, step, decision).await;
+    after(app, caller, run, done).await
+}
+
+fn named(step: &str) -> Result<(String, String), Problem> {
+    step_named(step).ok_or_else(|| Problem::not_found(format!("there is no step {step:?}")))
+}
+
+/// What a person says of a call that may have happened and may not be made twice.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct VerdictRequest {
+    verdict: VerdictName,
+    /// What the call gave back, if it happened.
+    #[serde(default)]
+    #[schema(value_type = serde_json::Value)]
+    output: Value,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum VerdictName {
+    Happened,
+    RunAgain,
+    Fail,
+}
+
+/// Say what became of a call that may have happened
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/verdict", tag = "approvals",
+    params(("run" = String, Path, description = "The run's id"),
+        ("step" = String, Path, description = "The step's name or path")),
+    request_body = VerdictRequest, responses((status = 200, description = "Noted", body = Data<Run>), Problems))]
+async fn settle(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((run, step)): Path<(String, String)>,
+    Json(request): Json<VerdictRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    let verdict = match request.verdict {
+        VerdictName::Happened => Verdict::Happened { body: request.output },
+        VerdictName::RunAgain => Verdict::RunAgain,
+        VerdictName::Fail => Verdict::Fail,
+    };
+    let done = app.engine.settle(&caller, &run, &step, verdict).await;
+    after(&app, &caller, &run, done).await
+}
+
+/// Deliver the call that a step waits for, by the step's name
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deliver", tag = "approvals",
+    params(("run" = String, Path, description = "The run's id"),
+        ("step" = String, Path, description = "The step's name or path")),
+    request_body(content = serde_json::Value, description = "What the call brings"),
+    responses((status = 200, description = "Delivered", body = Data<Run>), Problems))]
+async fn deliver(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((run, step)): Path<(String, String)>,
+    Json(body): Json<Value>,
+) -> Answer<Shown<Data<Run>>> {
+    let done = app.engine.deliver_to(&caller, &run, &step, body).await;
+    after(&app, &caller, &run, done).await
+}
+
+/// How a stuck step is said to have ended: with an output, or with an error.
+#[derive(Clone, Default, Debug, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+struct FinishRequest {
+    /// success or failed.
+    status: Option<String>,
+    #[schema(value_type = serde_json::Value)]
+    output: Option<Value>,
+    error: Option<String>,
+    /// Why, for whoever asks later.
+    comment: Option<String>,
+}
+
+/// End a step that is stuck, with a given result; for administrators, and logged
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/finish", tag = "approvals",
+    params(("run" = String, Path, description = "The run's id"),
+        ("step" = String, Path, description = "The step's name or path")),
+    request_body = FinishRequest, responses((status = 200, description = "Ended", body = Data<Run>), Problems))]
+async fn finish(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((run, step)): Path<(String, String)>,
+    Json(request): Json<FinishRequest>,
+) -> Answer<Shown<Data<Run>>> {
+    let how = match (request.status.as_deref(), request.error) {
+        (None | Some("success"), None) => Override::Success { output: request.output.unwrap_or_default() },
+        (None | Some("failed"), error) if request.output.is_none() => {
+            Override::Failure { message: error.unwrap_or_else(|| format!("ended by {}", caller.name)) }
+        }
+        (Some("success" | "failed") | None, _) => {
+            return Err(Problem::input(
+                "status",
+                "a success has an output and no error, a failure an error and no output",
+            ));
+        }
+        (Some(other), _) => return Err(Problem::input("status", format!("{other:?} is not success or failed"))),
+    };
+    let done = app.engine.override_step(&caller, &run, &step, how, request.comment).await;
+    after(&app, &caller, &run, done).await
+}
+
+/// One signal for whatever a step waits for: a gate is approved, a sleep ends, a wait gets an empty call
+#[utoipa::path(post, path = "/api/v1/steps/{step}/ready", tag = "approvals",
+    params(("step" = String, Path, description = "The step's id")),
+    responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
+async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Shown<Data<Run>>> {
+    let (run, path) = named(&step)?;
+    let done = app.engine.step_ready(&caller, &run, &path).await;
+    after(&app, &caller, &run, done).await
+}

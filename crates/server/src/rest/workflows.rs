@@ -1,0 +1,348 @@
+//! Workflows: define, list, change, switch, delete; their versions and schedules.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::{Json, Params, Raw};
+use crate::error::Problem;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use stepwell_engine::commands::{Right, Source};
+use stepwell_engine::{Caller, Compiled, Error};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(get, put, switch, delete))
+        .routes(routes!(versions))
+        .routes(routes!(version))
+        .routes(routes!(schedule))
+        .routes(routes!(schedules))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+        .routes(routes!(rotate))
+        .routes(routes!(check))
+}
+
+/// Which workflows, by name.
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct Filters {
+    /// `name=value`; several with commas must all be there.
+    label: Option<String>,
+    /// Part of the name.
+    q: Option<String>,
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// The workflows of the organisation, by name
+#[utoipa::path(get, path = "/api/v1/workflows", tag = "workflows", params(Filters), responses(
+    (status = 200, description = "A page of workflows", body = Page<WorkflowSummary>), Problems))]
+async fn list(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(filters): Params<Filters>,
+) -> Answer<Shown<Page<WorkflowSummary>>> {
+    let limit = filters.limit.unwrap_or(50).clamp(1, 1_000) as usize;
+    let wanted: Vec<&str> = filters.label.iter().flat_map(|labels| labels.split(',')).collect();
+    let mut data: Vec<WorkflowSummary> = Vec::new();
+    let mut next = None;
+    for row in app.engine.workflows(&caller).await? {
+        let after = filters.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
+        if !after || filters.q.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
+            continue;
+        }
+        let compiled = app.engine.workflow(&caller, &row.workflow).await?;
+        let has = |label: &&str| {
+            let (name, value) = label.split_once('=').unwrap_or((label, ""));
+            compiled.definition.labels.get(name).is_some_and(|have| have == value)
+        };
+        if !wanted.iter().all(has) {
+            continue;
+        }
+        if data.len() == limit {
+            next = data.last().map(|last| last.name.clone());
+            break;
+        }
+        data.push(WorkflowSummary::new(&compiled, &app.engine.workflow_state(&compiled).await?));
+    }
+    Ok(Shown(Page { data, next }))
+}
+
+/// Make a workflow from its definition, JSON or YAML in any dialect
+///
+/// 201 for a new workflow, 200 if it is there just so, 409 if there is another of that name: then `PUT` makes its next
+/// version.
+#[utoipa::path(post, path = "/api/v1/workflows", tag = "workflows",
+    request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
+        description = "The definition"),
+    responses(
+        (status = 200, description = "It is there just so", body = Data<WorkflowSummary>),
+        (status = 201, description = "Made", body = Data<WorkflowSummary>), Problems))]
+async fn create(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<Response> {
+    caller.check(Right::Define)?;
+    let text = text(&bytes)?;
+    let name = app.engine.name_of(Source { text, file: None })?;
+    if let Some(other) = found(app.engine.workflow_for(&caller, &name).await)?
+        && other.row.name == name
+        && other.row.source != text
+    {
+        return Err(Error::Exists { what: "workflow", name }.into());
+    }
+    define(&app, &caller, text).await
+}
+
+async fn define(app: &App, caller: &Caller, text: &str) -> Answer<Response> {
+    let defined = app.engine.define(caller, Source { text, file: None }).await?;
+    let status =
+        if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
+    let state = app.engine.workflow_state(&defined.compiled).await?;
+    let data = WorkflowSummary::new(&defined.compiled, &state);
+    Ok((status, [(ETAG, etag(&defined.compiled))], Shown(Data { data })).into_response())
+}
+
+/// A definition is text.
+fn text(bytes: &[u8]) -> Result<&str, Problem> {
+    std::str::from_utf8(bytes).map_err(|_| Problem::bad_request("not-text", "a definition is UTF-8 text, JSON or YAML"))
+}
+
+fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A workflow changes when it gets a new version or is switched.
+fn etag(compiled: &Compiled) -> HeaderValue {
+    let tag = format!("\"{}-{}\"", compiled.row.workflow, compiled.row.version);
+    HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// A workflow with its definition
+#[utoipa::path(get, path = "/api/v1/workflows/{id}", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), responses(
+        (status = 200, description = "The workflow", body = Data<Workflow>),
+        (status = 304, description = "It is as `If-None-Match` says"), Problems))]
+async fn get(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let compiled = app.engine.workflow(&caller, &id).await?;
+    let state = app.engine.workflow_state(&compiled).await?;
+    let tag = format!(
+        "\"{}-{}-{}-{}\"",
+        compiled.row.workflow,
+        compiled.row.version,
+        state.enabled,
+        state.switches.paused.is_some()
+    );
+    let tag = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
+    if headers.get(IF_NONE_MATCH) == Some(&tag) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
+    }
+    let graph = &compiled.definition.graph;
+    let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
+    let webhooks = if caller.may(Right::Define) { app.engine.hooks(&caller, &id).await? } else { Vec::new() };
+    let data = Workflow {
+        dialect: graph.dialect.name().into(),
+        source: compiled.row.source.clone(),
+        tasks: definition.get("tasks").cloned(),
+        definition,
+        steps: super::look::steps(graph),
+        webhooks: webhooks.into_iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect(),
+        paused_keys: state.switches.paused_keys.values().map(PausedKey::new).collect(),
+        input_schema: compiled.definition.input_schema.clone(),
+        summary: WorkflowSummary::new(&compiled, &state),
+    };
+    Ok(([(ETAG, tag)], Shown(Data { data })).into_response())
+}
+
+/// Make the next version of a workflow, or the first
+///
+/// Runs under way keep the version they started with. With `If-Match` only if the workflow is still as it says.
+#[utoipa::path(put, path = "/api/v1/workflows/{id}", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")),
+    request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
+        description = "The definition"),
+    responses(
+        (status = 200, description = "The newest version is as given", body = Data<WorkflowSummary>),
+        (status = 201, description = "Made: there was none of that name", body = Data<WorkflowSummary>),
+        (status = 412, description = "It is not as `If-Match` says", body = ProblemView,
+            content_type = "application/problem+json"), Problems))]
+async fn put(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Raw(bytes): Raw,
+) -> Answer<Response> {
+    caller.check(Right::Define)?;
+    let text = text(&bytes)?;
+    let before = found(app.engine.workflow_for(&caller, &id).await)?;
+    if let Some(wanted) = headers.get(IF_MATCH)
+        && !before.as_ref().is_some_and(|before| matches(wanted, before))
+    {
+        let detail = "the workflow is not, or no longer, as If-Match says: read it again";
+        return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "changed-meanwhile", detail));
+    }
+    let name = app.engine.name_of(Source { text, file: None })?;
+    match before {
+        None if id.starts_with("wf_") || id != name => Err(Error::NotFound { what: "workflow", name: id }.into()),
+        Some(before) if before.row.name != name => {
+            let message = format!("the workflow is called {:?}, and a name does not change", before.row.name);
+            Err(Problem::input("name", message))
+        }
+        _ => define(&app, &caller, text).await,
+    }
+}
+
+/// The tag of the version, or of the version with its switches.
+fn matches(wanted: &HeaderValue, compiled: &Compiled) -> bool {
+    let plain = format!("\"{}-{}", compiled.row.workflow, compiled.row.version);
+    let given = wanted.to_str().unwrap_or_default();
+    given == "*" || given.strip_prefix(&plain).is_some_and(|rest| rest.starts_with(['"', '-']))
+}
+
+/// Enable or disable a workflow
+///
+/// A disabled workflow refuses triggers and skips its schedule. Nothing of it is lost.
+#[utoipa::path(patch, path = "/api/v1/workflows/{id}", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), request_body = WorkflowSwitch, responses(
+        (status = 200, description = "Switched", body = Data<WorkflowSummary>), Problems))]
+async fn switch(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Json(to): Json<WorkflowSwitch>,
+) -> Answer<Shown<Data<WorkflowSummary>>> {
+    app.engine.enable(&caller, &id, to.enabled).await?;
+    summary(&app, &caller, &id).await
+}
+
+async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Shown<Data<WorkflowSummary>>> {
+    let compiled = app.engine.workflow_for(caller, id).await?;
+    let state = app.engine.workflow_state(&compiled).await?;
+    Ok(Shown(Data { data: WorkflowSummary::new(&compiled, &state) }))
+}
+
+/// Delete a workflow; its runs go on to their end
+#[utoipa::path(delete, path = "/api/v1/workflows/{id}", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), responses(
+        (status = 204, description = "Deleted"), Problems))]
+async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
+    app.engine.undefine(&caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// All versions of a workflow, newest first
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), responses(
+        (status = 200, description = "All of them", body = Page<VersionView>), Problems))]
+async fn versions(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+) -> Answer<Shown<Page<VersionView>>> {
+    let all = app.engine.versions(&caller, &id).await?;
+    Ok(Shown(all.into_iter().map(VersionView::from).collect::<Vec<_>>().into()))
+}
+
+/// One version of a workflow
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions/{version}", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name"), ("version" = u32, Path, description = "Its number")),
+    responses((status = 200, description = "The version", body = Data<VersionView>), Problems))]
+async fn version(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((id, version)): Path<(String, String)>,
+) -> Answer<Shown<Data<VersionView>>> {
+    let number = version.parse().map_err(|_| Problem::not_found(format!("there is no version {version:?}")))?;
+    let compiled = app.engine.version(&caller, &id, number).await?;
+    Ok(Shown(Data { data: compiled.row.clone().into() }))
+}
+
+/// When a workflow will start by itself: the next ten fires of each schedule
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/schedule", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), responses(
+        (status = 200, description = "Its schedules", body = Page<ScheduleSummary>), Problems))]
+async fn schedule(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+) -> Answer<Shown<Page<ScheduleSummary>>> {
+    let all = app.engine.schedule(&caller, &id).await?;
+    Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+}
+
+/// All schedules of the organisation
+#[utoipa::path(get, path = "/api/v1/schedules", tag = "workflows", responses(
+    (status = 200, description = "All of them", body = Page<ScheduleSummary>), Problems))]
+async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ScheduleSummary>>> {
+    let all = app.engine.schedules(&caller).await?;
+    Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+}
+
+/// Hold new runs of a workflow, or of one concurrency key: they are taken and wait in the queue
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), request_body = PauseRequest, responses(
+        (status = 200, description = "Held", body = Data<WorkflowSummary>), Problems))]
+async fn pause(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Json(what): Json<PauseRequest>,
+) -> Answer<Shown<Data<WorkflowSummary>>> {
+    app.engine.pause(&caller, &id, what.key).await?;
+    summary(&app, &caller, &id).await
+}
+
+/// Let go what was held
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), request_body = PauseRequest, responses(
+        (status = 200, description = "Let go", body = Data<WorkflowSummary>), Problems))]
+async fn resume(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Json(what): Json<PauseRequest>,
+) -> Answer<Shown<Data<WorkflowSummary>>> {
+    app.engine.resume(&caller, &id, what.key).await?;
+    summary(&app, &caller, &id).await
+}
+
+/// Give a workflow new webhook addresses; the old ones lead nowhere from now on
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), responses(
+        (status = 200, description = "The new addresses", body = Page<String>), Problems))]
+async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Shown<Page<String>>> {
+    let hooks = app.engine.rotate_hooks(&caller, &id).await?;
+    let urls: Vec<String> = hooks.iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect();
+    Ok(Shown(urls.into()))
+}
+
+/// Check a definition without keeping it: 204, or 422 with everything that is wrong with it
+#[utoipa::path(post, path = "/api/v1/check", tag = "workflows",
+    request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
+        description = "The definition"),
+    responses((status = 204, description = "It can be used"), Problems))]
+async fn check(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<StatusCode> {
+    caller.check(Right::Read)?;
+    app.engine.name_of(Source { text: text(&bytes)?, file: None })?;
+    Ok(StatusCode::NO_CONTENT)
+}

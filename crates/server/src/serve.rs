@@ -1,0 +1,204 @@
+//! The server from start to stop: the first keys, the router, the listener, the drain.
+
+use crate::app::App;
+use crate::config::Config;
+use crate::live::Hub;
+use crate::rates::Rates;
+use crate::{guard, listen, live, metrics, otlp, rest};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::{Router, middleware};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_engine::{Caller, Engine, Error, Limits, Plans};
+use stepwell_store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tower_http::compression::CompressionLayer;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ComponentsBuilder, Info, OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+
+/// The API as code and as its description.
+fn parts() -> (Router<App>, OpenApi) {
+    let (router, mut api) = OpenApiRouter::new().merge(rest::router()).merge(live::router()).split_for_parts();
+    let mut info = Info::new("Stepwell", env!("CARGO_PKG_VERSION"));
+    info.description = Some("A durable workflow engine. Show an API key as `Authorization: Bearer sw_…`.".into());
+    api.info = info;
+    let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+    let components = api.components.take().unwrap_or_else(|| ComponentsBuilder::new().build());
+    let mut components = components;
+    components.add_security_scheme("key", scheme);
+    api.components = Some(components);
+    api.security = Some(vec![SecurityRequirement::new("key", Vec::<String>::new())]);
+    (router, api)
+}
+
+/// The description of the API, OpenAPI 3.1.
+pub fn api() -> OpenApi {
+    parts().1
+}
+
+/// Everything the server answers.
+pub fn router(app: App) -> Router {
+    let (router, api) = parts();
+    let cors = cors(&app.config);
+    router
+        .merge(rest::pages(&api))
+        .fallback(async || StatusCode::NOT_FOUND)
+        .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
+        .layer(CompressionLayer::new())
+        .layer(cors)
+        .layer(middleware::from_fn_with_state(app.clone(), guard::own_host))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::dress))
+        .layer(middleware::from_fn(metrics::count))
+        .with_state(app)
+}
+
+/// Pages of other origins may ask only if the configuration names them, and then with a key, not with a cookie.
+fn cors(config: &Config) -> CorsLayer {
+    let origins: Vec<HeaderValue> = config.cors.origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+    if origins.is_empty() {
+        return CorsLayer::new();
+    }
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_headers(AllowHeaders::mirror_request())
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .max_age(Duration::from_secs(600))
+}
+
+/// What whoever started the server is told.
+pub struct Served {
+    pub address: SocketAddr,
+    pub public_url: String,
+    /// Signs a browser in, once.
+    pub link: String,
+}
+
+/// Where the first keys are kept.
+pub struct First<'a> {
+    pub directory: &'a Path,
+}
+
+/// Serves until `stop` comes; then lets what runs come to its end.
+pub async fn serve(
+    config: Config,
+    store: Arc<dyn Store>,
+    mut engine: stepwell_engine::Config,
+    first: First<'_>,
+    started: impl FnOnce(&Served),
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let cannot =
+        |error: std::io::Error| Error::Unavailable(format!("{} cannot be listened on: {error}", config.listen));
+    let listener = TcpListener::bind(config.listen).await.map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let public_url = config.public_url(address);
+    let handle = metrics::install().map_err(|error| Error::Unavailable(format!("no metrics: {error}")))?;
+    engine.base_url = public_url.clone();
+    engine.slots = config.slots.get();
+    engine.slots_per_org = config.slots_per_organisation.map(Into::into);
+    engine.plans = plans(&config);
+    engine.traced = config.otlp.is_some();
+    let engine = Engine::start(store.clone(), engine).await?;
+    first_keys(&engine, first.directory).await?;
+    let hub = Hub::start(engine.clone(), config.limits.live_streams.get());
+    let rates = Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst()));
+    let config = Arc::new(config);
+    let app = App {
+        engine: engine.clone(),
+        config: config.clone(),
+        public_url: public_url.as_str().into(),
+        hub: hub.clone(),
+        rates,
+    };
+    let (stopped, stopping) = watch::channel(false);
+    let stops = move || {
+        let mut stopping = stopping.clone();
+        async move {
+            // It can only be told once, or never again.
+            let _ = stopping.wait_for(|stopped| *stopped).await;
+        }
+    };
+    // The last spans are those of what comes to its end while the server stops.
+    let (ended, over) = tokio::sync::oneshot::channel::<()>();
+    let exporter = match &config.otlp {
+        Some(to) => {
+            let exporter = otlp::Exporter::new(&engine, to, otlp::Pace::default()).await;
+            let exporter = exporter.map_err(|error| Error::Unavailable(format!("traces: {error}")))?;
+            Some(tokio::spawn(exporter.run(async { drop(over.await) })))
+        }
+        None => None,
+    };
+    let upkeep = tokio::spawn(metrics::upkeep(handle.clone(), stops()));
+    let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
+    let router = router(app).merge(endpoint.router());
+    let link = engine.sign_in_link(&Caller::local("admin")).await?;
+    started(&Served { address, link: format!("{public_url}/sign-in/{link}"), public_url });
+    let limits = listen::Limits {
+        connections: config.limits.connections.get(),
+        header_timeout: Duration::from_millis(config.limits.header_timeout.0),
+        body_timeout: Duration::from_millis(config.limits.body_timeout.0),
+        drain: Duration::from_millis(config.drain.0),
+    };
+    let served = tokio::spawn(listen::serve(listener, router, limits, stops()));
+    stop.await;
+    tracing::info!("stopping: what runs has {} to come to its end", config.drain);
+    engine.drain();
+    hub.stop();
+    let _ = stopped.send(true);
+    engine.shutdown(Duration::from_millis(config.drain.0)).await;
+    drop(ended);
+    // They end by themselves once they are told; one that panicked has ended.
+    let _ = served.await;
+    let _ = upkeep.await;
+    if let Some(exporter) = exporter {
+        let _ = exporter.await;
+    }
+    Ok(())
+}
+
+fn plans(config: &Config) -> Plans {
+    let most = |limit: Option<u64>| limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+    let plan = |plan: &crate::config::Plan| Limits {
+        workflows: most(plan.workflows),
+        tasks_per_workflow: most(plan.tasks_per_workflow),
+        concurrent_runs: most(plan.concurrent_runs),
+        executions_per_month: plan.executions_per_month,
+        no_cron: !plan.cron,
+    };
+    let by_name = config.plans.iter().map(|(name, limits)| (name.clone(), plan(limits))).collect();
+    Plans { by_name, default: config.default_plan.clone() }
+}
+
+/// Makes the first user with a key for people and one for agents. The keys are on disk before anyone can use them: a crash
+/// in between leaves files that the next start takes up.
+async fn first_keys(engine: &Engine, directory: &Path) -> Result<(), Error> {
+    if engine.has_users().await? {
+        return Ok(());
+    }
+    let admin = key_file(engine, &directory.join("admin.key"))?;
+    let agent = key_file(engine, &directory.join("agent.key"))?;
+    engine.bootstrap(&admin, &agent).await.map(|_| ())
+}
+
+fn key_file(engine: &Engine, path: &Path) -> Result<String, Error> {
+    let cannot = |error: std::io::Error| Error::Unavailable(format!("{} cannot be written: {error}", path.display()));
+    if let Ok(text) = std::fs::read_to_string(path)
+        && text.trim().starts_with("sw_")
+    {
+        return Ok(text.trim().to_string());
+    }
+    let secret = engine.new_secret();
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path).map_err(cannot)?;
+    file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(cannot)?;
+    Ok(secret)
+}

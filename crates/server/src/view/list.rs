@@ -1,0 +1,36 @@
+//! Pages of lists.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// One page. `next` is given back as `cursor` to get the one after it; the last page has none.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Page<T> {
+    pub data: Vec<T>,
+    #[serde(default)]
+    pub next: Option<String>,
+}
+
+impl<T> From<Vec<T>> for Page<T> {
+    fn from(data: Vec<T>) -> Page<T> {
+        Page { data, next: None }
+    }
+}
+
+/// Which page.
+#[derive(Clone, PartialEq, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default)]
+pub struct Paging {
+    /// How many at the most; 50 if it is not said.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl Paging {
+    pub fn limit(&self) -> u32 {
+        self.limit.unwrap_or(50).clamp(1, 1_000)
+    }
+}

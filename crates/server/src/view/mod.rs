@@ -1,0 +1,49 @@
+//! What the API shows, and what it takes: the only place that knows how things look outside. Also read by the command
+//! line, which is a client of its own.
+
+mod list;
+mod people;
+mod problem;
+mod run;
+mod workflow;
+
+pub use list::*;
+pub use people::*;
+pub use problem::*;
+pub use run::*;
+pub use workflow::*;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use stepwell_core::time::Time;
+use utoipa::ToSchema;
+
+/// An answer: what was asked for is in `data`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Data<T> {
+    pub data: T,
+}
+
+/// An instant, written as `2026-02-22T10:00:00Z`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ToSchema)]
+#[schema(value_type = String, format = DateTime, example = "2026-02-22T10:00:00Z")]
+pub struct Instant(pub Time);
+
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Instant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let time = Time::parse(&text);
+        time.map(Instant).ok_or_else(|| serde::de::Error::custom("this is not an instant such as 2026-02-22T10:00:00Z"))
+    }
+}
+
+impl From<Time> for Instant {
+    fn from(time: Time) -> Instant {
+        Instant(time)
+    }
+}

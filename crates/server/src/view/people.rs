@@ -1,0 +1,299 @@
+//! Users, roles, keys, organisations and the audit trail.
+
+use super::Instant;
+use serde::{Deserialize, Serialize};
+use stepwell_engine::commands::{Organisation, Usage, With};
+use stepwell_engine::{Caller, Key, Limits, Role, User};
+use stepwell_store::AuditRow;
+use utoipa::ToSchema;
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct UserView {
+    pub id: String,
+    pub name: String,
+    pub roles: Vec<String>,
+    /// Beside those of the roles.
+    pub grants: Vec<String>,
+    pub disabled: bool,
+    pub created_at: Instant,
+    pub created_by: String,
+}
+
+impl From<With<User>> for UserView {
+    fn from(With { id, is }: With<User>) -> UserView {
+        let User { name, roles, grants, disabled, created, by } = is;
+        UserView { id, name, roles, grants, disabled, created_at: created.into(), created_by: by }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewUserRequest {
+    pub name: String,
+    #[serde(default)]
+    pub roles: Vec<String>,
+    #[serde(default)]
+    pub grants: Vec<String>,
+}
+
+/// What is given is changed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserChangeRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RoleView {
+    pub name: String,
+    pub grants: Vec<String>,
+    /// Comes with the product and cannot be changed.
+    pub built_in: bool,
+}
+
+impl From<Role> for RoleView {
+    fn from(role: Role) -> RoleView {
+        RoleView { built_in: role.created.0 == 0, name: role.name, grants: role.grants }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleRequest {
+    pub grants: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct KeyView {
+    pub id: String,
+    pub name: String,
+    pub user: String,
+    /// Never answers gates unless it has `workflow.approve` by name.
+    pub agent: bool,
+    /// What it leaves of its user's grants; all of them if there is no list.
+    #[serde(default)]
+    pub grants: Option<Vec<String>>,
+    /// How the key begins.
+    pub start: String,
+    pub created_at: Instant,
+    pub created_by: String,
+    #[serde(default)]
+    pub expires_at: Option<Instant>,
+    #[serde(default)]
+    pub revoked_at: Option<Instant>,
+    pub paused: bool,
+    /// To the minute.
+    #[serde(default)]
+    pub last_used_at: Option<Instant>,
+}
+
+impl From<With<Key>> for KeyView {
+    fn from(With { id, is: key }: With<Key>) -> KeyView {
+        KeyView {
+            id,
+            name: key.name,
+            user: key.user,
+            agent: key.agent,
+            grants: key.grants,
+            start: key.start,
+            created_at: key.created.into(),
+            created_by: key.by,
+            expires_at: key.expires.map(Instant),
+            revoked_at: key.revoked.map(Instant),
+            paused: key.paused,
+            last_used_at: key.used.map(Instant),
+        }
+    }
+}
+
+/// A new key. The key itself is shown here and never again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NewKeyView {
+    /// `sw_…`.
+    pub key: String,
+    #[serde(flatten)]
+    pub is: KeyView,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewKeyRequest {
+    /// You, if nobody is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    pub name: String,
+    pub agent: bool,
+    /// What the key leaves of its user's grants; all of them without a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Instant>,
+}
+
+/// What is given is changed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeyChangeRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct OrganisationView {
+    pub id: i64,
+    pub name: String,
+    pub plan: String,
+    pub limits: LimitsView,
+}
+
+/// What is not said is not limited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsView {
+    pub workflows: Option<u32>,
+    pub tasks_per_workflow: Option<u32>,
+    pub concurrent_runs: Option<u32>,
+    pub executions_per_month: Option<u64>,
+    /// Whether cron triggers are allowed; they are unless this says otherwise.
+    pub cron: Option<bool>,
+}
+
+impl From<Limits> for LimitsView {
+    fn from(limits: Limits) -> LimitsView {
+        let Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, no_cron } = limits;
+        LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, cron: Some(!no_cron) }
+    }
+}
+
+impl From<LimitsView> for Limits {
+    fn from(view: LimitsView) -> Limits {
+        let LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, cron } = view;
+        Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, no_cron: cron == Some(false) }
+    }
+}
+
+impl From<Organisation> for OrganisationView {
+    fn from(organisation: Organisation) -> OrganisationView {
+        let Organisation { id, name, plan, limits } = organisation;
+        OrganisationView { id: id.0, name, plan, limits: limits.into() }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewOrganisationRequest {
+    pub name: String,
+    #[serde(default)]
+    pub plan: Option<String>,
+}
+
+/// A new organisation with the key of its first user, `admin`, which is never shown again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NewOrganisationView {
+    #[serde(flatten)]
+    pub is: OrganisationView,
+    pub admin_key: String,
+}
+
+/// Another plan, or limits instead of a plan's.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlanRequest {
+    pub plan: Option<String>,
+    pub limits: Option<LimitsView>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct UsageView {
+    pub organisation: OrganisationView,
+    /// Such as `2026-11`.
+    pub month: String,
+    /// Steps executed in this month.
+    pub executions: u64,
+    /// Runs that have not ended.
+    pub open_runs: u64,
+    pub workflows: u64,
+}
+
+impl From<Usage> for UsageView {
+    fn from(usage: Usage) -> UsageView {
+        let Usage { organisation, month, executions, open_runs, workflows } = usage;
+        UsageView { organisation: organisation.into(), month, executions, open_runs, workflows }
+    }
+}
+
+/// Who you are here.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    pub user: String,
+    pub organisation: OrganisationView,
+    /// What you may do with what you showed.
+    pub grants: Vec<String>,
+    pub agent: bool,
+    /// The id of the key you came with; none in a browser.
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+impl Me {
+    pub fn new(caller: &Caller, organisation: Organisation) -> Me {
+        Me {
+            user: caller.name.to_string(),
+            organisation: organisation.into(),
+            grants: caller.grants.names(),
+            agent: caller.grants.is_agent(),
+            key: caller.key.as_ref().map(|key| key.to_string()),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AuditView {
+    pub id: i64,
+    pub at: Instant,
+    pub by: String,
+    /// Such as `run.cancel`.
+    pub action: String,
+    /// What it was done to.
+    pub target: String,
+    #[schema(value_type = serde_json::Value)]
+    pub detail: serde_json::Value,
+    /// Covers this row and the one before.
+    pub hash: String,
+}
+
+impl From<AuditRow> for AuditView {
+    fn from(AuditRow { id, row, hash }: AuditRow) -> AuditView {
+        AuditView {
+            id,
+            at: row.at.into(),
+            by: row.by,
+            action: row.action,
+            target: row.target,
+            detail: serde_json::from_str(&row.detail).unwrap_or_default(),
+            hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    }
+}
+
+/// Whether the audit trail was tampered with.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AuditVerdict {
+    pub rows: u64,
+    /// The first row whose hash does not follow; none is good.
+    #[serde(default)]
+    pub broken_at: Option<i64>,
+}
+
+/// A link that signs a browser in, once.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LinkView {
+    pub url: String,
+}

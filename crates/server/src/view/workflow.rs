@@ -1,0 +1,181 @@
+//! Workflows, their versions and what starts them.
+
+use super::Instant;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use stepwell_core::definition::Trigger;
+use stepwell_engine::commands::{ScheduleView, State};
+use stepwell_engine::{Compiled, Pause};
+use stepwell_store::DefinitionRow;
+use utoipa::ToSchema;
+
+/// A workflow as lists show it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkflowSummary {
+    pub id: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The first of `triggers`.
+    pub trigger: String,
+    /// api, webhook, cron or at.
+    pub triggers: Vec<String>,
+    pub task_count: u32,
+    pub enabled: bool,
+    /// New runs wait until it is resumed.
+    pub paused: bool,
+    pub version: u32,
+    pub labels: BTreeMap<String, String>,
+    pub inserted_at: Instant,
+    pub created_by: String,
+}
+
+impl WorkflowSummary {
+    pub fn new(compiled: &Compiled, state: &State) -> WorkflowSummary {
+        let (row, definition) = (&compiled.row, &compiled.definition);
+        let triggers: Vec<String> = definition.triggers.iter().map(|trigger| kind(trigger).to_string()).collect();
+        WorkflowSummary {
+            id: row.workflow.clone(),
+            name: row.name.clone(),
+            description: definition.description.clone(),
+            trigger: triggers.first().cloned().unwrap_or_default(),
+            triggers,
+            task_count: definition.graph.steps.len() as u32,
+            enabled: state.enabled,
+            paused: state.switches.paused.is_some(),
+            version: row.version,
+            labels: definition.labels.clone(),
+            inserted_at: row.at.into(),
+            created_by: row.by.clone(),
+        }
+    }
+}
+
+fn kind(trigger: &Trigger) -> &'static str {
+    match trigger {
+        Trigger::Api => "api",
+        Trigger::Webhook(_) => "webhook",
+        Trigger::Cron(_) => "cron",
+        Trigger::At { .. } => "at",
+    }
+}
+
+/// A workflow with its definition.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Workflow {
+    #[serde(flatten)]
+    pub summary: WorkflowSummary,
+    /// tasks, flow or graph.
+    pub dialect: String,
+    /// As its author wrote it, JSON or YAML.
+    pub source: String,
+    /// The same, read.
+    #[schema(value_type = serde_json::Value)]
+    pub definition: serde_json::Value,
+    /// Its tasks as written, if it is written in that dialect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = serde_json::Value)]
+    pub tasks: Option<serde_json::Value>,
+    /// By name, whatever the dialect.
+    pub steps: BTreeMap<String, TaskView>,
+    /// Addresses that start it, for those who may change it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<String>,
+    /// Concurrency keys whose new runs wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused_keys: Vec<PausedKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = serde_json::Value)]
+    pub input_schema: Option<serde_json::Value>,
+}
+
+/// A step as the definition has it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TaskView {
+    pub kind: String,
+    /// Steps that lead to it.
+    pub needs: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PausedKey {
+    #[schema(value_type = serde_json::Value)]
+    pub key: serde_json::Value,
+    pub by: String,
+    pub since: Instant,
+}
+
+impl PausedKey {
+    pub fn new(pause: &Pause) -> PausedKey {
+        let key = pause.key.clone().unwrap_or_default();
+        PausedKey { key, by: pause.by.clone(), since: pause.since.into() }
+    }
+}
+
+/// One version of a workflow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct VersionView {
+    pub version: u32,
+    pub created_by: String,
+    pub created_at: Instant,
+    /// As its author wrote it, JSON or YAML.
+    pub source: String,
+}
+
+impl From<DefinitionRow> for VersionView {
+    fn from(row: DefinitionRow) -> VersionView {
+        VersionView { version: row.version, created_by: row.by, created_at: row.at.into(), source: row.source }
+    }
+}
+
+/// What can be switched without a new version.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowSwitch {
+    pub enabled: bool,
+}
+
+/// What is to be held, or let go.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PauseRequest {
+    /// Only runs with this concurrency key; all of them without it.
+    #[schema(value_type = serde_json::Value)]
+    pub key: Option<serde_json::Value>,
+}
+
+/// A schedule and when it fires next.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ScheduleSummary {
+    pub id: String,
+    pub workflow: String,
+    /// None for a single time.
+    #[serde(default)]
+    pub cron: Option<String>,
+    #[serde(default)]
+    pub timezone: Option<String>,
+    /// The next ten, as far as there are.
+    pub next: Vec<Instant>,
+    #[serde(default)]
+    pub last: Option<Instant>,
+    #[serde(default)]
+    pub last_run_id: Option<String>,
+    /// Why the last tick started nothing.
+    #[serde(default)]
+    pub last_error: Option<String>,
+}
+
+impl From<ScheduleView> for ScheduleSummary {
+    fn from(view: ScheduleView) -> ScheduleSummary {
+        ScheduleSummary {
+            id: view.id,
+            workflow: view.workflow,
+            timezone: view.cron.as_ref().map(|cron| cron.timezone.clone().unwrap_or_else(|| "UTC".into())),
+            cron: view.cron.map(|cron| cron.expression),
+            next: view.next.into_iter().map(Instant).collect(),
+            last: view.last.map(Instant),
+            last_run_id: view.last_run,
+            last_error: view.last_error,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! A server on loopback over a fresh directory, and clients of its streams.
+
+use async_trait::async_trait;
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_engine::commands::{Source, Trigger};
+use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
+use stepwell_server::app::App;
+use stepwell_server::listen::{Limits, serve};
+use stepwell_server::live::{Hub, Settings};
+use stepwell_server::rates::Rates;
+use stepwell_store::Position;
+use stepwell_store::sqlite::SqliteStore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+/// So long that a test which waits for it has failed.
+pub const LONG: Duration = Duration::from_secs(60);
+pub const SHORT: Duration = Duration::from_millis(50);
+
+/// Nothing ends by itself.
+pub fn patient() -> Settings {
+    let (patience, recheck, silence) = (LONG, LONG, LONG);
+    Settings { patience, recheck, silence, ..Settings::new(100) }
+}
+
+/// Steps of `hold` end when they are let go, those of `fail` with as long a message as they are told.
+struct Tools(Arc<Semaphore>);
+
+#[async_trait]
+impl StepKind for Tools {
+    async fn run(&self, call: StepCall) -> Outcome {
+        match call.input["tool"].as_str() {
+            Some("hold") => self.0.acquire().await.unwrap().forget(),
+            Some("fail") => {
+                let length = call.input["arguments"]["length"].as_u64().unwrap_or(1);
+                let failure = Failure::new("broken", "x".repeat(length as usize));
+                return Outcome::Failure { failure, reply: None };
+            }
+            _ => {}
+        }
+        Outcome::Success(Reply::body(json!({"said": call.path})))
+    }
+}
+
+pub struct Rig {
+    pub engine: Engine,
+    pub hub: Arc<Hub>,
+    pub caller: Caller,
+    pub address: SocketAddr,
+    pub key: String,
+    /// Lets steps of `hold` end.
+    pub held: Arc<Semaphore>,
+    stop: Arc<Notify>,
+    pub server: tokio::task::JoinHandle<()>,
+    _directory: tempfile::TempDir,
+}
+
+impl Rig {
+    pub async fn new(settings: Settings) -> Rig {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let held = Arc::new(Semaphore::new(0));
+        let engine =
+            Engine::start(store, Config::new(Kinds::default().with("tool", Tools(held.clone())))).await.unwrap();
+        let (key, agent) = (engine.new_secret(), engine.new_secret());
+        assert!(engine.bootstrap(&key, &agent).await.unwrap());
+        let hub = Hub::with(engine.clone(), settings);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = App {
+            engine: engine.clone(),
+            config: Arc::default(),
+            public_url: format!("http://{address}").into(),
+            hub: hub.clone(),
+            rates: Arc::new(Rates::new(None::<NonZeroU32>, None)),
+        };
+        let limits = Limits { connections: 1_000, header_timeout: LONG, body_timeout: LONG, drain: LONG };
+        let stop = Arc::new(Notify::new());
+        let stopped = stop.clone();
+        let router = stepwell_server::router(app);
+        let server = tokio::spawn(async move { serve(listener, router, limits, stopped.notified()).await });
+        let caller = Caller::local("ann");
+        Rig { engine, hub, caller, address, key, held, stop, server, _directory: directory }
+    }
+
+    pub async fn define(&self, name: &str, tasks: Value) {
+        let text = json!({"name": name, "tasks": tasks}).to_string();
+        self.engine.define(&self.caller, Source { text: &text, file: None }).await.unwrap();
+    }
+
+    /// Three steps in a row.
+    pub async fn chain(&self) {
+        let step = |needs: &[&str]| json!({"tool": "echo", "needs": needs});
+        self.define("chain", json!({"a": step(&[]), "b": step(&["a"]), "c": step(&["b"])})).await;
+    }
+
+    /// One step that waits to be let go, and one after it.
+    pub async fn holding(&self) {
+        let tasks = json!({
+            "wait": {"tool": "hold"},
+            "then": {"tool": "echo", "needs": ["wait"]},
+        });
+        self.define("holding", tasks).await;
+    }
+
+    pub async fn start(&self, workflow: &str) -> String {
+        self.engine.trigger(&self.caller, Trigger::new(workflow, json!({"n": 1}))).await.unwrap().run
+    }
+
+    pub async fn run(&self, workflow: &str) -> String {
+        let run = self.start(workflow).await;
+        timeout(LONG, self.engine.wait(&self.caller, &run)).await.unwrap().unwrap();
+        run
+    }
+
+    /// Runs to their end, several at a time.
+    pub async fn run_many(&self, workflow: &str, count: usize) {
+        let runs = futures_util::stream::iter(0..count).map(|_| self.run(workflow));
+        runs.buffer_unordered(16).count().await;
+    }
+
+    /// Every event that is in the log: run, version, number.
+    pub async fn log(&self) -> Vec<(String, i64, usize)> {
+        let rows = self.engine.store().feed(Position(0), 1_000_000).await.unwrap();
+        let events = rows.iter().flat_map(|row| {
+            let facts: Vec<Value> = serde_json::from_str(&row.log.row.facts).unwrap();
+            (0..facts.len()).map(|n| (row.public.clone(), row.log.version.0, n))
+        });
+        events.collect()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub async fn get(&self, path: &str, key: &str, last: Option<&str>) -> reqwest::Response {
+        let mut request = reqwest::Client::new().get(self.url(path)).bearer_auth(key);
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
+        request.send().await.unwrap()
+    }
+
+    pub async fn stream(&self, path: &str, last: Option<&str>) -> Sse {
+        let response = self.get(path, &self.key, last).await;
+        assert_eq!(response.status(), 200, "{path}");
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Sse { response, text: String::new(), id: last.unwrap_or_default().to_string() }
+    }
+
+    /// Waits until as many streams are open.
+    pub async fn streams(&self, count: u32) {
+        let there = async {
+            while self.hub.streams() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(LONG, there).await.unwrap_or_else(|_| panic!("{} streams are open", self.hub.streams()));
+    }
+
+    pub async fn socket(&self, key: &str) -> Socket {
+        let mut request = format!("ws://{}/api/v1/ws", self.address).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {key}").parse().unwrap());
+        let (socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
+        Socket(socket)
+    }
+
+    /// The listener's stop, without the hub's.
+    pub fn stop_listening(&self) {
+        self.stop.notify_one();
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Frame {
+    pub id: String,
+    pub event: String,
+    pub data: Value,
+}
+
+impl Frame {
+    /// Run, version, number.
+    pub fn event(&self) -> (String, i64, usize) {
+        let number = self.id.split_once('.').unwrap().1.parse().unwrap();
+        (self.data["run_id"].as_str().unwrap().to_string(), self.data["version"].as_i64().unwrap(), number)
+    }
+}
+
+/// A reader of server-sent events.
+pub struct Sse {
+    response: reqwest::Response,
+    text: String,
+    /// The last one.
+    pub id: String,
+}
+
+impl Sse {
+    /// The next event; none if the stream is over.
+    pub async fn next(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(end) = self.text.find("\n\n") {
+                let block: String = self.text.drain(..end + 2).collect();
+                let frame = parse(&block);
+                if !frame.id.is_empty() {
+                    self.id.clone_from(&frame.id);
+                }
+                if !frame.event.is_empty() {
+                    return Some(frame);
+                }
+                continue;
+            }
+            let chunk = timeout(LONG, self.response.chunk()).await.expect("something comes").ok()??;
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+
+    /// Everything to the end.
+    pub async fn rest(mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.next().await {
+            frames.push(frame);
+        }
+        frames
+    }
+
+    /// Reads until a line of any sort begins so.
+    pub async fn until(&mut self, line: &str) {
+        while !self.text.lines().any(|is| is.starts_with(line)) {
+            let chunk = timeout(LONG, self.response.chunk()).await.expect("something comes").unwrap().unwrap();
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+    }
+}
+
+/// All whole events in a text.
+pub fn frames(text: &str) -> Vec<Frame> {
+    let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
+    whole.split("\n\n").map(parse).filter(|frame| !frame.event.is_empty()).collect()
+}
+
+fn parse(block: &str) -> Frame {
+    let mut frame = Frame::default();
+    for line in block.lines() {
+        match line.split_once(": ") {
+            Some(("id", id)) => frame.id = id.into(),
+            Some(("event", event)) => frame.event = event.into(),
+            Some(("data", data)) => frame.data = serde_json::from_str(data).unwrap(),
+            _ => {}
+        }
+    }
+    frame
+}
+
+pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    pub async fn send(&mut self, message: impl ToString) {
+        self.0.send(Message::text(message.to_string())).await.unwrap();
+    }
+
+    pub async fn join(&mut self, run: &str) {
+        self.send(json!({"event": "workflow_run_join", "data": {"runId": run}})).await;
+    }
+
+    pub async fn leave(&mut self, run: &str) {
+        self.send(json!({"type": "workflow_run_leave", "runId": run})).await;
+    }
+
+    /// The next message that is not about the connection; none if that is over.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            match timeout(LONG, self.0.next()).await.expect("something comes")?.ok()? {
+                Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
+                Message::Close(_) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Messages in short, until the run has this status.
+    pub async fn until(&mut self, status: &str) -> VecDeque<String> {
+        let mut seen = VecDeque::new();
+        loop {
+            let message = self.next().await.expect("the socket is open");
+            seen.push_back(short(&message));
+            if message["event"] == "workflow_status_update" && message["data"]["status"] == status {
+                return seen;
+            }
+        }
+    }
+}
+
+/// `a=running`, or the status of the run, or the code of an error.
+pub fn short(message: &Value) -> String {
+    let data = &message["data"];
+    let status = data["status"].as_str().unwrap_or_default();
+    match message["event"].as_str() {
+        Some("workflow_node_update") => format!("{}={status}", data["nodeID"].as_str().unwrap()),
+        Some("workflow_status_update") => status.into(),
+        _ => format!("{} {}", message["event"], data["code"]).replace('"', ""),
+    }
+}

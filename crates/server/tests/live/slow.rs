@@ -1,0 +1,113 @@
+//! Readers that do not read.
+
+use crate::check;
+use crate::rig::{Frame, LONG, Rig, SHORT, frames, patient};
+use serde_json::json;
+use std::time::Duration;
+use stepwell_server::live::Settings;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+/// Runs whose events together are more than the system keeps for a connection.
+const RUNS: usize = 300;
+const LENGTH: usize = 60_000;
+
+/// Asks for the organisation's events and takes only their beginning.
+async fn ask(rig: &Rig) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(8 * 1024).unwrap();
+    let mut stream = socket.connect(rig.address).await.unwrap();
+    let request = format!(
+        "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        rig.address, rig.key
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200 OK"));
+    stream
+}
+
+/// The chunks of a body without what is around them.
+fn body(mut bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    while let Some(line) = bytes.windows(2).position(|two| two == b"\r\n") {
+        let length = usize::from_str_radix(std::str::from_utf8(&bytes[..line]).unwrap(), 16).unwrap();
+        let from = line + 2;
+        let to = (from + length).min(bytes.len());
+        text.extend_from_slice(&bytes[from..to]);
+        bytes = bytes.get(to + 2..).unwrap_or_default();
+    }
+    String::from_utf8(text).unwrap()
+}
+
+async fn failing(settings: Settings) -> Rig {
+    let rig = Rig::new(settings).await;
+    let fail = json!({"tool": "fail", "arguments": {"length": LENGTH}});
+    rig.define("failing", json!({"a": fail})).await;
+    rig
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_takes_nothing_is_dropped_and_others_get_everything() {
+    let rig = failing(Settings { patience: Duration::from_millis(300), ..patient() }).await;
+    let mut slow = ask(&rig).await;
+    let mut other = rig.stream("/api/v1/events", None).await;
+    let reading = async {
+        let (mut got, mut ended) = (Vec::new(), 0);
+        while ended < RUNS {
+            let frame = other.next().await.unwrap();
+            ended += usize::from(frame.event == "ended");
+            got.push(frame.event());
+        }
+        got
+    };
+    let ((), got) = tokio::join!(rig.run_many("failing", RUNS), async { timeout(LONG, reading).await.unwrap() });
+    let log = rig.log().await;
+    check(&got, &log);
+    rig.streams(1).await;
+
+    // What it had been sent is whole, and the rest is there when it comes back.
+    let mut bytes = Vec::new();
+    let _ = timeout(LONG, slow.read_to_end(&mut bytes)).await.unwrap();
+    let first = frames(&body(&bytes));
+    let mut got: Vec<_> = first.iter().map(Frame::event).collect();
+    assert!(!got.is_empty() && got.len() < log.len(), "{} of {}", got.len(), log.len());
+    let mut again = rig.stream("/api/v1/events", Some(&first.last().unwrap().id)).await;
+    while got.len() < log.len() {
+        got.push(again.next().await.unwrap().event());
+    }
+    check(&got, &log);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_pauses_for_longer_than_batches_are_kept_gets_everything_in_order() {
+    let rig = failing(patient()).await;
+    let mut slow = ask(&rig).await;
+    rig.run_many("failing", RUNS).await;
+    let log = rig.log().await;
+    let ended = log.len();
+    let mut bytes = Vec::new();
+    let reading = async {
+        let mut room = vec![0; 1 << 20];
+        let mut last = 0;
+        loop {
+            let n = slow.read(&mut room).await.unwrap();
+            assert!(n > 0, "the stream is open");
+            bytes.extend_from_slice(&room[..n]);
+            // Counting is dear; it is done where the last event may be.
+            if bytes.len() - last > 1 << 20 || n < 1_000 || bytes.len() > RUNS * LENGTH {
+                last = bytes.len();
+                if bytes.ends_with(b"\n\n\r\n") && frames(&body(&bytes)).len() >= ended {
+                    return;
+                }
+            }
+        }
+    };
+    timeout(LONG, reading).await.unwrap();
+    check(&frames(&body(&bytes)).iter().map(Frame::event).collect::<Vec<_>>(), &log);
+    let _ = SHORT;
+}
