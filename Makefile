@@ -5,15 +5,10 @@ CARGO ?= cargo
 # The property tests' cases per dialect; `make soak` and CI can ask for more.
 export STEPWELL_CASES ?= 8000
 
-# Grows into `stepwell serve` with the server; until then the examples are checked, drawn and simulated, and one is run.
+# Builds the server and runs it on the embedded store, until ^C. Say more with ARGS, such as ARGS="--listen 127.0.0.1:8080".
 run:
 	$(CARGO) build -p stepwell
-	@for file in examples/*; do \
-	  echo; echo "== $$file"; \
-	  target/debug/stepwell check $$file && target/debug/stepwell graph $$file \
-	    && target/debug/stepwell simulate $$file --runs 100 || exit 1; \
-	done
-	target/debug/stepwell run examples/hello.yaml
+	target/debug/stepwell serve $(ARGS)
 
 # What CI runs. Prints the time of each part.
 test:

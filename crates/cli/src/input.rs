@@ -3,11 +3,14 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// `JSON`, `@FILE`, or any number of `key=value`, whose values are JSON where they are JSON. Objects are put together.
+/// `JSON`, `@FILE`, `-` for standard input, or any number of `key=value`, whose values are JSON where they are JSON. Objects are put together.
 pub fn input(given: &[String]) -> anyhow::Result<Value> {
     let mut all = json!({});
     for text in given {
-        if let Some(path) = text.strip_prefix('@') {
+        if text == "-" {
+            let text = std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?;
+            all = with(all, serde_json::from_str(&text).context("standard input is not JSON")?);
+        } else if let Some(path) = text.strip_prefix('@') {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
             let value = serde_json::from_str(&text).with_context(|| format!("{path} is not JSON"))?;
             all = with(all, value);

@@ -1,9 +1,10 @@
 //! Facts, waits and lengths of time in words, for people.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use stepwell_core::fact::{Fact, Wait};
-use stepwell_core::run::{StoredFact, Waiting, WaitingFor};
+use stepwell_core::run::{StoredFact, WaitingFor};
 use stepwell_core::time::{Millis, Time};
+use stepwell_server::view;
 
 /// A fact of the log; `clock` says how instants are shown.
 pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
@@ -56,21 +57,52 @@ pub fn word(value: &impl serde::Serialize) -> String {
 }
 
 /// What an unfinished run waits for: `gate waits for an approval since …, until …`.
-pub fn waiting(waiting: &WaitingFor) -> String {
-    let what = match waiting.what {
-        Waiting::Queue => "waits in the queue",
-        Waiting::Executor => "runs, or is ready to run",
-        Waiting::Retry => "pauses before the next attempt",
-        Waiting::Sleep => "sleeps",
-        Waiting::Webhook => "waits for a call",
-        Waiting::Approval => "waits for an approval",
-        Waiting::Verdict => "waits for a person to say whether its call happened",
-        Waiting::Child => "waits for a child run",
+pub fn waiting(waiting: &view::Waiting) -> String {
+    let what = match waiting.what.as_str() {
+        "queue" => "waits in the queue",
+        "executor" => "runs, or is ready to run",
+        "retry" => "pauses before the next attempt",
+        "sleep" => "sleeps",
+        "webhook" => "waits for a call",
+        "approval" => "waits for an approval",
+        "verdict" => "waits for a person to say whether its call happened",
+        "child" => "waits for a child run",
+        // A newer server may know more.
+        other => other,
     };
     let step = if waiting.step.is_empty() { "the run" } else { &waiting.step };
-    let since = waiting.since.map(|since| format!(" since {}", instant(since))).unwrap_or_default();
-    let until = waiting.until.map(|until| format!(", until {}", instant(until))).unwrap_or_default();
+    let since = waiting.since.map(|since| format!(" since {}", instant(since.0))).unwrap_or_default();
+    let until = waiting.until.map(|until| format!(", until {}", instant(until.0))).unwrap_or_default();
     format!("{step} {what}{since}{until}; moved on by {}", waiting.moved_on_by)
+}
+
+/// The engine's word for it, as the API has it.
+pub fn waits(waiting: &WaitingFor) -> view::Waiting {
+    view::Waiting {
+        step: waiting.step.clone(),
+        what: word(&waiting.what),
+        since: waiting.since.map(view::Instant),
+        until: waiting.until.map(view::Instant),
+        moved_on_by: waiting.moved_on_by.into(),
+    }
+}
+
+/// An event of the API as the log has it; none if this program does not know such facts.
+pub fn stored(event: &view::Event) -> (Value, Option<StoredFact>) {
+    let mut raw = Map::from_iter([("type".to_string(), Value::from(event.kind.clone()))]);
+    raw.extend(event.step.iter().map(|step| ("step".to_string(), Value::from(step.clone()))));
+    raw.extend(event.fact.clone());
+    let raw = Value::Object(raw);
+    let fact = serde_json::from_value(raw.clone()).ok();
+    (raw, fact)
+}
+
+/// An event of the API.
+pub fn event(event: &view::Event, clock: &dyn Fn(Time) -> String) -> String {
+    match stored(event).1 {
+        Some(known) => fact(&known, clock),
+        None => format!("{} {}", event.step.as_deref().unwrap_or("run"), event.kind),
+    }
 }
 
 /// To the second, in UTC.

@@ -115,18 +115,21 @@ pub fn secret_hash(secret: &str) -> String {
     Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Somebody who asked, the epoch in which they were looked up, and when what they showed is over.
+type Known = (Caller, i64, Option<Time>);
+
 /// Who asked lately and who acted lately, with what they may.
 #[derive(Default)]
 pub struct People {
     /// By the hash of what they showed; with the time at which that is over.
-    callers: Mutex<HashMap<String, (Caller, i64, Option<Time>)>>,
+    callers: Mutex<HashMap<String, Known>>,
     actors: ByEpoch<(OrgId, String), Option<Arc<Grants>>>,
     /// When it was last written that a key was used.
     used: Mutex<HashMap<String, Time>>,
 }
 
 impl People {
-    fn callers(&self) -> MutexGuard<'_, HashMap<String, (Caller, i64, Option<Time>)>> {
+    fn callers(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         let mut callers = self.callers.lock().expect("nothing panics while it holds the callers");
         if callers.len() > MOST {
             callers.clear();

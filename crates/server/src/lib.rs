@@ -29,4 +29,4 @@ pub mod view;
 
 pub use app::App;
 pub use rates::Rates;
-pub use serve::{First, Served, api, router, serve};
+pub use serve::{Served, Server, api, router, serve};

@@ -79,20 +79,23 @@ pub struct Served {
     pub link: String,
 }
 
-/// Where the first keys are kept.
-pub struct First<'a> {
+/// What a server is made of.
+pub struct Server<'a> {
+    pub config: Config,
+    pub store: Arc<dyn Store>,
+    /// The step kinds, and whatever else the configuration has no say in.
+    pub engine: stepwell_engine::Config,
+    /// Where the first keys are kept.
     pub directory: &'a Path,
 }
 
 /// Serves until `stop` comes; then lets what runs come to its end.
 pub async fn serve(
-    config: Config,
-    store: Arc<dyn Store>,
-    mut engine: stepwell_engine::Config,
-    first: First<'_>,
+    server: Server<'_>,
     started: impl FnOnce(&Served),
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
+    let Server { config, store, mut engine, directory } = server;
     let cannot =
         |error: std::io::Error| Error::Unavailable(format!("{} cannot be listened on: {error}", config.listen));
     let listener = TcpListener::bind(config.listen).await.map_err(cannot)?;
@@ -105,7 +108,7 @@ pub async fn serve(
     engine.plans = plans(&config);
     engine.traced = config.otlp.is_some();
     let engine = Engine::start(store.clone(), engine).await?;
-    first_keys(&engine, first.directory).await?;
+    first_keys(&engine, directory).await?;
     let hub = Hub::start(engine.clone(), config.limits.live_streams.get());
     let rates = Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst()));
     let config = Arc::new(config);

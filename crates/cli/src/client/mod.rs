@@ -24,6 +24,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(60);
 /// A server on this machine that takes longer to say that it is there is taken for gone.
 const PROBE: Duration = Duration::from_secs(3);
+/// How often something is asked again that must be known, and how long after.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(500);
 
 pub struct Client {
     http: reqwest::Client,
@@ -175,22 +178,50 @@ impl Client {
         let base = self.base();
         if error.is_connect() {
             let text = format!("no server answers at {base} ({cause}); `stepwell serve` starts one");
-            return Refusal::new(Exit::Failed, text);
+            return Refusal::silence(text);
         }
         let text = format!("the server at {base} did not answer ({cause}); what was asked may have been done or not");
-        Refusal::new(Exit::Failed, text)
+        Refusal::silence(text)
     }
 
-    /// An answer as it is, without what it is wrapped in.
-    pub async fn whole<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
+    /// An answer as it is, with its status.
+    async fn answer<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(StatusCode, T)> {
         let response = self.send(self.request(call)?.timeout(ANSWER)).await?;
+        let status = response.status();
         let text = response.text().await.map_err(|error| self.unanswered(&error))?;
-        let odd = || Refusal::new(Exit::Failed, format!("the answer of {} cannot be read: is it newer?", self.base()));
-        serde_json::from_str(&text).map_err(|error| anyhow::Error::new(odd()).context(error.to_string()))
+        let odd = |error| format!("the answer of {} cannot be read ({error}): is it a newer stepwell?", self.base());
+        let read = serde_json::from_str(&text).map_err(|error| Refusal::new(Exit::Failed, odd(error)))?;
+        Ok((status, read))
+    }
+
+    /// For pages.
+    pub async fn whole<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
+        Ok(self.answer(call).await?.1)
     }
 
     pub async fn ask<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
         Ok(self.whole::<Data<T>>(call).await?.data)
+    }
+
+    /// And whether it was made by this very call.
+    pub async fn make<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, bool)> {
+        let (status, Data { data }) = self.answer(call).await?;
+        Ok((data, status == StatusCode::CREATED))
+    }
+
+    /// Asks again for a while if the server is gone.
+    pub async fn insist<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<T> {
+        let mut tries = 0;
+        loop {
+            match self.ask(Call::get(path)).await {
+                Err(error) if tries < TRIES && Refusal::is_passing(&error) => {
+                    tries += 1;
+                    tokio::time::sleep(PAUSE).await;
+                    self.relocate();
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// For answers without a body.

@@ -10,11 +10,22 @@ pub struct Refusal {
     pub exit: Exit,
     text: String,
     missing: bool,
+    /// It may be otherwise in a moment, whatever was given.
+    passing: bool,
 }
 
 impl Refusal {
     pub fn new(exit: Exit, text: impl Into<String>) -> Refusal {
-        Refusal { exit, text: text.into(), missing: false }
+        Refusal { exit, text: text.into(), missing: false, passing: false }
+    }
+
+    /// Nobody answered.
+    pub fn silence(text: impl Into<String>) -> Refusal {
+        Refusal { passing: true, ..Refusal::new(Exit::Failed, text) }
+    }
+
+    pub fn is_passing(error: &anyhow::Error) -> bool {
+        error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.passing)
     }
 
     /// Whether a command failed because what it names is not there.
@@ -60,6 +71,7 @@ impl From<ProblemView> for Refusal {
             (400 | 401 | 404 | 413 | 421 | 422, _) | (409, "exists" | "idempotency-key-reused") => Exit::BadInput,
             _ => Exit::Failed,
         };
+        let passing = matches!(problem.status, 429 | 500..);
         let missing = problem.code == "not-found";
         let mut text = problem.detail;
         // One fault is all the detail says already.
@@ -72,7 +84,7 @@ impl From<ProblemView> for Refusal {
         if let (500.., Some(request)) = (problem.status, problem.request_id) {
             text.push_str(&format!(" (request {request} in the server's log)"));
         }
-        Refusal { exit, text, missing }
+        Refusal { exit, text, missing, passing }
     }
 }
 

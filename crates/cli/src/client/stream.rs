@@ -1,7 +1,6 @@
 //! Server-sent events of one run, across lost connections: whatever was seen is not asked for again.
 
 use super::{Call, Client, Refusal};
-use crate::commands::Exit;
 use reqwest::{Response, StatusCode};
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,6 @@ impl<'a> Stream<'a> {
         Stream { client, run: run.to_string(), last, open: None, lost: None, pause: SHORTEST }
     }
 
-    /// May be dropped at any time: nothing is lost by that.
     pub async fn next(&mut self) -> anyhow::Result<Next> {
         loop {
             let Some((response, parser)) = &mut self.open else {
@@ -85,7 +83,7 @@ impl<'a> Stream<'a> {
         let request = self.client.request(call)?;
         let answer = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Refusal::new(Exit::Failed, "the server does not answer").into()),
+            Err(_) => Err(Refusal::silence("the server does not answer").into()),
         };
         match answer {
             Ok(response) if response.status() == StatusCode::NO_CONTENT => Ok(Some(Next::Over)),
@@ -95,15 +93,11 @@ impl<'a> Stream<'a> {
             }
             // What may not be looked at, or is not there, will not be next time either.
             Err(error) => match self.lost {
-                Some(since) if since.elapsed() < PATIENCE && is_passing(&error) => Ok(None),
+                Some(since) if since.elapsed() < PATIENCE && Refusal::is_passing(&error) => Ok(None),
                 _ => Err(error),
             },
         }
     }
-}
-
-fn is_passing(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.exit == Exit::Failed)
 }
 
 /// `text/event-stream`, as far as this server uses it.

@@ -1,22 +1,18 @@
-//! `stepwell cancel`, `approve`, `deny` and `retry` on a data directory.
+//! `stepwell cancel`, `approve`, `deny` and `retry`, by a server or on a data directory.
 //!
-//! All but `retry` execute nothing: they write what was decided, and the run goes on when something next runs it.
+//! On a directory all but `retry` execute nothing: they write what was decided, and the run goes on when something next
+//! runs it.
 
-use super::Exit;
-use super::run::{Output, Session};
+use super::run::{Output, Session, Show};
+use super::watch::{self, Watching};
+use super::{Exit, document};
+use crate::backend::{Backend, Missing, with};
+use crate::client::{At, Client};
 use crate::draw::plain;
-use crate::home::Data;
 use crate::{embedded, logging};
 use anyhow::Context;
-use std::time::Duration;
-use stepwell_core::fact::Fact;
-use stepwell_core::run::StoredFact;
-use stepwell_engine::commands::{Decision, Retry};
-use stepwell_engine::{Caller, Engine, Error};
-use stepwell_store::{RunId, Version};
-
-/// What was decided may lead to more, such as the cancelling of children.
-const PATIENCE: Duration = Duration::from_secs(10);
+use stepwell_engine::commands::Decision;
+use stepwell_server::view::{Event, Run};
 
 #[derive(clap::Args)]
 pub struct CancelArgs {
@@ -27,13 +23,18 @@ pub struct CancelArgs {
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]
-    data: Data,
+    at: At,
+    /// The run as one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn cancel(args: CancelArgs) -> anyhow::Result<Exit> {
-    let CancelArgs { run, reason, data } = args;
-    let done = format!("{run} is cancelled");
-    tell(&data, done, async |engine, caller| engine.cancel(caller, &run, reason.as_deref()).await)
+    let CancelArgs { run, reason, at, json } = args;
+    with(&at, Missing::Refuse, async |backend| {
+        let after = backend.cancel(&run, reason.as_deref()).await?;
+        said(&after, json, &format!("{run} is cancelled"))
+    })
 }
 
 #[derive(clap::Args)]
@@ -50,48 +51,31 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "JSON")]
     form: Option<String>,
     #[command(flatten)]
-    data: Data,
+    at: At,
+    /// The run as one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
-    let AnswerArgs { run, step, comment, form, data } = args;
+    let AnswerArgs { run, step, comment, form, at, json } = args;
     let form = form.map(|form| serde_json::from_str(&form).context("--form is not JSON")).transpose()?;
     let decision = Decision { approve, comment, data: form };
     let word = if approve { "approved" } else { "denied" };
-    let done = format!("{step} is {word}; go on with: stepwell run --resume {run}{}", data.option());
-    tell(&data, done, async |engine, caller| engine.answer(caller, &run, &step, decision).await)
-}
-
-/// Writes one decision to an engine that executes nothing.
-fn tell(
-    data: &Data,
-    done: String,
-    what: impl AsyncFnOnce(&Engine, &Caller) -> Result<(), Error>,
-) -> anyhow::Result<Exit> {
-    logging::start();
-    let store = data.open_existing()?;
-    embedded::runtime()?.block_on(async {
-        let engine = embedded::at_rest(store);
-        let result = what(&engine, &embedded::caller()).await;
-        engine.shutdown(PATIENCE).await;
-        logging::end();
-        match result {
-            Ok(()) => eprintln!("{}", plain(&done)),
-            Err(error) => return refused(error),
-        }
-        Ok(Exit::Success)
+    with(&at, Missing::Refuse, async |backend| {
+        let after = backend.answer(&run, &step, decision).await?;
+        let rests = format!("; go on with: stepwell run --resume {run}{}", at.data.option());
+        said(&after, json, &format!("{step} is {word}{}", if backend.rests() { rests.as_str() } else { "" }))
     })
 }
 
-/// Told apart from a mistake on the command line: it could have been done at another time, or by another.
-fn refused(error: Error) -> anyhow::Result<Exit> {
-    match error {
-        Error::Conflict(_) | Error::Refused(_) | Error::Forbidden { .. } => {
-            eprintln!("error: {}", plain(&error.to_string()));
-            Ok(Exit::Failed)
-        }
-        other => Err(other.into()),
+fn said(run: &Run, json: bool, words: &str) -> anyhow::Result<Exit> {
+    if json {
+        document(run)?;
+    } else {
+        eprintln!("{}", plain(words));
     }
+    Ok(Exit::Success)
 }
 
 #[derive(clap::Args)]
@@ -103,48 +87,71 @@ pub struct RetryArgs {
     #[arg(long)]
     newest: bool,
     #[command(flatten)]
-    data: Data,
+    at: At,
     #[command(flatten)]
     output: Output,
 }
 
 pub fn retry(args: RetryArgs) -> anyhow::Result<Exit> {
     logging::start();
-    let store = args.data.open_existing()?;
     embedded::runtime()?.block_on(async {
-        let found = embedded::find(&*store, &args.run).await?;
-        let mut session = Session::start(store, &args.data, &args.output, Some(&found)).await?;
-        match again(&session, &args, (found.id, found.version)).await {
-            Ok(said) => said.iter().for_each(|line| session.note(line)),
-            Err(error) => {
-                session.stop().await;
-                return refused(error);
-            }
+        match args.at.server().await? {
+            Some(client) => on_server(client, &args).await,
+            None => on_directory(&args).await,
         }
-        session.follow(found).await
     })
 }
 
+async fn on_server(client: Client, args: &RetryArgs) -> anyhow::Result<Exit> {
+    let backend = Backend::Server(client);
+    let mut show = Show::new(args.output.json, args.output.quiet);
+    let before = backend.run(&args.run).await?;
+    let said = again(&backend, &before, args.newest).await;
+    said?.iter().for_each(|line| show.note(line));
+    let Backend::Server(client) = &backend else { return Ok(Exit::Success) };
+    // A terminal shows the whole run.
+    let after = (!show.moves()).then_some(before.version);
+    watch::follow(client, &args.run, Watching { show, after, limit: None, document: false, option: args.at.option() })
+        .await
+}
+
+async fn on_directory(args: &RetryArgs) -> anyhow::Result<Exit> {
+    let store = args.at.data.open_existing()?;
+    let found = embedded::find(&*store, &args.run).await?;
+    let mut session = Session::start(store, &args.at.data, &args.output, Some(&found)).await?;
+    let backend = Backend::of(&session.engine, &session.caller);
+    let said = match backend.run(&args.run).await {
+        Ok(before) => again(&backend, &before, args.newest).await,
+        Err(error) => Err(error),
+    };
+    match said {
+        Ok(said) => said.iter().for_each(|line| session.note(line)),
+        Err(error) => {
+            session.stop().await;
+            return Err(error);
+        }
+    }
+    session.follow(found).await
+}
+
 /// Retries, and says what stands and what runs again.
-async fn again(session: &Session, args: &RetryArgs, (id, version): (RunId, i64)) -> Result<Vec<String>, Error> {
-    let (engine, caller) = (&session.engine, &session.caller);
-    if args.newest {
-        let standing = engine.retry_preview(caller, &args.run).await?;
-        engine.retry(caller, &args.run, Retry::Newest).await?;
+async fn again(backend: &Backend, before: &Run, newest: bool) -> anyhow::Result<Vec<String>> {
+    if newest {
+        let standing = backend.retry_preview(&before.id).await?;
+        backend.retry(&before.id, newest).await?;
         return Ok(vec![list("stands", &standing.stands), list("runs again", &standing.again)]);
     }
-    let before = engine.status(caller, &args.run).await?;
-    engine.retry(caller, &args.run, Retry::SameVersion).await?;
-    let rows = engine.store().tail(id, Version(version), 1).await?;
-    let facts = rows.first().and_then(|row| serde_json::from_str::<Vec<StoredFact>>(&row.row.facts).ok());
-    let reset = facts.into_iter().flatten().find_map(|fact| match fact {
-        Fact::Retried { reset, .. } => Some(reset),
-        _ => None,
-    });
-    let reset = reset.unwrap_or_default();
-    let done = before.tasks.into_iter().filter(|task| task.attempt > 0).map(|task| task.path);
+    backend.retry(&before.id, newest).await?;
+    let events = backend.events(&before.id, before.version).await?;
+    let reset = events.iter().find(|event| event.kind == "retried").map(reset).unwrap_or_default();
+    let done = before.tasks.0.iter().filter(|(_, task)| task.attempt > 0).map(|(path, _)| path.clone());
     let stands: Vec<String> = done.filter(|path| !reset.contains(path)).collect();
     Ok(vec![list("stands", &stands), list("runs again", &reset)])
+}
+
+fn reset(event: &Event) -> Vec<String> {
+    let steps = event.fact.get("reset").and_then(|steps| steps.as_array());
+    steps.into_iter().flatten().filter_map(|step| Some(step.as_str()?.to_string())).collect()
 }
 
 fn list(what: &str, steps: &[String]) -> String {

@@ -89,7 +89,7 @@ fn page(directory: &Path, found: &Found) -> String {
     for waits in &report.waiting {
         line("waiting", format!("{} for {}", waits.count, words::word(&waits.what)));
         for oldest in &waits.oldest {
-            line("", format!("  {}: {}", oldest.run, words::waiting(&oldest.waiting)));
+            line("", format!("  {}: {}", oldest.run, words::waiting(&words::waits(&oldest.waiting))));
         }
     }
     if report.timers_unchecked {

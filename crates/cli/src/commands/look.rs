@@ -1,23 +1,18 @@
-//! `stepwell runs`, `show` and `events`: looking at runs in a data directory. Nothing is executed and nothing changes.
+//! `stepwell runs`, `show` and `events`: looking at runs, of a server or in a data directory. Nothing is executed and nothing
+//! changes.
 
 use super::Exit;
+use crate::backend::{Missing, with};
+use crate::client::At;
 use crate::draw::plain;
-use crate::embedded;
-use crate::home::Data;
-use crate::words::{brief, fact, instant, length, waiting};
+use crate::words::{brief, event, instant, length, waiting};
 use anyhow::bail;
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use stepwell_core::run::StoredFact;
 use stepwell_core::time::Millis;
-use stepwell_engine::commands::{AttemptView, RunQuery, RunView, StepView};
-use stepwell_store::RunRow;
+use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, RunSummary, Step};
 
-/// Rows asked for in one go.
-const PAGE: u32 = 1_000;
 /// Characters of inputs and outputs that are shown.
 const BRIEF: usize = 200;
 const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
@@ -25,13 +20,16 @@ const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed
 #[derive(clap::Args)]
 pub struct RunsArgs {
     #[command(flatten)]
-    data: Data,
+    at: At,
     /// queued, running, paused, completed, failed, cancelled or timeout
     #[arg(long)]
     status: Option<String>,
     /// Only runs of this workflow
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
+    /// Only runs with this label (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE")]
+    label: Vec<String>,
     /// How many, newest first
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u32,
@@ -41,31 +39,25 @@ pub struct RunsArgs {
 }
 
 pub fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
-    if let Some(status) = args.status.as_deref().filter(|status| !STATUSES.contains(status)) {
+    let RunsArgs { at, status, workflow, label, limit, json } = args;
+    if let Some(status) = status.as_deref().filter(|status| !STATUSES.contains(status)) {
         bail!("--status {status}: one of {}", STATUSES.join(", "));
     }
-    let store = args.data.open_existing()?;
-    embedded::runtime()?.block_on(async {
-        let engine = embedded::at_rest(store.clone());
-        let caller = embedded::caller();
+    super::start::labels(&label)?;
+    let label = Some(label.join(",")).filter(|labels| !labels.is_empty());
+    let mut filters = RunFilters { status, workflow, label, ..RunFilters::default() };
+    with(&at, Missing::Refuse, async |backend| {
         let mut out = std::io::stdout().lock();
-        let mut names: HashMap<i64, String> = HashMap::new();
-        let (mut left, mut before) = (args.limit, None);
+        let mut left = limit;
         while left > 0 {
-            let limit = left.min(PAGE);
-            let (status, workflow) = (args.status.iter().cloned().collect(), args.workflow.clone());
-            let query = RunQuery { status, workflow, before, limit, ..RunQuery::default() };
-            let page = engine.runs(&caller, query).await?;
-            for run in &page {
-                if let Entry::Vacant(unknown) = names.entry(run.definition) {
-                    let found = store.definition(run.definition).await?;
-                    unknown.insert(found.map_or("?".into(), |row| format!("{} {}", row.name, row.version)));
-                }
-                writeln!(out, "{}", listed(run, &names[&run.definition], args.json))?;
+            filters.limit = Some(left);
+            let page = backend.runs(&filters).await?;
+            for run in &page.data {
+                writeln!(out, "{}", if json { json!(run).to_string() } else { listed(run) })?;
             }
-            before = page.last().map(|run| run.id);
-            left -= page.len() as u32;
-            if page.len() < limit as usize {
+            left = left.saturating_sub(page.data.len() as u32);
+            filters.cursor = page.next;
+            if filters.cursor.is_none() {
                 break;
             }
         }
@@ -73,19 +65,11 @@ pub fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// `name` has the version after a space.
-fn listed(run: &RunRow, name: &str, as_json: bool) -> String {
-    let (name, version) = name.rsplit_once(' ').unwrap_or((name, "0"));
-    if as_json {
-        let version: u32 = version.parse().unwrap_or_default();
-        let times = (run.created, run.started, run.finished);
-        return json!({"run": run.public, "workflow": name, "workflow_version": version, "status": run.status,
-                      "created_by": run.by, "created_at": times.0, "started_at": times.1, "finished_at": times.2,
-                      "child": run.parent.is_some()})
-        .to_string();
-    }
-    let took = run.finished.map(|end| format!("  {}", length(end.since(run.created)))).unwrap_or_default();
-    plain(&format!("{}  {:<9}  {}  {name} ({version}){took}", run.public, run.status, instant(run.created)))
+fn listed(run: &RunSummary) -> String {
+    let took = run.finished_at.map(|end| format!("  {}", length(end.0.since(run.created_at.0)))).unwrap_or_default();
+    let created = instant(run.created_at.0);
+    let RunSummary { id, status, workflow, workflow_version, .. } = run;
+    plain(&format!("{id}  {status:<9}  {created}  {workflow} ({workflow_version}){took}"))
 }
 
 #[derive(clap::Args)]
@@ -94,64 +78,68 @@ pub struct ShowArgs {
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    data: Data,
+    at: At,
     /// The whole run as one JSON document
     #[arg(long)]
     json: bool,
 }
 
 pub fn show(args: ShowArgs) -> anyhow::Result<Exit> {
-    let store = args.data.open_existing()?;
-    let view = embedded::runtime()?.block_on(embedded::at_rest(store).status(&embedded::caller(), &args.run))?;
-    let text = if args.json { format!("{:#}\n", json!(view)) } else { page(&view) };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
-    Ok(Exit::Success)
+    with(&args.at, Missing::Refuse, async |backend| {
+        let run = backend.run(&args.run).await?;
+        let text = if args.json { format!("{:#}\n", json!(run)) } else { page(&run) };
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        Ok(Exit::Success)
+    })
 }
 
-fn page(view: &RunView) -> String {
+fn page(run: &Run) -> String {
     let mut text = String::new();
     let mut line = |what: String| {
         let _ = writeln!(text, "{}", plain(&what));
     };
-    line(format!("{}: {}, version {}: {}", view.id, view.workflow, view.workflow_version, view.status));
-    let ended =
-        view.finished_at.map(|end| format!(", ended {} ({})", instant(end), length(end.since(view.created_at))));
-    let retries = match view.generation {
+    line(format!("{}: {}, version {}: {}", run.id, run.workflow, run.workflow_version, run.status));
+    let created = run.created_at.0;
+    let ended = run.finished_at.map(|end| format!(", ended {} ({})", instant(end.0), length(end.0.since(created))));
+    let retries = match run.generation {
         0 => String::new(),
         1 => ", retried once".into(),
         n => format!(", retried {n} times"),
     };
-    let created = instant(view.created_at);
-    line(format!("created {created} by {}{}{retries}", view.created_by, ended.unwrap_or_default()));
-    line(format!("input {}", brief(&view.input, BRIEF)));
-    view.output.iter().for_each(|output| line(format!("output {}", brief(output, BRIEF))));
-    view.error.iter().for_each(|error| line(format!("error {}", message(error))));
-    view.waiting_for.iter().for_each(|wait| line(format!("waiting: {}", waiting(wait))));
-    for step in &view.tasks {
+    line(format!("created {} by {}{}{retries}", instant(created), run.created_by, ended.unwrap_or_default()));
+    if !run.labels.is_empty() {
+        let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        line(format!("labels {}", labels.join(", ")));
+    }
+    run.erased_at.iter().for_each(|at| line(format!("what it was given and gave back was erased {}", instant(at.0))));
+    line(format!("input {}", brief(&run.input, BRIEF)));
+    run.output.iter().for_each(|output| line(format!("output {}", brief(output, BRIEF))));
+    run.error.iter().for_each(|error| line(format!("error {}", message(error))));
+    run.waiting_for.iter().for_each(|wait| line(format!("waiting: {}", waiting(wait))));
+    for (path, step) in &run.tasks.0 {
         line(String::new());
-        describe(step, &mut line);
+        describe(path, step, &mut line);
     }
     text
 }
 
-fn describe(step: &StepView, line: &mut impl FnMut(String)) {
+fn describe(path: &str, step: &Step, line: &mut impl FnMut(String)) {
     let attempt = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
     let code = step.status_code.map(|code| format!(", HTTP {code}")).unwrap_or_default();
     let took = step.duration_ms.map(|millis| format!(", {}", length(Millis(millis.unsigned_abs()))));
     let took = took.unwrap_or_default();
-    line(format!("{} ({}): {}{attempt}{code}{took}", step.path, step.kind, step.status));
+    line(format!("{path} ({}): {}{attempt}{code}{took}", step.kind, step.status));
     step.input.iter().for_each(|input| line(format!("  input {}", brief(input, BRIEF))));
     step.output.iter().for_each(|output| line(format!("  output {}", brief(output, BRIEF))));
     step.error.iter().for_each(|error| line(format!("  error {}", message(error))));
-    for AttemptView { attempt, status, started_at, error, .. } in &step.attempts {
+    for Attempt { attempt, status, started_at, error, .. } in &step.attempts {
         let why = error.as_ref().map(|error| format!(": {}", message(error))).unwrap_or_default();
-        line(format!("  attempt {attempt} at {}: {status}{why}", instant(*started_at)));
+        line(format!("  attempt {attempt} at {}: {status}{why}", instant(started_at.0)));
     }
 }
 
-fn message(error: &Value) -> String {
-    let text = |name: &str| error[name].as_str().unwrap_or_default().to_string();
-    format!("{} [{}]", text("message"), text("code"))
+fn message(error: &ErrorView) -> String {
+    format!("{} [{}]", error.message, error.code)
 }
 
 #[derive(clap::Args)]
@@ -160,33 +148,28 @@ pub struct EventsArgs {
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    data: Data,
+    at: At,
     /// Only what came after this version of the run
     #[arg(long, value_name = "VERSION", default_value_t = 0)]
     after: i64,
-    /// One JSON object per line, as stored: payloads are named by number
+    /// One JSON object per line; payloads are named by number
     #[arg(long)]
     json: bool,
 }
 
 pub fn events(args: EventsArgs) -> anyhow::Result<Exit> {
-    let store = args.data.open_existing()?;
-    embedded::runtime()?.block_on(async {
-        let engine = embedded::at_rest(store);
-        let caller = embedded::caller();
+    with(&args.at, Missing::Refuse, async |backend| {
         let mut out = std::io::stdout().lock();
         let mut after = args.after;
         loop {
-            let page = engine.events(&caller, &args.run, after, PAGE).await?;
+            let page = backend.events(&args.run, after).await?;
             let Some(last) = page.last() else { return Ok(Exit::Success) };
             after = last.version;
-            for event in &page {
+            for one in &page {
                 if args.json {
-                    writeln!(out, "{}", json!(event))?;
+                    writeln!(out, "{}", json!(one))?;
                 } else {
-                    let stored: StoredFact = serde_json::from_value(event.fact.clone())?;
-                    let words = fact(&stored, &instant);
-                    writeln!(out, "{:>5}  {}  {}", event.version, event.at, plain(&words))?;
+                    writeln!(out, "{:>5}  {}  {}", one.version, one.at.0, plain(&event(one, &instant)))?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stepwell_server::config::Config;
-use stepwell_server::{First, Served};
+use stepwell_server::{Served, Server};
 use stepwell_steps::Egress;
 
 #[derive(clap::Args)]
@@ -101,8 +101,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             println!("Sign a browser in, once: {}", served.link);
             println!("Keys: {} and {}", directory.join("admin.key").display(), directory.join("agent.key").display());
         };
-        let first = First { directory: &directory };
-        stepwell_server::serve(config, store, engine, first, started, signals::asked_to_stop()).await
+        let server = Server { config, store, engine, directory: &directory };
+        stepwell_server::serve(server, started, signals::asked_to_stop()).await
     })?;
     Ok(Exit::Success)
 }

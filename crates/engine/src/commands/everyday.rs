@@ -21,9 +21,11 @@ const PAGE: u32 = 500;
 
 /// How a stuck step is said to have ended.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Override {
-    Success { output: Value },
-    Failure { message: String },
+pub struct Override {
+    /// What it gave back, or why it failed.
+    pub outcome: Result<Value, String>,
+    /// For whoever asks later.
+    pub comment: Option<String>,
 }
 
 /// What came of a call about many runs.
@@ -121,14 +123,7 @@ impl Engine {
     }
 
     /// Ends a step that is stuck, with a result that somebody answers for.
-    pub async fn override_step(
-        &self,
-        caller: &Caller,
-        run: &str,
-        step: &str,
-        how: Override,
-        comment: Option<String>,
-    ) -> Result<(), Error> {
+    pub async fn override_step(&self, caller: &Caller, run: &str, step: &str, how: Override) -> Result<(), Error> {
         caller.check(Right::Admin)?;
         let id = find(&self.inner, caller, run).await?;
         let live = super::control::load(&self.inner, id, run).await?;
@@ -136,15 +131,14 @@ impl Engine {
         if state.phase == Phase::Gate {
             return Err(Error::Refused("a gate is answered by those who may, not overridden".into()));
         }
-        let detail = json!({"step": path, "success": matches!(how, Override::Success { .. }), "comment": comment});
-        let outcome = match how {
-            Override::Success { output } => {
+        let Override { outcome, comment } = how;
+        let detail = json!({"step": path, "success": outcome.is_ok(), "comment": comment});
+        let outcome = match outcome {
+            Ok(output) => {
                 check_size(&output).map_err(|failure| bad("output", &failure.message))?;
                 Outcome::Success(Reply::body(output))
             }
-            Override::Failure { message } => {
-                Outcome::Failure { failure: Failure::new("overridden", message), reply: None }
-            }
+            Err(message) => Outcome::Failure { failure: Failure::new("overridden", message), reply: None },
         };
         let audit = self.trail(caller, "step.override", run, detail);
         let (attempt, by) = (state.attempt, caller.name.clone());

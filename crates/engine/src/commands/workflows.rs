@@ -82,13 +82,14 @@ impl Engine {
     /// A disabled workflow refuses triggers and skips its schedule; nothing of it is lost.
     pub async fn enable(&self, caller: &Caller, workflow: &str, enabled: bool) -> Result<(), Error> {
         let action = if enabled { "workflow.enable" } else { "workflow.disable" };
-        self.switch(caller, workflow, action, json!({}), |switches, _| switches.enabled = Some(enabled)).await
+        self.switch(caller, workflow, (action, json!({})), |switches, _| switches.enabled = Some(enabled)).await
     }
 
     /// New runs wait in the queue, all of them or those of one concurrency key. What runs already goes on.
     pub async fn pause(&self, caller: &Caller, workflow: &str, key: Option<Value>) -> Result<(), Error> {
         let pause = Pause { by: caller.name.to_string(), since: self.inner.clock.now(), key: key.clone() };
-        self.switch(caller, workflow, "workflow.pause", json!({"key": key}), |switches, workflow| match &key {
+        let audit = ("workflow.pause", json!({"key": key}));
+        self.switch(caller, workflow, audit, |switches, workflow| match &key {
             None => drop(switches.paused.get_or_insert(pause)),
             Some(key) => drop(switches.paused_keys.entry(super::trigger::keyed_place(workflow, key)).or_insert(pause)),
         })
@@ -97,7 +98,7 @@ impl Engine {
 
     /// What was held begins.
     pub async fn resume(&self, caller: &Caller, workflow: &str, key: Option<Value>) -> Result<(), Error> {
-        self.switch(caller, workflow, "workflow.resume", json!({"key": key}), |switches, workflow| match &key {
+        self.switch(caller, workflow, ("workflow.resume", json!({"key": key})), |switches, workflow| match &key {
             None => switches.paused = None,
             Some(key) => drop(switches.paused_keys.remove(&super::trigger::keyed_place(workflow, key))),
         })
@@ -118,8 +119,7 @@ impl Engine {
         &self,
         caller: &Caller,
         workflow: &str,
-        action: &str,
-        detail: Value,
+        (action, detail): (&str, Value),
         set: impl FnOnce(&mut Switches, &str),
     ) -> Result<(), Error> {
         caller.check(Right::Define)?;

@@ -1,1 +1,198 @@
-//! To come.
+//! What people do now and then: overriding a step, erasing, many runs at once, discarding a test, labels.
+
+use crate::rig::{Rig, chain, failure, list};
+use serde_json::{Value, json};
+use stepwell_engine::Error;
+use stepwell_engine::commands::{Decision, Override, Retry, RunQuery, Source, Trigger};
+use stepwell_store::{OrgId, RunFilter, Store, Version};
+
+fn success(output: Value) -> Override {
+    Override::Success { output }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
+    let rig = Rig::new().await;
+    rig.define(&rig.admin, chain("two", "hold ok")).await;
+    let run = rig.start(&rig.admin, "two").await;
+    rig.until_holding(1).await;
+    let comment = Some("seen by phone".to_string());
+    rig.engine.override_step(&rig.admin, &run, "s0", success(json!({"by": "hand"})), comment).await.unwrap();
+    // The executor is told to stop.
+    rig.until_holding(0).await;
+    let view = rig.ended(&run).await;
+    assert_eq!((view.status, view.tasks[0].output.clone()), ("completed", Some(json!({"by": "hand"}))));
+    let events = rig.engine.events(&rig.admin, &run, 0, 100).await.unwrap();
+    let said: Vec<&Value> =
+        events.iter().map(|event| &event.fact).filter(|fact| fact["type"] == "overridden").collect();
+    assert_eq!(said.len(), 1);
+    assert_eq!(
+        (&said[0]["by"], &said[0]["comment"], &said[0]["step"]),
+        (&json!("admin"), &json!("seen by phone"), &json!("s0"))
+    );
+    let run = rig.start(&rig.admin, "two").await;
+    rig.until_holding(1).await;
+    let failed = Override::Failure { message: "it never came".into() };
+    rig.engine.override_step(&rig.admin, &run, "s0", failed, None).await.unwrap();
+    let view = rig.ended(&run).await;
+    assert_eq!((view.status, failure(&view)), ("failed", Some("overridden".into())));
+    let again = rig.engine.override_step(&rig.admin, &run, "s0", success(json!(1)), None).await;
+    assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn gates_and_steps_that_have_not_begun_are_not_overridden() {
+    let rig = Rig::new().await;
+    let gated = json!({"name": "gated", "tasks": {
+        "gate": {"approval": {"message": "go?"}}, "then": {"needs": ["gate"], "tool": "ok", "args": {}}}});
+    rig.define(&rig.admin, gated).await;
+    let run = rig.start(&rig.admin, "gated").await;
+    let answer = rig.engine.override_step(&rig.admin, &run, "gate", success(json!(1)), None).await;
+    assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
+    let answer = rig.engine.override_step(&rig.admin, &run, "then", success(json!(1)), None).await;
+    assert!(matches!(answer, Err(Error::Conflict(_) | Error::NotFound { .. })), "{answer:?}");
+    let bob = rig.user("bob", &["workflow.run", "workflow.read", "workflow.approve", "workflow.define"]).await;
+    let answer = rig.engine.override_step(&bob, &run, "gate", success(json!(1)), None).await;
+    assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
+    assert_eq!((rig.view(&run).await.status, rig.called()), ("paused", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
+    let rig = Rig::new().await;
+    let all = json!({"name": "all", "output": {"is": "{{tasks.a.body}}"}, "tasks": {
+        "a": {"tool": "ok", "args": {"x": "{{input.x}}"}},
+        "each": {"needs": ["a"], "for_each": "{{input.list}}", "tasks": {"one": {"tool": "ok", "args": {"x": "{{item}}"}}}},
+        "gate": {"needs": ["each"], "approval": {"message": "is {{input.x}} right?"}}}});
+    rig.define(&rig.admin, all).await;
+    let input = json!({"x": "MARKER-1", "list": ["MARKER-2", "MARKER-3"]});
+    let started = rig.engine.trigger(&rig.admin, Trigger::new("all", input)).await.unwrap();
+    let (id, run) = (started.id, started.run);
+    let early = rig.engine.erase(&rig.admin, &run).await;
+    assert!(matches!(early, Err(Error::Refused(_))), "{early:?}");
+    while rig.view(&run).await.status != "paused" {
+        rig.pass(1).await;
+    }
+    let decision = Decision { approve: true, comment: Some("MARKER-4".into()), data: Some(json!({"y": "MARKER-5"})) };
+    rig.engine.answer(&rig.admin, &run, "gate", decision).await.unwrap();
+    assert_eq!(rig.ended(&run).await.status, "completed");
+    let log = rig.store.tail(id, Version(0), 1_000).await.unwrap();
+    rig.engine.erase(&rig.admin, &run).await.unwrap();
+    assert_eq!(rig.store.tail(id, Version(0), 1_000).await.unwrap(), log);
+    let view = rig.view(&run).await;
+    assert!(view.erased_at.is_some() && view.input.is_null(), "{view:?}");
+    let (loaded, attempts) = (rig.store.load(id).await.unwrap(), rig.store.attempts(id).await.unwrap());
+    for (what, text) in
+        [("run", format!("{loaded:?}")), ("steps", format!("{attempts:?}")), ("log", format!("{log:?}"))]
+    {
+        let at = text.find("MARKER");
+        let near = at.map(|at| text[at.saturating_sub(120)..(at + 20).min(text.len())].to_string());
+        assert_eq!(near, None, "left in the {what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_erased_run_is_not_taken_up_again() {
+    let rig = Rig::new().await;
+    rig.define(&rig.admin, chain("bad", "fail")).await;
+    let run = rig.start(&rig.admin, "bad").await;
+    rig.ended(&run).await;
+    rig.engine.erase(&rig.admin, &run).await.unwrap();
+    for retry in [Retry::SameVersion, Retry::Newest] {
+        let answer = rig.engine.retry(&rig.admin, &run, retry).await;
+        assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
+    }
+    assert!(matches!(rig.engine.rerun(&rig.admin, &run, None).await, Err(Error::Refused(_))));
+    let bulk = rig.engine.retry_all(&rig.admin, RunQuery::default(), Retry::SameVersion).await.unwrap();
+    assert_eq!((bulk.done.len(), bulk.refused.len()), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_runs_are_cancelled_and_retried_at_once() {
+    let rig = Rig::new().await;
+    rig.define(&rig.admin, chain("held", "hold")).await;
+    let mut runs = Vec::new();
+    for n in 0..6 {
+        let labels = [("half".to_string(), (n % 2).to_string())].into();
+        let trigger = Trigger { labels, ..Trigger::new("held", json!({})) };
+        runs.push(rig.engine.trigger(&rig.admin, trigger).await.unwrap().run);
+    }
+    rig.until_holding(6).await;
+    let odd = RunQuery { labels: list(&["half=1"]), ..RunQuery::default() };
+    let bulk = rig.engine.cancel_all(&rig.admin, odd.clone(), Some("enough")).await.unwrap();
+    assert_eq!((bulk.done.len(), bulk.refused.len(), bulk.more), (3, 0, false));
+    rig.until_holding(3).await;
+    // Nothing that could be cancelled is asked for: nothing is.
+    let none = RunQuery { status: list(&["completed"]), ..RunQuery::default() };
+    assert_eq!(rig.engine.cancel_all(&rig.admin, none, None).await.unwrap().done, [""; 0]);
+    let bulk = rig.engine.retry_all(&rig.admin, odd, Retry::SameVersion).await.unwrap();
+    assert_eq!((bulk.done.len(), bulk.refused.len()), (3, 0));
+    rig.until_holding(6).await;
+    rig.tools.permits.add_permits(6);
+    for run in runs {
+        assert_eq!(rig.ended(&run).await.status, "completed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn discarding_a_running_test_leaves_nothing_of_it() {
+    let rig = Rig::new().await;
+    rig.define(&rig.admin, chain("child", "hold")).await;
+    let real = rig.start(&rig.admin, "child").await;
+    rig.until_holding(1).await;
+    let before = rig.store.stats(true).await.unwrap().rows;
+    let text = json!({"name": "tried", "tasks": {
+        "call": {"workflow": "child", "input": {}}, "wait": {"tool": "hold", "args": {}},
+        "nap": {"sleep": "1h"}, "gate": {"approval": {"message": "go?"}}}})
+    .to_string();
+    let test = rig.engine.test_run(&rig.admin, Source { text: &text, file: None }, json!({})).await.unwrap();
+    rig.until_holding(3).await;
+    rig.engine.discard(&rig.admin, &test.run).await.unwrap();
+    rig.until_holding(1).await;
+    assert!(matches!(rig.engine.status(&rig.admin, &test.run).await, Err(Error::NotFound { .. })));
+    rig.pass(10).await;
+    let tests = rig.store.runs(RunFilter { tests: true, ..RunFilter::all(OrgId(1), 10) }).await.unwrap();
+    assert!(tests.is_empty(), "the child of the test is still there: {tests:?}");
+    let left = rig.store.stats(true).await.unwrap().rows;
+    let but_audit =
+        |rows: Vec<(String, u64)>| rows.into_iter().filter(|(table, _)| table != "audit").collect::<Vec<_>>();
+    assert_eq!(but_audit(left), but_audit(before));
+    let answer = rig.engine.discard(&rig.admin, &real).await;
+    assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn labels_come_from_the_workflow_and_the_run_and_can_be_changed() {
+    let rig = Rig::new().await;
+    let labels = json!({"team": "a", "env": "test"});
+    rig.define(&rig.admin, crate::rig::with(chain("w", "ok"), "labels", labels)).await;
+    let own = [("env".to_string(), "prod".to_string())].into();
+    let trigger = Trigger { labels: own, ..Trigger::new("w", json!({})) };
+    let run = rig.engine.trigger(&rig.admin, trigger).await.unwrap().run;
+    assert_eq!(rig.ended(&run).await.labels, ["env=prod", "team=a"]);
+    rig.engine.label(&rig.admin, &run, &[("x".to_string(), "1=2".to_string())].into()).await.unwrap();
+    let found =
+        rig.engine.runs(&rig.admin, RunQuery { labels: list(&["x=1=2"]), ..RunQuery::default() }).await.unwrap();
+    assert_eq!(found.len(), 1);
+    for (name, value) in [("", "1"), ("a=b", "1"), ("a", "1\n2"), ("a\nb", "1")] {
+        let answer = rig.engine.label(&rig.admin, &run, &[(name.to_string(), value.to_string())].into()).await;
+        assert!(matches!(answer, Err(Error::Input { .. })), "{name:?} {value:?} {answer:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_of_a_deleted_workflow_is_never_taken_for_one_of_another_with_its_name() {
+    let rig = Rig::new().await;
+    let first = rig.define(&rig.admin, chain("name", "fail")).await;
+    let run = rig.start(&rig.admin, "name").await;
+    rig.ended(&run).await;
+    rig.engine.undefine(&rig.admin, "name").await.unwrap();
+    let second = rig.define(&rig.admin, chain("name", "ok")).await;
+    assert_ne!(first, second);
+    let _ = rig.engine.retry(&rig.admin, &run, Retry::Newest).await;
+    assert_eq!(rig.view(&run).await.workflow_id, first);
+    let again = rig.engine.rerun(&rig.admin, &run, None).await;
+    assert!(again.is_err(), "another workflow was started: {again:?}");
+    let of = RunQuery { workflow: Some(first), ..RunQuery::default() };
+    assert_eq!(rig.engine.runs(&rig.admin, of).await.unwrap().len(), 1);
+}

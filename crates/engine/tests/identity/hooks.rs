@@ -1,1 +1,87 @@
-//! To come.
+//! Calls that start a workflow: tokens, signatures, repetitions.
+
+use crate::rig::{Rig, chain, with};
+use serde_json::{Value, json};
+use stepwell_engine::{Error, Incoming};
+
+/// `hello` under the secret of the rig.
+const SIGNED: &str = "sha256=88aab3ede8d3adf94d26ab90d3bafd4a2083070c3bcce9c014ee04a443847c0b";
+
+fn call(headers: &[(&str, &str)], raw: &str) -> Incoming {
+    let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    Incoming { headers, raw: raw.into(), body: json!({"raw": raw}) }
+}
+
+async fn hook(rig: &Rig, webhook: Value) -> String {
+    rig.define(&rig.admin, with(chain("hook", "ok"), "trigger", json!([{"webhook": webhook}]))).await;
+    rig.engine.hooks(&rig.admin, "hook").await.unwrap().remove(0).token
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_the_same_event_start_one_run() {
+    let rig = Rig::new().await;
+    let token = hook(&rig, json!({"dedupe": {"header": "X-Id"}})).await;
+    let first = rig.engine.receive(&token, call(&[("x-id", "7")], "a")).await.unwrap();
+    let again = rig.engine.receive(&token, call(&[("x-id", "7")], "b")).await.unwrap();
+    assert_eq!((&again.run, first.repeated, again.repeated), (&first.run, false, true));
+    rig.engine.receive(&token, call(&[("x-id", "8")], "a")).await.unwrap();
+    // Whoever does not say which event it is starts one each time.
+    rig.engine.receive(&token, call(&[], "a")).await.unwrap();
+    rig.engine.receive(&token, call(&[], "a")).await.unwrap();
+    assert_eq!(rig.runs().await.len(), 4);
+    assert_eq!(rig.ended(&first.run).await.input, json!({"raw": "a"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_not_signed_starts_nothing() {
+    let rig = Rig::new().await;
+    let token = hook(&rig, json!({"verify": {"secret": "HOOK", "header": "X-Sig", "prefix": "sha256="}})).await;
+    rig.engine.receive(&token, call(&[("x-sig", SIGNED)], "hello")).await.unwrap();
+    let empty = "sha256=";
+    for bad in [
+        call(&[("x-sig", SIGNED)], "hello!"),
+        call(&[("x-sig", &SIGNED[..SIGNED.len() - 2])], "hello"),
+        call(&[("x-sig", empty)], "hello"),
+        call(&[("x-sig", "sha256=zz")], "hello"),
+        call(&[], "hello"),
+    ] {
+        let answer = rig.engine.receive(&token, bad).await;
+        assert!(matches!(answer, Err(Error::Unauthorised(_))), "{answer:?}");
+    }
+    assert_eq!(rig.runs().await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_leads_to_its_workflow_until_it_is_replaced_or_the_workflow_is_gone() {
+    let rig = Rig::new().await;
+    let token = hook(&rig, json!(true)).await;
+    let unknown = |answer: Result<_, Error>| assert!(matches!(answer, Err(Error::NotFound { .. })), "{answer:?}");
+    unknown(rig.engine.receive("nothing", call(&[], "a")).await.map(drop));
+    unknown(rig.engine.receive("", call(&[], "a")).await.map(drop));
+    rig.engine.receive(&token, call(&[], "a")).await.unwrap();
+    // A new version keeps the address.
+    assert_eq!(hook(&rig, json!({"dedupe": {"header": "x-id"}})).await, token);
+    let new = rig.engine.rotate_hooks(&rig.admin, "hook").await.unwrap().remove(0).token;
+    unknown(rig.engine.receive(&token, call(&[], "a")).await.map(drop));
+    rig.engine.receive(&new, call(&[], "a")).await.unwrap();
+    rig.engine.enable(&rig.admin, "hook", false).await.unwrap();
+    assert!(matches!(rig.engine.receive(&new, call(&[], "a")).await, Err(Error::Disabled(_))));
+    rig.engine.undefine(&rig.admin, "hook").await.unwrap();
+    unknown(rig.engine.receive(&new, call(&[], "a")).await.map(drop));
+    assert_eq!(rig.runs().await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_acts_as_the_author_within_their_rights_of_now() {
+    let rig = Rig::new().await;
+    let bob = rig.user("bob", &["workflow.define", "workflow.run", "tool:ok"]).await;
+    rig.define(&bob, with(chain("hook", "ok"), "trigger", json!("webhook"))).await;
+    let token = rig.engine.hooks(&bob, "hook").await.unwrap().remove(0).token;
+    let run = rig.engine.receive(&token, call(&[], "a")).await.unwrap().run;
+    let view = rig.ended(&run).await;
+    assert_eq!((view.status, view.created_by.as_str()), ("completed", "bob"));
+    rig.grant("bob", &["workflow.define", "tool:ok"]).await;
+    assert!(matches!(rig.engine.receive(&token, call(&[], "a")).await, Err(Error::Forbidden { .. })));
+    rig.engine.disable_user(&rig.admin, "bob").await.unwrap();
+    assert!(matches!(rig.engine.receive(&token, call(&[], "a")).await, Err(Error::Refused(_))));
+}

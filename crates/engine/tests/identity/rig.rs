@@ -17,7 +17,7 @@ pub const START: Time = Time(1_767_225_600_000);
 pub const ADMIN: &str = "sw_admin-of-the-default-organisation";
 pub const AGENT: &str = "sw_agent-of-the-default-organisation";
 
-/// `ok` gives its arguments back, `fail` fails, `hold` waits for a permit.
+/// `ok` gives its arguments back, `fail` fails, `hold` waits for a permit, `nap` takes a moment.
 #[derive(Clone)]
 pub struct Tools {
     /// Who called, in order: organisation, run and step.
@@ -40,6 +40,10 @@ impl StepKind for Tools {
         self.calls.lock().unwrap().push((call.caller.org, call.run.to_string(), call.path.clone()));
         match call.input["tool"].as_str() {
             Some("fail") => Outcome::Failure { failure: Failure::new("failed", "as asked"), reply: None },
+            Some("nap") => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                Outcome::Success(Reply::body(json!(null)))
+            }
             Some("hold") => {
                 self.holding.send_modify(|n| *n += 1);
                 let _held = Held(self.holding.clone());

@@ -1,1 +1,136 @@
-//! To come.
+//! Every command that changes something leaves one row in the audit trail, and one that was refused leaves none.
+
+use crate::rig::{Rig, chain, list, with};
+use serde_json::json;
+use std::collections::BTreeMap;
+use stepwell_core::event::Verdict;
+use stepwell_engine::commands::*;
+use stepwell_engine::{Error, Subscription};
+use stepwell_store::OrgId;
+
+/// What the trail has got since the last look.
+struct Trail<'a> {
+    rig: &'a Rig,
+    seen: usize,
+}
+
+impl Trail<'_> {
+    async fn gained(&mut self) -> Vec<String> {
+        let rows = self.rig.trail(OrgId(1)).await;
+        let new = rows[self.seen..].iter();
+        let new = new.map(|row| {
+            assert_eq!(row.row.by, "admin", "{row:?}");
+            let detail: serde_json::Value = serde_json::from_str(&row.row.detail).unwrap();
+            assert!(detail["key"].as_str().is_some(), "nothing says which key was used: {row:?}");
+            row.row.action.clone()
+        });
+        let new = new.collect();
+        self.seen = rows.len();
+        new
+    }
+
+    async fn one(&mut self, action: &str) {
+        assert_eq!(self.gained().await, [action]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_command_about_runs_leaves_one_row() {
+    let rig = Rig::new().await;
+    let (engine, admin) = (&rig.engine, &rig.admin);
+    let mut trail = Trail { rig: &rig, seen: rig.trail(OrgId(1)).await.len() };
+    let waits = json!({"name": "w", "tasks": {
+        "gate": {"approval": {"message": "go?"}}, "no": {"approval": {"message": "go?"}}, "nap": {"sleep": "9h"},
+        "call": {"wait": "webhook"}, "held": {"tool": "hold", "args": {}}}});
+    rig.define(admin, waits.clone()).await;
+    trail.one("workflow.define").await;
+    assert!(!rig.try_define(admin, waits).await.unwrap());
+    assert_eq!(trail.gained().await, [""; 0]);
+    let run = rig.start(admin, "w").await;
+    trail.one("run.start").await;
+    rig.until_holding(1).await;
+    let yes = Decision { approve: true, ..Decision::default() };
+    engine.answer(admin, &run, "gate", yes.clone()).await.unwrap();
+    trail.one("step.approve").await;
+    assert!(engine.answer(admin, &run, "gate", yes).await.is_err());
+    assert_eq!(trail.gained().await, [""; 0]);
+    engine.step_ready(admin, &run, "nap").await.unwrap();
+    trail.one("step.wake").await;
+    engine.deliver_to(admin, &run, "call", json!({})).await.unwrap();
+    trail.one("step.deliver").await;
+    engine.override_step(admin, &run, "held", Override::Success { output: json!(1) }, None).await.unwrap();
+    trail.one("step.override").await;
+    engine.answer(admin, &run, "no", Decision::default()).await.unwrap();
+    trail.one("step.deny").await;
+    rig.ended(&run).await;
+    engine.label(admin, &run, &BTreeMap::from([("a".to_string(), "b".to_string())])).await.unwrap();
+    trail.one("run.label").await;
+    engine.retry(admin, &run, Retry::SameVersion).await.unwrap();
+    trail.one("run.retry").await;
+    engine.cancel(admin, &run, None).await.unwrap();
+    trail.one("run.cancel").await;
+    assert!(engine.cancel(admin, &run, None).await.is_err());
+    assert!(matches!(engine.settle(admin, &run, "held", Verdict::Fail).await, Err(Error::Conflict(_))));
+    assert_eq!(trail.gained().await, [""; 0]);
+    let again = engine.rerun(admin, &run, None).await.unwrap().run;
+    trail.one("run.start").await;
+    engine.cancel_all(admin, RunQuery::default(), None).await.unwrap();
+    trail.one("run.cancel").await;
+    engine.erase(admin, &again).await.unwrap();
+    trail.one("run.erase").await;
+    let text = chain("t", "ok").to_string();
+    let test = engine.test_run(admin, Source { text: &text, file: None }, json!({})).await.unwrap().run;
+    trail.one("run.test").await;
+    rig.ended(&test).await;
+    engine.discard(admin, &test).await.unwrap();
+    trail.one("run.discard").await;
+    assert_eq!(engine.verify_audit(admin).await.unwrap().1, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_command_about_workflows_and_people_leaves_one_row() {
+    let rig = Rig::new().await;
+    let (engine, admin) = (&rig.engine, &rig.admin);
+    let mut trail = Trail { rig: &rig, seen: rig.trail(OrgId(1)).await.len() };
+    rig.define(admin, with(chain("w", "ok"), "trigger", json!("webhook"))).await;
+    trail.one("workflow.define").await;
+    engine.enable(admin, "w", false).await.unwrap();
+    trail.one("workflow.disable").await;
+    engine.enable(admin, "w", true).await.unwrap();
+    trail.one("workflow.enable").await;
+    engine.pause(admin, "w", None).await.unwrap();
+    trail.one("workflow.pause").await;
+    engine.resume(admin, "w", None).await.unwrap();
+    trail.one("workflow.resume").await;
+    engine.rotate_hooks(admin, "w").await.unwrap();
+    trail.one("workflow.rotate").await;
+    engine.undefine(admin, "w").await.unwrap();
+    trail.one("workflow.delete").await;
+    engine.put_role(admin, "crew", list(&["workflow.read"])).await.unwrap();
+    trail.one("role.put").await;
+    engine.create_user(admin, NewUser { name: "ann".into(), ..NewUser::default() }).await.unwrap();
+    trail.one("user.create").await;
+    assert!(engine.create_user(admin, NewUser { name: "ann".into(), ..NewUser::default() }).await.is_err());
+    assert_eq!(trail.gained().await, [""; 0]);
+    engine
+        .change_user(admin, "ann", UserChange { grants: Some(list(&["workflow.read"])), ..UserChange::default() })
+        .await
+        .unwrap();
+    trail.one("user.change").await;
+    let new = NewKey { user: Some("ann".into()), name: "k".into(), ..NewKey::default() };
+    let (key, _) = engine.create_key(admin, new).await.unwrap();
+    trail.one("key.create").await;
+    engine.change_key(admin, &key.id, KeyChange { paused: Some(true), ..KeyChange::default() }).await.unwrap();
+    trail.one("key.change").await;
+    engine.revoke_key(admin, &key.id).await.unwrap();
+    trail.one("key.revoke").await;
+    engine.change_plan(admin, OrgId(1), Subscription { plan: Some("pro".into()), limits: None }).await.unwrap();
+    trail.one("organisation.plan").await;
+    engine.create_organisation(admin, "other", None).await.unwrap();
+    trail.one("organisation.create").await;
+    engine.remove_role(admin, "crew").await.unwrap();
+    trail.one("role.remove").await;
+    engine.sign_in_link(admin).await.unwrap();
+    trail.one("session.link").await;
+    assert_eq!(engine.verify_audit(admin).await.unwrap().1, None);
+}

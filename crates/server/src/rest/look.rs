@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::error::Problem;
 use crate::view::{RunFilters, RunSummary, TaskView};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use stepwell_core::graph::{Graph, Target};
 use stepwell_engine::Error;
@@ -78,10 +79,9 @@ pub fn cursor(run: RunId) -> String {
 pub async fn summaries(app: &App, rows: &[RunRow]) -> Result<Vec<RunSummary>, Error> {
     let mut names: HashMap<i64, (String, String, u32)> = HashMap::new();
     for row in rows {
-        if !names.contains_key(&row.definition) {
+        if let Entry::Vacant(unknown) = names.entry(row.definition) {
             let named = app.engine.store().definition(row.definition).await?;
-            let named = named.map(|row| (row.workflow, row.name, row.version)).unwrap_or_default();
-            names.insert(row.definition, named);
+            unknown.insert(named.map(|row| (row.workflow, row.name, row.version)).unwrap_or_default());
         }
     }
     Ok(rows.iter().map(|row| RunSummary::new(row, names[&row.definition].clone())).collect())

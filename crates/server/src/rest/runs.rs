@@ -68,6 +68,7 @@ struct TriggerParams {
         (status = 200, description = "Started before by this key, or waited for and finished", body = Data<StartedView>),
         (status = 201, description = "Started", body = Data<Triggered>),
         (status = 202, description = "Started, and not finished in the time given", body = Data<RunWithId>), Problems))]
+#[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
 async fn trigger(
     State(app): State<App>,
     Auth(caller): Auth,

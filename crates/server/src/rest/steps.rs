@@ -213,10 +213,10 @@ async fn finish(
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<FinishRequest>,
 ) -> Answer<Shown<Data<Run>>> {
-    let how = match (request.status.as_deref(), request.error) {
-        (None | Some("success"), None) => Override::Success { output: request.output.unwrap_or_default() },
+    let outcome = match (request.status.as_deref(), request.error) {
+        (None | Some("success"), None) => Ok(request.output.unwrap_or_default()),
         (None | Some("failed"), error) if request.output.is_none() => {
-            Override::Failure { message: error.unwrap_or_else(|| format!("ended by {}", caller.name)) }
+            Err(error.unwrap_or_else(|| format!("ended by {}", caller.name)))
         }
         (Some("success" | "failed") | None, _) => {
             return Err(Problem::input(
@@ -226,7 +226,7 @@ async fn finish(
         }
         (Some(other), _) => return Err(Problem::input("status", format!("{other:?} is not success or failed"))),
     };
-    let done = app.engine.override_step(&caller, &run, &step, how, request.comment).await;
+    let done = app.engine.override_step(&caller, &run, &step, Override { outcome, comment: request.comment }).await;
     after(&app, &caller, &run, done).await
 }
 

@@ -6,6 +6,7 @@ mod history;
 mod process;
 mod report;
 mod sleepers;
+mod triggers;
 mod workload;
 
 use super::Exit;
@@ -55,9 +56,11 @@ enum What {
     Fan,
     /// Many runs that sleep
     Sleepers,
+    /// Triggers over HTTP, beside the same in this process
+    Triggers,
     /// The no-op workload on a file with a million finished runs; not part of `all`
     History,
-    /// Chain, noop, fan and sleepers
+    /// Chain, noop, fan, sleepers and triggers
     #[default]
     All,
 }
@@ -102,6 +105,9 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
     }
     if matches!(args.what, What::Sleepers | What::All) {
         report.sleepers = Some(sleepers::measure(args, base).await?);
+    }
+    if matches!(args.what, What::Triggers | What::All) {
+        report.triggers = Some(triggers::measure(args, base).await?);
     }
     if args.what == What::History {
         report.history = Some(history::measure(args, base).await?);

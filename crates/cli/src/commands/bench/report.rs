@@ -3,6 +3,7 @@
 use super::Measured;
 use super::history::History;
 use super::sleepers::Sleepers;
+use super::triggers::Triggers;
 use super::workload::Workload;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -12,6 +13,7 @@ pub struct Report {
     pub workloads: Vec<Line>,
     pub sleepers: Option<Sleepers>,
     pub history: Option<History>,
+    pub triggers: Option<Triggers>,
 }
 
 /// One workload.
@@ -102,6 +104,9 @@ impl Report {
         if let Some(sleepers) = &self.sleepers {
             sleepers.print();
         }
+        if let Some(triggers) = &self.triggers {
+            triggers.print();
+        }
         if let Some(history) = &self.history {
             history.print();
         }
@@ -111,7 +116,8 @@ impl Report {
         let workloads: Vec<Value> = self.workloads.iter().map(Line::json).collect();
         let sleepers = self.sleepers.as_ref().map(Sleepers::json);
         let history = self.history.as_ref().map(History::json);
-        let all = json!({"workloads": workloads, "sleepers": sleepers, "history": history});
+        let triggers = self.triggers.as_ref().map(Triggers::json);
+        let all = json!({"workloads": workloads, "sleepers": sleepers, "triggers": triggers, "history": history});
         println!("{}", serde_json::to_string_pretty(&all)?);
         Ok(())
     }

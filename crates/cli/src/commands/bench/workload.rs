@@ -28,13 +28,13 @@ impl Workload {
         let (name, calls, runs, concurrency) = match what {
             What::Chain => ("chain", 5, 1_000, 64),
             What::Fan => ("fan", 50, 50, 4),
-            What::Noop | What::Sleepers | What::History | What::All => ("noop", 10, 1_000, 64),
+            What::Noop | What::Sleepers | What::Triggers | What::History | What::All => ("noop", 10, 1_000, 64),
         };
         let calls = args.steps.unwrap_or(calls).max(1);
         let definition = match what {
             What::Chain => chain(name, calls, |before| http(url, before)),
             What::Fan => fan(name, calls, url),
-            What::Noop | What::Sleepers | What::History | What::All => chain(name, calls, echo),
+            What::Noop | What::Sleepers | What::Triggers | What::History | What::All => chain(name, calls, echo),
         };
         Workload {
             name,

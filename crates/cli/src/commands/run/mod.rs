@@ -8,7 +8,9 @@ mod session;
 mod show;
 mod steps;
 
-pub use session::{Output, Session};
+pub use session::{Output, Session, result};
+pub use show::{Show, Told};
+pub use steps::Steps;
 
 use super::Exit;
 use crate::embedded::{self, Found};

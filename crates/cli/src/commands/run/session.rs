@@ -23,10 +23,10 @@ const MANY: u32 = 100;
 pub struct Output {
     /// One JSON event per line, and the result as the last one; never asks
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// No progress
     #[arg(long)]
-    quiet: bool,
+    pub quiet: bool,
 }
 
 pub struct Session {
@@ -91,7 +91,7 @@ impl Session {
         let end = embedded::ended(&*self.store, id).await?;
         // It may have ended while what ran was let run on.
         match end.filter(|end| end.status.is_terminal()) {
-            Some(end) => self.result(&end),
+            Some(end) => result(&mut self.show, &end, &self.data),
             None => {
                 self.show.json(&json!({"run": public, "type": "interrupted"}))?;
                 Ok(Exit::Interrupted)
@@ -99,33 +99,34 @@ impl Session {
         }
     }
 
-    fn result(&mut self, end: &Ended) -> anyhow::Result<Exit> {
-        let mut line = json!({"run": end.run, "type": "result", "status": end.status, "output": end.output});
-        if let Some(error) = &end.error {
-            line["error"] = error.clone();
-        }
-        self.show.json(&line)?;
-        let exit = match end.status {
-            RunStatus::Completed => Exit::Success,
-            RunStatus::Cancelled | RunStatus::Timeout => Exit::Stopped,
-            RunStatus::Failed | RunStatus::New | RunStatus::Queued | RunStatus::Running => Exit::Failed,
-        };
-        if exit == Exit::Success {
-            if !matches!(self.show, Show::Json) {
-                writeln!(std::io::stdout().lock(), "{}", plain(&format!("{:#}", end.output)))?;
-            }
-        } else {
-            let why = end.error.as_ref().and_then(|error| error["message"].as_str());
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            let more = format!("`stepwell show {}{}` has the details", end.run, self.data);
-            eprintln!("{}", plain(&format!("{} {}{why} ({more})", end.run, end.status.name())));
-        }
-        Ok(exit)
-    }
-
     /// Lets what runs come to its end, for a while.
     pub async fn stop(&mut self) {
         self.show.close();
         self.signals.stop(&self.engine).await;
     }
+}
+
+/// Says how a run ended. `option` is put into commands that are suggested.
+pub fn result(show: &mut Show, end: &Ended, option: &str) -> anyhow::Result<Exit> {
+    let mut line = json!({"run": end.run, "type": "result", "status": end.status, "output": end.output});
+    if let Some(error) = &end.error {
+        line["error"] = error.clone();
+    }
+    show.json(&line)?;
+    let exit = match end.status {
+        RunStatus::Completed => Exit::Success,
+        RunStatus::Cancelled | RunStatus::Timeout => Exit::Stopped,
+        RunStatus::Failed | RunStatus::New | RunStatus::Queued | RunStatus::Running => Exit::Failed,
+    };
+    if exit == Exit::Success {
+        if !matches!(show, Show::Json) {
+            writeln!(std::io::stdout().lock(), "{}", plain(&format!("{:#}", end.output)))?;
+        }
+    } else {
+        let why = end.error.as_ref().and_then(|error| error["message"].as_str());
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let more = format!("`stepwell show {}{}` has the details", end.run, option);
+        eprintln!("{}", plain(&format!("{} {}{why} ({more})", end.run, end.status.name())));
+    }
+    Ok(exit)
 }
