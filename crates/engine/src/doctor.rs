@@ -98,6 +98,10 @@ pub enum Check {
     Complete,
     /// Each log row follows from the one before it.
     Chain,
+    /// Payloads are what the log says was written.
+    Payloads,
+    /// Each row of the audit trail follows from the one before it.
+    Audit,
     /// Folding the log gives what the rows say.
     Rows,
     /// A finished run has nothing left to do.
@@ -154,6 +158,11 @@ async fn look_at_runs(store: &dyn Store, now: Time, report: &mut Report) -> Resu
     for org in (1..).map(OrgId) {
         if store.epoch(org).await?.is_none() {
             break;
+        }
+        if let Some(row) = crate::audit::verify(store, org).await?.broken_at {
+            let message =
+                format!("row {row} of the audit trail was tampered with: it does not have the hash that was written");
+            report.add(Fault { run: None, check: Check::Audit, message });
         }
         for tests in [false, true] {
             let mut before = None;

@@ -14,6 +14,7 @@
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
+mod audit;
 mod cache;
 mod callback;
 mod children;
@@ -44,6 +45,7 @@ pub mod trace;
 mod triggers;
 mod upkeep;
 
+pub use audit::Verdict as AuditVerdict;
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use commands::Caller;
 pub use definitions::Compiled;

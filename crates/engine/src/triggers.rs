@@ -115,7 +115,8 @@ pub async fn of_workflow(inner: &Inner, kind: &str, org: OrgId, workflow: &str) 
 fn first_tick(trigger: &Trigger, now: Time) -> Option<Time> {
     match trigger {
         Trigger::Cron(cron) => Schedule::new(cron)?.next(now),
-        Trigger::At { at, .. } => Some(*at),
+        // What was over before it was written does not start now.
+        Trigger::At { at, .. } => Some(*at).filter(|at| now.since(*at) <= ON_TIME),
         Trigger::Api | Trigger::Webhook(_) => None,
     }
 }

@@ -2,12 +2,13 @@
 
 use super::people::{bad, change, first_people, json};
 use super::{Caller, Right};
+use crate::audit::{self, Verdict};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::people::Kept;
 use crate::plans::{self, Limits, Subscription};
 use serde_json::json;
-use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange, audit_hash};
+use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange};
 
 /// Rows of the audit trail in one page at the most.
 const MAX_PAGE: u32 = 1_000;
@@ -131,30 +132,10 @@ impl Engine {
         Ok(self.inner.store.audit(filter).await?)
     }
 
-    /// Follows the hashes of the organisation's audit trail: how many rows there are, and the first that does not fit.
-    pub async fn verify_audit(&self, caller: &Caller) -> Result<(u64, Option<i64>), Error> {
+    /// Follows the hashes of the organisation's audit trail.
+    pub async fn verify_audit(&self, caller: &Caller) -> Result<Verdict, Error> {
         caller.check(Right::Admin)?;
-        let (mut rows, mut broken, mut before, mut later) = (0, None, None, None::<AuditRow>);
-        loop {
-            let query = AuditQuery { before, limit: MAX_PAGE, ..AuditQuery::default() };
-            let page = self.audit(caller, query).await?;
-            let last = page.len() < MAX_PAGE as usize;
-            before = page.last().map(|row| row.id);
-            for row in page {
-                rows += 1;
-                if let Some(later) = later.filter(|later| audit_hash(&row.hash, &later.row) != later.hash) {
-                    broken = Some(later.id);
-                }
-                later = Some(row);
-            }
-            if last {
-                break;
-            }
-        }
-        if let Some(first) = later.filter(|first| audit_hash(&[0; 32], &first.row) != first.hash) {
-            broken = Some(first.id);
-        }
-        Ok((rows, broken))
+        audit::verify(&*self.inner.store, caller.org).await
     }
 }
 

@@ -3,13 +3,13 @@
 use super::{Check, Versions, guarded, rows};
 use crate::definitions::{Compiled, Definitions};
 use crate::error::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
 use stepwell_core::graph::Graph;
 use stepwell_core::run::{Run, StoredFact};
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{LoadedRun, Store, StoredLog, Version, hash};
+use stepwell_store::{LoadedRun, Store, StoredLog, Version, digest, hash};
 
 /// Rows read in one go.
 const PAGE: u32 = 1_000;
@@ -18,6 +18,8 @@ const PAGE: u32 = 1_000;
 pub struct Log {
     pub faults: Vec<(Check, String)>,
     facts: Vec<(Time, StoredFact)>,
+    /// Digests by number.
+    payloads: HashMap<u32, String>,
     /// For each step, which attempts a commit left it in.
     pub attempts: BTreeMap<String, Vec<u32>>,
 }
@@ -44,7 +46,22 @@ impl Log {
             let message = format!("log row {version}, the last, does not give the hash that the run has");
             log.faults.push((Check::Chain, message));
         }
+        if stored.row.erased.is_none() {
+            log.check_payloads(stored);
+        }
         Ok(log)
+    }
+
+    /// Whether every payload is what was written with its commit.
+    fn check_payloads(&mut self, stored: &LoadedRun) {
+        for value in &stored.values {
+            let written = self.payloads.get(&value.id.0);
+            if written.is_none_or(|written| *written != digest(&value.payload)) {
+                let message =
+                    format!("payload {} was tampered with: it does not have the digest that was logged", value.id.0);
+                self.faults.push((Check::Payloads, message));
+            }
+        }
     }
 
     fn take(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
@@ -63,6 +80,8 @@ impl Log {
             let message = format!("log row {version} was tampered with: it does not have the hash that was written");
             self.faults.push((Check::Chain, message));
         }
+        let written = row.row.payloads.split(' ').filter_map(|part| part.split_once(':'));
+        self.payloads.extend(written.filter_map(|(id, digest)| Some((id.parse().ok()?, digest.to_string()))));
         match serde_json::from_str::<Vec<StoredFact>>(&row.row.facts) {
             Ok(facts) => {
                 let mut last: BTreeMap<&str, u32> = BTreeMap::new();

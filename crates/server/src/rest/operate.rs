@@ -105,6 +105,6 @@ async fn audit(
 #[utoipa::path(get, path = "/api/v1/audit/verify", tag = "organisations", responses(
     (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
 async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<AuditVerdict>>> {
-    let (rows, broken_at) = app.engine.verify_audit(&caller).await?;
-    Ok(Shown(Data { data: AuditVerdict { rows, broken_at } }))
+    let verdict = app.engine.verify_audit(&caller).await?;
+    Ok(Shown(Data { data: AuditVerdict { rows: verdict.rows, broken_at: verdict.broken_at } }))
 }

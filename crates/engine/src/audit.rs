@@ -1,0 +1,41 @@
+//! The audit trail of an organisation: whether any of it was tampered with.
+
+use crate::error::Error;
+use stepwell_store::{AuditFilter, AuditRow, OrgId, Store, audit_hash};
+
+/// Rows read in one go.
+const PAGE: u32 = 1_000;
+
+/// What following the hashes came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    pub rows: u64,
+    /// The first row whose hash does not follow from the one before.
+    pub broken_at: Option<i64>,
+}
+
+pub async fn verify(store: &dyn Store, org: OrgId) -> Result<Verdict, Error> {
+    let mut verdict = Verdict::default();
+    // Newest first: each row is looked at with the one before it in hand.
+    let (mut before, mut later) = (None, None::<AuditRow>);
+    loop {
+        let filter = AuditFilter { org, by: None, action: None, target: None, before, limit: PAGE };
+        let page = store.audit(filter).await?;
+        let last = page.len() < PAGE as usize;
+        before = page.last().map(|row| row.id);
+        for row in page {
+            verdict.rows += 1;
+            if let Some(later) = later.filter(|later| audit_hash(&row.hash, &later.row) != later.hash) {
+                verdict.broken_at = Some(later.id);
+            }
+            later = Some(row);
+        }
+        if last {
+            break;
+        }
+    }
+    if let Some(first) = later.filter(|first| audit_hash(&[0; 32], &first.row) != first.hash) {
+        verdict.broken_at = Some(first.id);
+    }
+    Ok(verdict)
+}
