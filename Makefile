@@ -27,6 +27,7 @@ bench:
 
 # Long runs of what `make test` does in short.
 soak:
+	bash scripts/schemathesis.sh long
 	STEPWELL_CASES=400000 $(CARGO) test -p stepwell-formats --test properties -- --nocapture
 	PROPTEST_CASES=200000 $(CARGO) test -p stepwell-formats --test hostile
 	PROPTEST_CASES=200000 $(CARGO) test -p stepwell-core

@@ -12,6 +12,7 @@ part() {
   echo "── $name: $((SECONDS - start)) s"
 }
 
+part "what tests need" bash scripts/setup.sh
 part "format" cargo fmt --all --check
 part "lint" cargo clippy --workspace --all-targets --quiet -- -D warnings
 part "build" cargo test --workspace --no-run --quiet
@@ -22,6 +23,7 @@ part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip 
 part "simulation" cargo test --quiet --workspace --test simulation -- --nocapture
 part "power cuts" cargo test --quiet --workspace --test power_cut -- --nocapture
 part "kill -9" cargo test --quiet --workspace --test kill -- --nocapture
+part "API against its description" bash scripts/schemathesis.sh short
 part "properties" cargo test --quiet --workspace --test properties -- --nocapture
 part "planted bugs" bash scripts/mutants.sh
 echo "── all: $((SECONDS - total)) s"

@@ -175,7 +175,7 @@ async fn fire_due(inner: &Arc<Inner>, now: Time) -> Result<Option<Time>, Error> 
     let due = inner.store.due_records(Scheduled::KIND, soon, BATCH).await?;
     let (ready, later): (Vec<Record>, Vec<Record>) =
         due.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
-    let more = ready.len() == BATCH as usize;
+    let fired = !ready.is_empty();
     for record in ready {
         if inner.is_draining() {
             return Ok(None);
@@ -186,7 +186,8 @@ async fn fire_due(inner: &Arc<Inner>, now: Time) -> Result<Option<Time>, Error> 
             inner.pause(PAUSE).await;
         }
     }
-    Ok(if more { Some(now) } else { later.first().and_then(|record| record.due) })
+    // What fired has another time now.
+    Ok(if fired { Some(now) } else { later.first().and_then(|record| record.due) })
 }
 
 async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error> {
@@ -217,7 +218,7 @@ async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error
             }
             Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => return Err(error),
             Err(error) => {
-                tracing::info!(schedule = %record.id, %tick, %error, "a tick started nothing");
+                tracing::debug!(schedule = %record.id, %tick, %error, "a tick started nothing");
                 (scheduled.last, scheduled.last_error) = (Some(tick), Some(error.to_string()));
             }
         }
@@ -238,10 +239,14 @@ async fn remove(inner: &Inner, record: Record) -> Result<(), Error> {
 fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
     let on_time = |tick: &Time| now.since(*tick) <= ON_TIME;
     let before = Time(due.0 - 1);
+    let all = schedule.between(before, now, CatchUp::MOST);
+    let last = all.last().copied();
     match cron.catch_up {
-        CatchUp::All => schedule.between(before, now, CatchUp::MOST),
-        CatchUp::Last => schedule.between(before, now, 1),
-        CatchUp::None => schedule.between(before, now, CatchUp::MOST).into_iter().filter(on_time).collect(),
+        CatchUp::All => all,
+        CatchUp::None => all.into_iter().filter(on_time).collect(),
+        // What is a little late because many came at once was not missed.
+        CatchUp::Last if last.is_some_and(|last| on_time(&last)) => all.into_iter().filter(on_time).collect(),
+        CatchUp::Last => last.into_iter().collect(),
     }
 }
 
