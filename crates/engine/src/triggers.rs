@@ -149,6 +149,19 @@ pub fn hook(inner: &Inner, org: OrgId, id: String, workflow: &str, index: usize)
     Record { kind: Hook::KIND.into(), id, org, key, due: None, body, version: 0 }
 }
 
+/// Single times that came while their workflow was disabled: now is their time.
+pub async fn enabled(inner: &Inner, org: OrgId, workflow: &str) -> Result<Vec<RecordChange>, Error> {
+    let now = inner.clock.now();
+    let mut changes = Vec::new();
+    for record in of_workflow(inner, Scheduled::KIND, org, workflow).await? {
+        let scheduled: Scheduled = body(&record)?;
+        if record.due.is_none() && scheduled.last.is_none() && scheduled.last_error.is_some() {
+            changes.push(RecordChange::Replace(Record { due: Some(now), ..record }));
+        }
+    }
+    Ok(changes)
+}
+
 /// Fires schedules for as long as the engine runs.
 pub async fn run(inner: Arc<Inner>) {
     while !inner.stop.is_cancelled() {
@@ -217,6 +230,10 @@ async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error
                 scheduled.last_run = started.or(scheduled.last_run);
             }
             Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => return Err(error),
+            // A single time is not lost: it comes when the workflow is enabled again.
+            Err(error @ Error::Disabled(_)) if matches!(trigger, Trigger::At { .. }) => {
+                scheduled.last_error = Some(error.to_string());
+            }
             Err(error) => {
                 tracing::debug!(schedule = %record.id, %tick, %error, "a tick started nothing");
                 (scheduled.last, scheduled.last_error) = (Some(tick), Some(error.to_string()));

@@ -7,14 +7,17 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use stepwell_core::time::Time;
 
-/// The hash of a log row. The first row of a run follows 32 zero bytes.
+/// The hash of a log row. The first row of a run follows 32 zero bytes. Facts are JSON in one line, so what comes after
+/// them cannot be taken for a part of them.
 pub fn hash(previous: &[u8; 32], at: Time, facts: &str, payloads: &str) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(previous);
     digest.update(at.0.to_be_bytes());
-    digest.update((facts.len() as u64).to_be_bytes());
     digest.update(facts.as_bytes());
-    digest.update(payloads.as_bytes());
+    if !payloads.is_empty() {
+        digest.update(b"\n");
+        digest.update(payloads.as_bytes());
+    }
     digest.finalize().into()
 }
 
@@ -46,7 +49,8 @@ mod tests {
         assert_ne!(base, hash(&[1; 32], Time(1), "[]", ""));
         assert_ne!(base, hash(&[0; 32], Time(2), "[]", ""));
         assert_ne!(base, hash(&[0; 32], Time(1), "[1]", ""));
-        assert_ne!(base, hash(&[0; 32], Time(1), "[", "]"));
+        assert_ne!(base, hash(&[0; 32], Time(1), "[]", "0:ab"));
+        assert_ne!(hash(&[0; 32], Time(1), "[]0:ab", ""), hash(&[0; 32], Time(1), "[]", "0:ab"));
         assert_eq!(base, hash(&[0; 32], Time(1), "[]", ""));
     }
 

@@ -5,8 +5,10 @@ use super::{Caller, Right};
 use crate::drive;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
+use crate::switches::switches;
 use serde::Serialize;
 use serde_json::Value;
+use stepwell_core::run::RunStatus;
 use stepwell_core::time::Time;
 use stepwell_store::{RunFilter, RunId, RunRow, Version};
 
@@ -112,5 +114,13 @@ async fn look(inner: &Inner, id: RunId, run: &str) -> Result<RunView, Error> {
     let stored = inner.store.load(id).await?.ok_or_else(none)?;
     let live = drive::revive(inner, &stored).await?;
     let attempts = inner.store.attempts(id).await?;
-    Ok(view(&stored.row, &live, &attempts))
+    let mut view = view(&stored.row, &live, &attempts);
+    if live.run.status == RunStatus::Queued {
+        let switches = switches(inner, live.org, &live.compiled.row.workflow).await?;
+        if switches.hold(live.place.as_deref()).is_some() {
+            let resumed = "someone who resumes the workflow, which is paused";
+            view.waiting_for.iter_mut().for_each(|waiting| waiting.moved_on_by = resumed);
+        }
+    }
+    Ok(view)
 }

@@ -81,6 +81,9 @@ impl Caller {
 
     /// A row that says what the caller did.
     pub(crate) fn audit(&self, at: Time, action: &str, target: &str, mut detail: Value) -> NewAudit {
+        if detail.is_null() {
+            detail = Value::Object(serde_json::Map::new());
+        }
         if let (Some(key), Value::Object(detail)) = (&self.key, &mut detail) {
             detail.insert("key".into(), Value::String(key.to_string()));
         }

@@ -74,6 +74,12 @@ impl Engine {
     pub async fn sign_in_link(&self, caller: &Caller) -> Result<String, Error> {
         if caller.key.is_some() {
             caller.check(Right::Admin)?;
+            // A session is good for all that its user may, and is no agent's.
+            let user: User = body(&find::<User>(&self.inner, caller.org, &caller.name).await?)?;
+            check_grants(caller, &self.all_grants(caller.org, &user).await?)?;
+            if caller.grants.is_agent() {
+                return Err(Error::Refused("an agent's key does not sign people in".into()));
+            }
         }
         let now = self.inner.clock.now();
         let (session, secret) = self.new_session(caller, LINK, now + LINK_LIFE);
@@ -257,11 +263,10 @@ impl Engine {
         let user: User = body(&find::<User>(&self.inner, caller.org, &user).await?)?;
         if new.grants.is_none() {
             // It will be good for all that its user may.
-            let mut all = user.grants.clone();
-            for role in &user.roles {
-                all.extend(people::role_grants(&self.inner, caller.org, role).await?.unwrap_or_default());
-            }
-            check_grants(caller, &all)?;
+            check_grants(caller, &self.all_grants(caller.org, &user).await?)?;
+        }
+        if caller.grants.is_agent() && !new.agent {
+            return Err(Error::Refused("an agent's key makes keys of agents only".into()));
         }
         let secret = self.new_secret();
         let key = Key {
@@ -361,15 +366,21 @@ impl Engine {
         Ok(())
     }
 
+    /// In person and by roles.
+    async fn all_grants(&self, org: OrgId, user: &User) -> Result<Vec<String>, Error> {
+        let mut grants = user.grants.clone();
+        for role in &user.roles {
+            grants.extend(people::role_grants(&self.inner, org, role).await?.unwrap_or_default());
+        }
+        Ok(grants)
+    }
+
     /// An organisation that nobody can administer is lost.
     async fn keep_an_admin(&self, caller: &Caller, changed: &User) -> Result<(), Error> {
         let users: Vec<With<User>> = list(&self.inner, caller.org).await?;
         let users = users.into_iter().map(|user| if user.is.name == changed.name { changed.clone() } else { user.is });
         for user in users.filter(|user| !user.disabled) {
-            let mut grants = user.grants.clone();
-            for role in &user.roles {
-                grants.extend(people::role_grants(&self.inner, caller.org, role).await?.unwrap_or_default());
-            }
+            let grants = self.all_grants(caller.org, &user).await?;
             if grants.iter().any(|grant| grant == Right::Admin.name()) {
                 return Ok(());
             }

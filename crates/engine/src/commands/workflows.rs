@@ -82,7 +82,14 @@ impl Engine {
     /// A disabled workflow refuses triggers and skips its schedule; nothing of it is lost.
     pub async fn enable(&self, caller: &Caller, workflow: &str, enabled: bool) -> Result<(), Error> {
         let action = if enabled { "workflow.enable" } else { "workflow.disable" };
-        self.switch(caller, workflow, (action, json!({})), |switches, _| switches.enabled = Some(enabled)).await
+        self.switch(caller, workflow, (action, json!({})), |switches, _| switches.enabled = Some(enabled)).await?;
+        if enabled {
+            let row = &self.newest(caller, workflow).await?.row;
+            let records = triggers::enabled(&self.inner, row.org, &row.workflow).await?;
+            change(&self.inner, Change { records, ..Change::default() }, "schedule", workflow).await?;
+            self.inner.rescheduled.notify_one();
+        }
+        Ok(())
     }
 
     /// New runs wait in the queue, all of them or those of one concurrency key. What runs already goes on.

@@ -7,7 +7,7 @@ use stepwell_engine::commands::{Decision, Override, Retry, RunQuery, Source, Tri
 use stepwell_store::{OrgId, RunFilter, Store, Version};
 
 fn success(output: Value) -> Override {
-    Override::Success { output }
+    Override { outcome: Ok(output), comment: None }
 }
 
 #[tokio::test(start_paused = true)]
@@ -17,7 +17,8 @@ async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
     let run = rig.start(&rig.admin, "two").await;
     rig.until_holding(1).await;
     let comment = Some("seen by phone".to_string());
-    rig.engine.override_step(&rig.admin, &run, "s0", success(json!({"by": "hand"})), comment).await.unwrap();
+    let by_hand = Override { comment, ..success(json!({"by": "hand"})) };
+    rig.engine.override_step(&rig.admin, &run, "s0", by_hand).await.unwrap();
     // The executor is told to stop.
     rig.until_holding(0).await;
     let view = rig.ended(&run).await;
@@ -32,11 +33,11 @@ async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
     );
     let run = rig.start(&rig.admin, "two").await;
     rig.until_holding(1).await;
-    let failed = Override::Failure { message: "it never came".into() };
-    rig.engine.override_step(&rig.admin, &run, "s0", failed, None).await.unwrap();
+    let failed = Override { outcome: Err("it never came".into()), comment: None };
+    rig.engine.override_step(&rig.admin, &run, "s0", failed).await.unwrap();
     let view = rig.ended(&run).await;
     assert_eq!((view.status, failure(&view)), ("failed", Some("overridden".into())));
-    let again = rig.engine.override_step(&rig.admin, &run, "s0", success(json!(1)), None).await;
+    let again = rig.engine.override_step(&rig.admin, &run, "s0", success(json!(1))).await;
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
 }
 
@@ -47,12 +48,12 @@ async fn gates_and_steps_that_have_not_begun_are_not_overridden() {
         "gate": {"approval": {"message": "go?"}}, "then": {"needs": ["gate"], "tool": "ok", "args": {}}}});
     rig.define(&rig.admin, gated).await;
     let run = rig.start(&rig.admin, "gated").await;
-    let answer = rig.engine.override_step(&rig.admin, &run, "gate", success(json!(1)), None).await;
+    let answer = rig.engine.override_step(&rig.admin, &run, "gate", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
-    let answer = rig.engine.override_step(&rig.admin, &run, "then", success(json!(1)), None).await;
+    let answer = rig.engine.override_step(&rig.admin, &run, "then", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Conflict(_) | Error::NotFound { .. })), "{answer:?}");
     let bob = rig.user("bob", &["workflow.run", "workflow.read", "workflow.approve", "workflow.define"]).await;
-    let answer = rig.engine.override_step(&bob, &run, "gate", success(json!(1)), None).await;
+    let answer = rig.engine.override_step(&bob, &run, "gate", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
     assert_eq!((rig.view(&run).await.status, rig.called()), ("paused", 0));
 }
@@ -180,19 +181,39 @@ async fn labels_come_from_the_workflow_and_the_run_and_can_be_changed() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_run_of_a_deleted_workflow_is_never_taken_for_one_of_another_with_its_name() {
-    let rig = Rig::new().await;
+/// A failed run of a workflow that was deleted, whose name another one has now; the ids of both.
+async fn deleted(rig: &Rig) -> (String, String, String) {
     let first = rig.define(&rig.admin, chain("name", "fail")).await;
     let run = rig.start(&rig.admin, "name").await;
     rig.ended(&run).await;
     rig.engine.undefine(&rig.admin, "name").await.unwrap();
     let second = rig.define(&rig.admin, chain("name", "ok")).await;
     assert_ne!(first, second);
+    (run, first, second)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_not_retried_onto_another_workflow_that_has_its_name_now() {
+    let rig = Rig::new().await;
+    let (run, first, _) = deleted(&rig).await;
     let _ = rig.engine.retry(&rig.admin, &run, Retry::Newest).await;
     assert_eq!(rig.view(&run).await.workflow_id, first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rerun_does_not_start_another_workflow_that_has_the_name_now() {
+    let rig = Rig::new().await;
+    let (run, _, _) = deleted(&rig).await;
     let again = rig.engine.rerun(&rig.admin, &run, None).await;
-    assert!(again.is_err(), "another workflow was started: {again:?}");
-    let of = RunQuery { workflow: Some(first), ..RunQuery::default() };
-    assert_eq!(rig.engine.runs(&rig.admin, of).await.unwrap().len(), 1);
+    assert!(again.is_err(), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_of_a_deleted_workflow_are_listed_by_its_id() {
+    let rig = Rig::new().await;
+    let (run, first, second) = deleted(&rig).await;
+    let of = |workflow: &str| RunQuery { workflow: Some(workflow.into()), limit: 10, ..RunQuery::default() };
+    assert!(rig.engine.runs(&rig.admin, of(&second)).await.unwrap().is_empty());
+    let listed = rig.engine.runs(&rig.admin, of(&first)).await.unwrap();
+    assert_eq!(listed.into_iter().map(|row| row.public).collect::<Vec<_>>(), [run]);
 }

@@ -32,7 +32,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
     for run in [run.as_str(), over.as_str()] {
         let labels = BTreeMap::from([("a".to_string(), "b".to_string())]);
         let yes = Decision { approve: true, ..Decision::default() };
-        let success = Override::Success { output: json!(1) };
+        let success = Override { outcome: Ok(json!(1)), comment: None };
         answers.extend([
             ("status", engine.status(&eve, run).await.map(drop)),
             ("events", engine.events(&eve, run, 0, 10).await.map(drop)),
@@ -46,7 +46,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
             ("ready", engine.step_ready(&eve, run, "gate").await),
             ("settle", engine.settle(&eve, run, "held", Verdict::Fail).await),
             ("deliver", engine.deliver_to(&eve, run, "held", json!(1)).await),
-            ("override", engine.override_step(&eve, run, "held", success, None).await),
+            ("override", engine.override_step(&eve, run, "held", success).await),
             ("label", engine.label(&eve, run, &labels).await),
             ("erase", engine.erase(&eve, run).await),
             ("discard", engine.discard(&eve, run).await),

@@ -41,7 +41,7 @@ async fn every_command_about_runs_leaves_one_row() {
     let mut trail = Trail { rig: &rig, seen: rig.trail(OrgId(1)).await.len() };
     let waits = json!({"name": "w", "tasks": {
         "gate": {"approval": {"message": "go?"}}, "no": {"approval": {"message": "go?"}}, "nap": {"sleep": "9h"},
-        "call": {"wait": "webhook"}, "held": {"tool": "hold", "args": {}}}});
+        "call": {"wait_for_webhook": true}, "held": {"tool": "hold", "args": {}}}});
     rig.define(admin, waits.clone()).await;
     trail.one("workflow.define").await;
     assert!(!rig.try_define(admin, waits).await.unwrap());
@@ -58,7 +58,7 @@ async fn every_command_about_runs_leaves_one_row() {
     trail.one("step.wake").await;
     engine.deliver_to(admin, &run, "call", json!({})).await.unwrap();
     trail.one("step.deliver").await;
-    engine.override_step(admin, &run, "held", Override::Success { output: json!(1) }, None).await.unwrap();
+    engine.override_step(admin, &run, "held", Override { outcome: Ok(json!(1)), comment: None }).await.unwrap();
     trail.one("step.override").await;
     engine.answer(admin, &run, "no", Decision::default()).await.unwrap();
     trail.one("step.deny").await;
@@ -84,7 +84,7 @@ async fn every_command_about_runs_leaves_one_row() {
     rig.ended(&test).await;
     engine.discard(admin, &test).await.unwrap();
     trail.one("run.discard").await;
-    assert_eq!(engine.verify_audit(admin).await.unwrap().1, None);
+    assert_eq!(engine.verify_audit(admin).await.unwrap().broken_at, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,5 +132,5 @@ async fn every_command_about_workflows_and_people_leaves_one_row() {
     trail.one("role.remove").await;
     engine.sign_in_link(admin).await.unwrap();
     trail.one("session.link").await;
-    assert_eq!(engine.verify_audit(admin).await.unwrap().1, None);
+    assert_eq!(engine.verify_audit(admin).await.unwrap().broken_at, None);
 }

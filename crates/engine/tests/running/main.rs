@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod control;
+mod races;
 mod recovery;
 mod rig;
 mod stress;

@@ -9,6 +9,7 @@ use stepwell_engine::Committed;
 use stepwell_store::{Error, Fed, Position};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Rows that are read at a time.
@@ -47,8 +48,7 @@ impl Row {
 pub async fn run(hub: Arc<Hub>) {
     let work = async {
         loop {
-            // An error says that the hub is gone.
-            let _ = hub.state.subscribe().wait_for(|state| state.watchers > 0).await;
+            until(&mut hub.state.subscribe(), |state| state.watchers > 0).await;
             if let Err(error) = while_watched(&hub).await {
                 tracing::warn!(%error, "the log cannot be followed for those who watch");
                 sleep(hub.settings.look).await;
@@ -71,7 +71,7 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
     loop {
         tokio::select! {
             biased;
-            _ = state.wait_for(|state| state.watchers == 0) => {
+            () = until(&mut state, |state| state.watchers == 0) => {
                 // Somebody may have come since.
                 if hub.state.send_if_modified(State::leave) {
                     return Ok(());
@@ -90,6 +90,12 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
         }
         heard.retain(|position, _| *position > at);
     }
+}
+
+/// What is awaited is not kept: it would be a lock on the state.
+pub async fn until(state: &mut watch::Receiver<State>, is: impl FnMut(&State) -> bool) {
+    // An error says that the hub is gone, which it cannot be while its tasks run.
+    let _ = state.wait_for(is).await;
 }
 
 impl State {

@@ -12,8 +12,6 @@ use stepwell_store::{Error, RunId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use tokio::time::timeout;
 
-/// Batches that a watcher can be behind before it has to read the store itself.
-const BATCHES: usize = 256;
 /// Runs whose workflow is remembered.
 const MOST_KNOWN: usize = 10_000;
 /// From the first watcher to when the log is being followed.
@@ -35,6 +33,8 @@ pub struct Settings {
     pub silence: Duration,
     /// How often the log is looked at when no hint comes.
     pub look: Duration,
+    /// Batches that a watcher can be behind before it has to read the store itself.
+    pub behind: usize,
 }
 
 impl Settings {
@@ -47,6 +47,7 @@ impl Settings {
             ping: Duration::from_secs(20),
             silence: Duration::from_secs(30),
             look: Duration::from_secs(1),
+            behind: 256,
         }
     }
 }
@@ -86,7 +87,7 @@ impl Hub {
         let hub = Arc::new(Hub {
             engine,
             settings,
-            batches: broadcast::channel(BATCHES).0,
+            batches: broadcast::channel(settings.behind).0,
             state: watch::Sender::default(),
             stopped: watch::Sender::default(),
             places: Arc::new(Semaphore::new(settings.streams as usize)),
@@ -132,13 +133,13 @@ impl Hub {
         gauge!("stepwell_live_streams").increment(1.0);
         let watch = Watch { batches, hub: self.clone(), _permit: permit };
         let mut state = self.state.subscribe();
-        let following = timeout(START_WITHIN, state.wait_for(|state| state.following));
+        let following = timeout(START_WITHIN, follow::until(&mut state, |state| state.following));
         tokio::select! {
             biased;
             () = self.end() => Err(unavailable("the server is stopping")),
             following = following => match following {
-                Ok(Ok(_)) => Ok(watch),
-                _ => Err(unavailable("the log cannot be read now")),
+                Ok(()) => Ok(watch),
+                Err(_) => Err(unavailable("the log cannot be read now")),
             },
         }
     }

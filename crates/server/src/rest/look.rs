@@ -3,6 +3,10 @@
 use crate::app::App;
 use crate::error::Problem;
 use crate::view::{RunFilters, RunSummary, TaskView};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use stepwell_core::graph::{Graph, Target};
@@ -73,6 +77,19 @@ pub fn cursor(run: RunId) -> String {
         left /= 36;
     }
     format!("r{}", digits.iter().rev().collect::<String>())
+}
+
+/// An answer with the digest of what it says as its tag; 304 if whoever asks has just that.
+pub fn tagged(data: &impl Serialize, headers: &HeaderMap) -> Response {
+    let body = serde_json::to_string(data).expect("views have text keys only");
+    let tag = format!("\"{}\"", &stepwell_store::digest(&body)[..32]);
+    let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    let known = known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag));
+    let tag = HeaderValue::from_str(&tag).expect("hexadecimal digits in quotes");
+    if known {
+        return (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response();
+    }
+    ([(ETAG, tag), (CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
 }
 
 /// Rows with the names of their workflows.

@@ -1,6 +1,6 @@
 //! Runs: start, look, list, cancel, retry, run again; their log; and many of them at once.
 
-use super::look::{cursor, query, summaries};
+use super::look::{cursor, query, summaries, tagged};
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
@@ -9,7 +9,7 @@ use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Shown;
 use axum::extract::{Path, State};
-use axum::http::header::{ETAG, IF_NONE_MATCH, LOCATION};
+use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -203,15 +203,7 @@ async fn get(
 }
 
 fn shown(run: Run, headers: &HeaderMap) -> Response {
-    let erased = if run.erased_at.is_some() { "e" } else { "" };
-    let labels = run.labels.iter().map(|(name, value)| name.len() * 31 + value.len()).sum::<usize>();
-    let tag = HeaderValue::from_str(&format!("\"{}-{}{erased}-{labels}\"", run.id, run.version));
-    let tag = tag.unwrap_or(HeaderValue::from_static("\"\""));
-    // What a running run waits for may change with time alone.
-    if run.finished_at.is_some() && headers.get(IF_NONE_MATCH) == Some(&tag) {
-        return (StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response();
-    }
-    ([(ETAG, tag)], Shown(Data { data: run })).into_response()
+    tagged(&Data { data: run }, headers)
 }
 
 /// A run of a workflow with all its steps

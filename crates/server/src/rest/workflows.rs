@@ -1,5 +1,6 @@
 //! Workflows: define, list, change, switch, delete; their versions and schedules.
 
+use super::look::{steps, tagged};
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
@@ -8,8 +9,8 @@ use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Shown;
 use axum::extract::{Path, State};
-use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use stepwell_engine::commands::{Right, Source};
@@ -110,7 +111,7 @@ async fn define(app: &App, caller: &Caller, text: &str) -> Answer<Response> {
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflow_state(&defined.compiled).await?;
     let data = WorkflowSummary::new(&defined.compiled, &state);
-    Ok((status, [(ETAG, etag(&defined.compiled))], Shown(Data { data })).into_response())
+    Ok((status, Shown(Data { data })).into_response())
 }
 
 /// A definition is text.
@@ -126,12 +127,6 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// A workflow changes when it gets a new version or is switched.
-fn etag(compiled: &Compiled) -> HeaderValue {
-    let tag = format!("\"{}-{}\"", compiled.row.workflow, compiled.row.version);
-    HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
-}
-
 /// A workflow with its definition
 #[utoipa::path(get, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
@@ -144,33 +139,28 @@ async fn get(
     headers: HeaderMap,
 ) -> Answer<Response> {
     let compiled = app.engine.workflow(&caller, &id).await?;
-    let state = app.engine.workflow_state(&compiled).await?;
-    let tag = format!(
-        "\"{}-{}-{}-{}\"",
-        compiled.row.workflow,
-        compiled.row.version,
-        state.enabled,
-        state.switches.paused.is_some()
-    );
-    let tag = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
-    if headers.get(IF_NONE_MATCH) == Some(&tag) {
-        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, tag)]).into_response());
-    }
+    Ok(tagged(&Data { data: view(&app, &caller, &compiled).await? }, &headers))
+}
+
+async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflow> {
+    let state = app.engine.workflow_state(compiled).await?;
     let graph = &compiled.definition.graph;
     let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
-    let webhooks = if caller.may(Right::Define) { app.engine.hooks(&caller, &id).await? } else { Vec::new() };
-    let data = Workflow {
+    let webhooks = match caller.may(Right::Define) {
+        true => app.engine.hooks(caller, &compiled.row.workflow).await?,
+        false => Vec::new(),
+    };
+    Ok(Workflow {
         dialect: graph.dialect.name().into(),
         source: compiled.row.source.clone(),
         tasks: definition.get("tasks").cloned(),
         definition,
-        steps: super::look::steps(graph),
+        steps: steps(graph),
         webhooks: webhooks.into_iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect(),
         paused_keys: state.switches.paused_keys.values().map(PausedKey::new).collect(),
         input_schema: compiled.definition.input_schema.clone(),
-        summary: WorkflowSummary::new(&compiled, &state),
-    };
-    Ok(([(ETAG, tag)], Shown(Data { data })).into_response())
+        summary: WorkflowSummary::new(compiled, &state),
+    })
 }
 
 /// Make the next version of a workflow, or the first
@@ -195,9 +185,7 @@ async fn put(
     caller.check(Right::Define)?;
     let text = text(&bytes)?;
     let before = found(app.engine.workflow_for(&caller, &id).await)?;
-    if let Some(wanted) = headers.get(IF_MATCH)
-        && !before.as_ref().is_some_and(|before| matches(wanted, before))
-    {
+    if headers.contains_key(IF_MATCH) && !is_as(&app, &caller, before.as_deref(), &headers).await? {
         let detail = "the workflow is not, or no longer, as If-Match says: read it again";
         return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "changed-meanwhile", detail));
     }
@@ -212,11 +200,13 @@ async fn put(
     }
 }
 
-/// The tag of the version, or of the version with its switches.
-fn matches(wanted: &HeaderValue, compiled: &Compiled) -> bool {
-    let plain = format!("\"{}-{}", compiled.row.workflow, compiled.row.version);
-    let given = wanted.to_str().unwrap_or_default();
-    given == "*" || given.strip_prefix(&plain).is_some_and(|rest| rest.starts_with(['"', '-']))
+/// Whether the workflow is still what `If-Match` says: the tag of an earlier answer.
+async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &HeaderMap) -> Answer<bool> {
+    let Some(before) = before else { return Ok(false) };
+    let shown = tagged(&Data { data: view(app, caller, before).await? }, &HeaderMap::new());
+    let tag = shown.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or_default();
+    let wanted = headers.get(IF_MATCH).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
+    Ok(wanted.split(',').any(|one| matches!(one.trim(), "*") || one.trim() == tag))
 }
 
 /// Enable or disable a workflow

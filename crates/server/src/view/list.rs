@@ -20,7 +20,7 @@ impl<T> From<Vec<T>> for Page<T> {
 /// Which page.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Paging {
     /// How many at the most; 50 if it is not said.
     #[param(minimum = 1, maximum = 1000)]

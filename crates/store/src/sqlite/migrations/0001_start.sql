@@ -16,7 +16,6 @@ CREATE TABLE workflow_definitions (
   version INTEGER NOT NULL,
   source TEXT NOT NULL,
   created_by TEXT NOT NULL,
-  author TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   deleted_at INTEGER,
   test INTEGER NOT NULL,
@@ -33,8 +32,6 @@ CREATE TABLE workflow_runs (
   status TEXT NOT NULL,
   version INTEGER NOT NULL,
   created_by TEXT NOT NULL,
-  acts_as TEXT NOT NULL,
-  labels TEXT,
   test INTEGER NOT NULL,
   secret BLOB NOT NULL,
   parent_run INTEGER,
@@ -46,7 +43,6 @@ CREATE TABLE workflow_runs (
   started_at INTEGER,
   finished_at INTEGER,
   purge_at INTEGER,
-  erased_at INTEGER,
   hash BLOB NOT NULL,
   state TEXT NOT NULL
 ) STRICT;
@@ -62,7 +58,6 @@ CREATE TABLE workflow_events (
   version INTEGER NOT NULL,
   at INTEGER NOT NULL,
   facts TEXT NOT NULL,
-  payloads TEXT NOT NULL,
   hash BLOB NOT NULL,
   UNIQUE (run, version)
 ) STRICT;
@@ -100,24 +95,6 @@ CREATE TABLE work (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX work_ready ON work (org, ready_at) WHERE node IS NULL;
 CREATE INDEX work_claimed ON work (node) WHERE node IS NOT NULL;
-
--- Steps that wait for a person.
-CREATE TABLE gates (
-  run INTEGER NOT NULL,
-  step TEXT NOT NULL,
-  org INTEGER NOT NULL,
-  since INTEGER NOT NULL,
-  PRIMARY KEY (run, step)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX gates_of_org ON gates (org, run, step);
-
--- `name=value`, for finding runs; the run's own row has them too.
-CREATE TABLE run_labels (
-  label TEXT NOT NULL,
-  run INTEGER NOT NULL,
-  PRIMARY KEY (label, run)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX run_labels_of_run ON run_labels (run);
 
 CREATE TABLE timers (
   run INTEGER NOT NULL,
@@ -168,34 +145,6 @@ CREATE TABLE counters (
   key TEXT NOT NULL PRIMARY KEY,
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- Whatever is not a run: users, roles, keys, sessions, schedules, … The engine gives them their meaning.
-CREATE TABLE records (
-  kind TEXT NOT NULL,
-  id TEXT NOT NULL,
-  org INTEGER NOT NULL,
-  key TEXT NOT NULL,
-  due INTEGER,
-  body TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  PRIMARY KEY (kind, id),
-  UNIQUE (kind, key)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX records_of_org ON records (org, kind, key);
-CREATE INDEX records_due ON records (kind, due) WHERE due IS NOT NULL;
-
--- Who did what. Each row's hash covers the organisation's row before it.
-CREATE TABLE audit (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  org INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  by TEXT NOT NULL,
-  action TEXT NOT NULL,
-  target TEXT NOT NULL,
-  detail TEXT NOT NULL,
-  hash BLOB NOT NULL
-) STRICT;
-CREATE INDEX audit_of_org ON audit (org, id);
 
 -- The highest position of any log row that was removed.
 CREATE TABLE purged (
