@@ -181,6 +181,15 @@ pub fn is_awaited(live: &Live, notice: &str) -> bool {
     child_named(notice).is_some_and(|(_, path, attempt)| awaited(live, path, attempt).is_some())
 }
 
+/// Cancels the child of a run that is gone.
+pub async fn orphaned(inner: &Arc<Inner>, parent: RunId, notice: &str) {
+    let Some((_, path, attempt)) = child_named(notice) else { return };
+    let child = inner.store.keyed(SCOPE, &unique(parent, path, attempt)).await;
+    if let Ok(Some(child)) = child {
+        inner.send(child, What::Cancel { by: "stepwell".into(), reason: Some("its parent run is gone".into()) });
+    }
+}
+
 async fn cancel(inner: &Arc<Inner>, parent: &Parenthood, path: &str, attempt: u32) -> Result<(), Error> {
     let Some(child) = inner.store.keyed(SCOPE, &unique(parent.id, path, attempt)).await? else { return Ok(()) };
     let reason: Arc<str> = format!("its parent run {} no longer waits for it", parent.public).into();

@@ -1,5 +1,7 @@
 //! Definitions, compiled once and kept within a bound.
 
+use crate::cache::ByEpoch;
+use crate::engine::Inner;
 use crate::error::Error;
 use jsonschema::Validator;
 use serde_json::Value;
@@ -42,9 +44,7 @@ fn check_against(schema: Option<&Validator>, input: &Value) -> Result<(), Error>
         .take(MOST_FAULTS)
         .map(|fault| (format!("input{}", fault.instance_path()), fault.to_string()))
         .collect();
-    let Some((path, first)) = faults.first() else { return Ok(()) };
-    let others = faults[1..].iter().map(|(path, message)| format!("; {path}: {message}")).collect::<String>();
-    Err(Error::Input { path: path.clone(), message: format!("{first}{others}") })
+    if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }
 
 /// Reads the schema of inputs. Nothing is fetched: a schema stands for itself.
@@ -58,23 +58,18 @@ pub fn schema(definition: &Definition) -> Result<Option<Validator>, Error> {
 
 #[derive(Default)]
 pub struct Definitions {
-    known: Mutex<Known>,
-}
-
-#[derive(Default)]
-struct Known {
-    by_id: HashMap<i64, Arc<Compiled>>,
-    /// The newest version of a workflow by its name and its `wf_…`, as far as this process knows.
-    newest: HashMap<(OrgId, String), i64>,
+    by_id: Mutex<HashMap<i64, Arc<Compiled>>>,
+    /// The newest version of a workflow by its name and by its `wf_…`.
+    newest: ByEpoch<(OrgId, String), Arc<Compiled>>,
 }
 
 impl Definitions {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().expect("nothing panics while it holds the definitions")
+    fn by_id(&self) -> MutexGuard<'_, HashMap<i64, Arc<Compiled>>> {
+        self.by_id.lock().expect("nothing panics while it holds the definitions")
     }
 
     pub async fn get(&self, store: &dyn Store, id: i64) -> Result<Arc<Compiled>, Error> {
-        if let Some(known) = self.known().by_id.get(&id) {
+        if let Some(known) = self.by_id().get(&id) {
             return Ok(known.clone());
         }
         let row = store.definition(id).await?;
@@ -82,50 +77,34 @@ impl Definitions {
         self.keep(row)
     }
 
-    /// The newest version of a living workflow.
-    pub async fn newest(&self, store: &dyn Store, org: OrgId, name: &str) -> Result<Arc<Compiled>, Error> {
-        let known = {
-            let known = self.known();
-            known.newest.get(&(org, name.to_string())).and_then(|id| known.by_id.get(id)).cloned()
-        };
-        if let Some(known) = known {
+    /// The newest version of a living workflow. Every new version moves the organisation's epoch on.
+    pub async fn newest(&self, inner: &Inner, org: OrgId, name: &str) -> Result<Arc<Compiled>, Error> {
+        let epoch = inner.epoch(org).await?;
+        let key = (org, name.to_string());
+        if let Some(known) = self.newest.get(&key, epoch) {
             return Ok(known);
         }
-        let row = store.find_definition(org, name).await?;
+        let row = inner.store.find_definition(org, name).await?;
         let row = row.ok_or_else(|| Error::NotFound { what: "workflow", name: name.to_string() })?;
         let compiled = self.keep(row)?;
-        self.is_newest(&compiled);
+        self.newest.put(key, epoch, compiled.clone());
         Ok(compiled)
     }
 
-    pub fn is_newest(&self, compiled: &Compiled) {
-        let mut known = self.known();
-        // Two may have looked at the same time, one before a newer version was there: ids grow.
-        for name in [&compiled.row.name, &compiled.row.workflow] {
-            let newest = known.newest.entry((compiled.row.org, name.clone())).or_default();
-            *newest = compiled.row.id.max(*newest);
-        }
-    }
-
-    /// The workflow is gone: its name is free.
-    pub fn forget(&self, row: &DefinitionRow) {
-        let mut known = self.known();
-        for name in [&row.name, &row.workflow] {
-            known.newest.remove(&(row.org, name.clone()));
-        }
-    }
-
     pub fn keep(&self, row: DefinitionRow) -> Result<Arc<Compiled>, Error> {
+        if let Some(known) = self.by_id().get(&row.id) {
+            return Ok(known.clone());
+        }
         let definition = read(&row.source).map_err(|faults| {
             Error::Broken(format!("version {} of workflow {:?} cannot be read: {faults}", row.version, row.name))
         })?;
         let schema = schema(&definition)?;
         let compiled = Arc::new(Compiled { row, definition, schema });
-        let mut known = self.known();
-        if known.by_id.len() >= MOST {
-            *known = Known::default();
+        let mut known = self.by_id();
+        if known.len() >= MOST {
+            known.clear();
         }
-        known.by_id.insert(compiled.row.id, compiled.clone());
+        known.insert(compiled.row.id, compiled.clone());
         Ok(compiled)
     }
 }

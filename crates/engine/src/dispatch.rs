@@ -186,6 +186,9 @@ async fn permit(inner: &Inner, caller: &Principal, kind: &str, payload: &Payload
         "query" => needs.push(Need::Connection(name("connection"))),
         _ => {}
     }
+    if caller.actors.is_empty() {
+        return Err(Failure::new("forbidden", "nobody answers for this run"));
+    }
     for actor in caller.actors.iter().filter(|actor| !actor.is_local()) {
         let grants = grants_of(inner, caller.org, actor).await?;
         may(&grants, actor, Need::Right(Right::Run))?;

@@ -124,7 +124,7 @@ fn refuse(inner: &Inner, run: RunId, letter: Letter, trouble: &Error, hopeless: 
 }
 
 /// The run was purged, or never was.
-async fn gone(inner: &Inner, id: RunId, letters: Vec<Letter>) {
+async fn gone(inner: &Arc<Inner>, id: RunId, letters: Vec<Letter>) {
     let mut stale = Stale::default();
     for letter in letters {
         match &letter.what {
@@ -133,6 +133,8 @@ async fn gone(inner: &Inner, id: RunId, letters: Vec<Letter>) {
                 stale.timers.push((id, key.clone()));
             }
             What::Start { org, .. } => inner.slots.release(*org),
+            // A child that was asked for by a run that is gone has nobody to wait for it.
+            What::Born { notice } => children::orphaned(inner, id, notice).await,
             // A child may end after its parent was purged. Nobody else would ever read this.
             What::Mail => {
                 let mail = inner.store.mail(id).await.unwrap_or_default();
@@ -167,6 +169,7 @@ pub async fn revive(inner: &Inner, stored: &LoadedRun) -> Result<Box<Live>, Erro
         place: stored.place.clone(),
         test: stored.row.test,
         acts_as: stored.row.acts_as.as_str().into(),
+        erased: stored.row.erased.is_some(),
     }))
 }
 

@@ -82,6 +82,13 @@ pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// What is known of an organisation's epoch, and how often it had to be forgotten.
+#[derive(Clone, Copy, Default)]
+struct Epoch {
+    number: Option<i64>,
+    forgotten: u64,
+}
+
 pub(crate) struct Inner {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
@@ -104,7 +111,7 @@ pub(crate) struct Inner {
     pub slots: Slots,
     pub timers: Timers,
     pub committed: broadcast::Sender<Committed>,
-    epochs: Mutex<BTreeMap<OrgId, i64>>,
+    epochs: Mutex<BTreeMap<OrgId, Epoch>>,
     turns: Mutex<BTreeMap<OrgId, Arc<tokio::sync::Mutex<()>>>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
     /// What runs for as long as the engine does.
@@ -270,17 +277,26 @@ impl Inner {
 
     /// The epoch of an organisation's grants, as last seen.
     pub async fn epoch(&self, org: OrgId) -> Result<i64, Error> {
-        if let Some(epoch) = self.epochs.lock().expect("nothing panics while it holds the epochs").get(&org) {
-            return Ok(*epoch);
+        let before = self.epochs.lock().expect("nothing panics while it holds the epochs").get(&org).copied();
+        let before = before.unwrap_or_default();
+        if let Some(epoch) = before.number {
+            return Ok(epoch);
         }
         let none = || Error::NotFound { what: "organisation", name: org.0.to_string() };
-        let epoch = self.store.epoch(org).await?.ok_or_else(none)?;
-        self.epochs.lock().expect("nothing panics while it holds the epochs").insert(org, epoch);
-        Ok(epoch)
+        let number = self.store.epoch(org).await?.ok_or_else(none)?;
+        let mut epochs = self.epochs.lock().expect("nothing panics while it holds the epochs");
+        let known = epochs.entry(org).or_default();
+        // It may have been read just before a change that was made known meanwhile.
+        if known.forgotten == before.forgotten {
+            known.number = Some(number);
+        }
+        Ok(number)
     }
 
     pub fn forget_epoch(&self, org: OrgId) {
-        self.epochs.lock().expect("nothing panics while it holds the epochs").remove(&org);
+        let mut epochs = self.epochs.lock().expect("nothing panics while it holds the epochs");
+        let known = epochs.entry(org).or_default();
+        *known = Epoch { number: None, forgotten: known.forgotten + 1 };
     }
 
     /// For those of an organisation who must not start runs at the same time.

@@ -19,6 +19,15 @@ pub enum Error {
     Unauthorised(String),
     #[error("{who} may not do this: the right {right} is missing")]
     Forbidden { who: String, right: Right },
+    /// Several parts of an input are wrong: where, and what.
+    #[error("{}", .0.iter().map(|(path, message)| format!("{path}: {message}")).collect::<Vec<_>>().join("; "))]
+    Inputs(Vec<(String, String)>),
+    /// It cannot be done as things are.
+    #[error("{0}")]
+    NotNow(String),
+    /// Somebody else changed it at the same time.
+    #[error("the {0} was changed by someone else at the same time: look again")]
+    Changed(&'static str),
     /// Not this person, whatever their rights.
     #[error("{0}")]
     Refused(String),

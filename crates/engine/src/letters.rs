@@ -153,6 +153,9 @@ impl Plan {
         (by, onto): (&Arc<str>, Option<&Arc<Compiled>>),
         now: Time,
     ) -> Result<(), Ignored> {
+        if live.erased {
+            return Err(Ignored::NothingToRetry);
+        }
         match onto.filter(|onto| onto.row.id != live.compiled.row.id) {
             None => self.event(inner, live, Event::Retried { by: by.clone() }, now)?,
             Some(onto) => {

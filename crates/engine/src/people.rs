@@ -72,11 +72,23 @@ pub struct Key {
     pub revoked: Option<Time>,
     #[serde(default)]
     pub paused: bool,
+    /// Kept apart: see [`Used`].
+    #[serde(skip)]
     pub used: Option<Time>,
 }
 
 impl Kept for Key {
     const KIND: &'static str = "key";
+}
+
+/// When a key was last used. A record of its own, so that nobody who changes the key is in its way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Used {
+    pub at: Time,
+}
+
+impl Kept for Used {
+    const KIND: &'static str = "key_use";
 }
 
 /// A browser that is signed in, or a link that signs one in.
@@ -149,13 +161,14 @@ async fn remembered(inner: &Inner, hash: &str, now: Time) -> Result<Option<Calle
 pub async fn by_key(inner: &Arc<Inner>, secret: &str) -> Result<Caller, Error> {
     let (hash, now) = (secret_hash(secret), inner.clock.now());
     if let Some(caller) = remembered(inner, &hash, now).await? {
-        note_use(inner, caller.key.as_deref(), now);
+        note_use(inner, caller.org, caller.key.as_deref(), now);
         return Ok(caller);
     }
     let unknown = || Error::Unauthorised("this key is not known here".into());
-    let record = inner.store.record_with_key(Key::KIND, &hash).await?.ok_or_else(unknown)?;
-    // Read before the rest: a change in between shows at the next look.
-    let epoch = inner.epoch(record.org).await?;
+    let found = inner.store.record_with_key(Key::KIND, &hash).await?.ok_or_else(unknown)?;
+    // Looked at again once the epoch is known: what changes after that shows at the next look.
+    let epoch = inner.epoch(found.org).await?;
+    let record = inner.store.record(Key::KIND, &found.id).await?.ok_or_else(unknown)?;
     let key: Key = body(&record)?;
     if let Some(at) = key.revoked {
         return Err(Error::Unauthorised(format!("this key was revoked at {at}")));
@@ -171,7 +184,7 @@ pub async fn by_key(inner: &Arc<Inner>, secret: &str) -> Result<Caller, Error> {
     let grants = Grants::new(user).through_key(key.grants.clone(), key.agent);
     let caller = Caller::new(record.org, key.user.as_str(), grants).with_key(record.id.clone());
     inner.people.callers().insert(hash, (caller.clone(), epoch, key.expires));
-    note_use(inner, Some(&record.id), now);
+    note_use(inner, record.org, Some(&record.id), now);
     Ok(caller)
 }
 
@@ -182,8 +195,9 @@ pub async fn by_session(inner: &Inner, secret: &str) -> Result<Caller, Error> {
         return Ok(caller);
     }
     let over = || Error::Unauthorised("the session is over: sign in again".into());
-    let record = inner.store.record_with_key(Session::KIND, &hash).await?.ok_or_else(over)?;
-    let epoch = inner.epoch(record.org).await?;
+    let found = inner.store.record_with_key(Session::KIND, &hash).await?.ok_or_else(over)?;
+    let epoch = inner.epoch(found.org).await?;
+    let record = inner.store.record(Session::KIND, &found.id).await?.ok_or_else(over)?;
     let session: Session = body(&record)?;
     if session.expires <= now {
         return Err(over());
@@ -240,7 +254,7 @@ pub async fn role_grants(inner: &Inner, org: OrgId, name: &str) -> Result<Option
 }
 
 /// Writes that a key was used, at most once a minute, and without anyone waiting for it.
-fn note_use(inner: &Arc<Inner>, key: Option<&str>, now: Time) {
+fn note_use(inner: &Arc<Inner>, org: OrgId, key: Option<&str>, now: Time) {
     let Some(key) = key else { return };
     {
         let mut used = inner.people.used.lock().expect("nothing panics while it holds the uses");
@@ -254,7 +268,7 @@ fn note_use(inner: &Arc<Inner>, key: Option<&str>, now: Time) {
     }
     let (inner, key) = (inner.clone(), key.to_string());
     tokio::spawn(async move {
-        if let Err(error) = crate::commands::note_use(&inner, &key, now).await {
+        if let Err(error) = crate::commands::note_use(&inner, org, &key, now).await {
             tracing::warn!(%error, "it cannot be written when a key was used");
         }
     });

@@ -85,14 +85,20 @@ pub fn counter(org: OrgId, now: Time) -> String {
     format!("steps:{}:{month}", org.0)
 }
 
+/// Refuses a definition with more steps than the plan allows.
+pub async fn check_steps(inner: &Inner, org: OrgId, definition: &Definition) -> Result<(), Error> {
+    let (plan, limits) = limits_of(inner, org).await?;
+    let tasks = definition.graph.steps.len();
+    let Some(most) = limits.tasks_per_workflow.filter(|most| tasks > *most as usize) else { return Ok(()) };
+    let message = format!("the plan {plan} allows {most} steps per workflow, and this one has {tasks}");
+    Err(Error::Limit { limit: "tasks_per_workflow", message })
+}
+
 /// Refuses a definition that the plan does not allow.
 pub async fn check_definition(inner: &Inner, org: OrgId, definition: &Definition) -> Result<(), Error> {
+    check_steps(inner, org, definition).await?;
     let (plan, limits) = limits_of(inner, org).await?;
     let over = |what: String| Err(Error::Limit { limit: "definition", message: format!("the plan {plan} {what}") });
-    let tasks = definition.graph.steps.len();
-    if let Some(most) = limits.tasks_per_workflow.filter(|most| tasks > *most as usize) {
-        return over(format!("allows {most} steps per workflow, and this one has {tasks}"));
-    }
     if limits.no_cron && definition.triggers.iter().any(|trigger| matches!(trigger, Trigger::Cron { .. })) {
         return over("does not allow cron triggers".into());
     }
@@ -115,8 +121,13 @@ pub async fn check_run(inner: &Inner, org: OrgId, limits: &Limits) -> Result<(),
         let message = format!("the plan allows {most} runs at a time");
         return Err(Error::Limit { limit: "concurrent_runs", message });
     }
+    check_executions(inner, org, limits).await
+}
+
+/// Refuses to go on when the month's executions are used up.
+pub async fn check_executions(inner: &Inner, org: OrgId, limits: &Limits) -> Result<(), Error> {
     if let Some(most) = limits.executions_per_month
-        && inner.store.counted(&counter(org, inner.clock.now())).await? >= most as i64
+        && inner.store.counted(&counter(org, inner.clock.now())).await? >= i64::try_from(most).unwrap_or(i64::MAX)
     {
         let message = format!("the plan's {most} executions of this month are used up");
         return Err(Error::Limit { limit: "executions_per_month", message });

@@ -101,6 +101,11 @@ impl Grants {
         self
     }
 
+    /// A key leaves less than its user has.
+    pub fn is_narrowed(&self) -> bool {
+        self.key.is_some()
+    }
+
     pub fn is_agent(&self) -> bool {
         self.agent
     }
@@ -115,11 +120,18 @@ impl Grants {
 
     /// Whether everything that `grant` allows is allowed: nobody gives away what they do not have.
     pub fn cover(&self, grant: &str) -> bool {
+        let by_name = self.agent && grant == Right::Approve.name();
         let covered = |have: &BTreeSet<String>| {
-            let by_admin = have.contains(Right::Admin.name()) && grant != Right::Operate.name();
+            let by_admin = have.contains(Right::Admin.name()) && grant != Right::Operate.name() && !by_name;
             by_admin || have.contains(grant) || have.iter().any(|wide| covers(wide, grant))
         };
-        covered(&self.user) && self.key.as_ref().is_none_or(covered)
+        // What an agent has by name is in its key's list, if there is one.
+        let user = if by_name && self.key.is_some() {
+            allow(&self.user, Need::Right(Right::Approve))
+        } else {
+            covered(&self.user)
+        };
+        user && self.key.as_ref().is_none_or(covered)
     }
 
     /// By name, as given; what the key leaves of them.

@@ -28,6 +28,8 @@ pub struct Live {
     pub test: bool,
     /// In whose name it acts, beside the author of its version.
     pub acts_as: Arc<str>,
+    /// Its payloads are gone: it can only be looked at.
+    pub erased: bool,
 }
 
 /// Something that happened to a run. Names steps by path: numbers change when a run is loaded again.

@@ -26,7 +26,7 @@ const ON_TIME: Millis = Millis::from_secs(60);
 const BATCH: u32 = 100;
 const LONGEST_WAIT: Millis = Millis::from_secs(5);
 /// After a tick could not be seen to.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE: Millis = Millis::from_secs(1);
 
 /// A schedule of a workflow. When it fires next is the record's own time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -53,6 +53,9 @@ pub struct Hook {
     pub workflow: String,
     pub index: usize,
     pub token: String,
+    /// The trigger as it was written: an address stays with its trigger when others come before it.
+    #[serde(default)]
+    pub written: String,
 }
 
 impl Kept for Hook {
@@ -78,15 +81,53 @@ pub async fn sync(
                 Scheduled { workflow: workflow.into(), index, written, last: None, last_run: None, last_error: None };
             let before = schedules.iter().position(|record| record.id == id).map(|n| schedules.swap_remove(n));
             changes.extend(reschedule(before, org, id, scheduled, due)?);
-        } else if matches!(trigger, Trigger::Webhook(_)) {
-            match hooks.iter().position(|record| record.id == id) {
-                Some(n) => drop(hooks.swap_remove(n)),
-                None => changes.push(RecordChange::Create(hook(inner, org, id, workflow, index))),
-            }
         }
     }
+    changes.extend(sync_hooks(inner, org, workflow, (definition, &mut hooks))?);
     let gone = schedules.into_iter().chain(hooks);
     changes.extend(gone.map(|record| RecordChange::Remove { kind: record.kind, id: record.id }));
+    Ok(changes)
+}
+
+/// Addresses stay with the triggers they were made for: with an equal one first, then with the one in the same place.
+fn sync_hooks(
+    inner: &Inner,
+    org: OrgId,
+    workflow: &str,
+    (definition, hooks): (&Definition, &mut Vec<Record>),
+) -> Result<Vec<RecordChange>, Error> {
+    let triggers = definition.triggers.iter().enumerate();
+    let mut wanted: Vec<(usize, String)> = triggers
+        .filter(|(_, trigger)| matches!(trigger, Trigger::Webhook(_)))
+        .map(|(index, trigger)| (index, format!("{trigger:?}")))
+        .collect();
+    let mut changes = Vec::new();
+    for by_place in [false, true] {
+        let mut left = Vec::new();
+        for (index, written) in wanted {
+            let mut found = None;
+            for (n, record) in hooks.iter().enumerate() {
+                let was: Hook = body(record)?;
+                let fits = if by_place { was.index == index } else { was.written == written };
+                if fits {
+                    found = Some((n, was));
+                    break;
+                }
+            }
+            let Some((n, was)) = found else {
+                left.push((index, written));
+                continue;
+            };
+            let record = hooks.swap_remove(n);
+            if was.index != index || was.written != written {
+                let body = json(&Hook { index, written, ..was });
+                changes.push(RecordChange::Replace(Record { body, ..record }));
+            }
+        }
+        wanted = left;
+    }
+    let new = |(index, written)| RecordChange::Create(hook(inner, org, workflow, (index, written)));
+    changes.extend(wanted.into_iter().map(new));
     Ok(changes)
 }
 
@@ -142,10 +183,11 @@ fn reschedule(
     Ok(Some(RecordChange::Replace(Record { due: Some(due), body: json(&scheduled), ..before })))
 }
 
-pub fn hook(inner: &Inner, org: OrgId, id: String, workflow: &str, index: usize) -> Record {
+pub fn hook(inner: &Inner, org: OrgId, workflow: &str, (index, written): (usize, String)) -> Record {
     let token = BASE64.encode(inner.ids.bytes::<24>());
     let key = secret_hash(&token);
-    let body = json(&Hook { workflow: workflow.into(), index, token });
+    let id = format!("{workflow}.{}", BASE64.encode(inner.ids.bytes::<9>()));
+    let body = json(&Hook { workflow: workflow.into(), index, token, written });
     Record { kind: Hook::KIND.into(), id, org, key, due: None, body, version: 0 }
 }
 
@@ -188,24 +230,31 @@ async fn fire_due(inner: &Arc<Inner>, now: Time) -> Result<Option<Time>, Error> 
     let due = inner.store.due_records(Scheduled::KIND, soon, BATCH).await?;
     let (ready, later): (Vec<Record>, Vec<Record>) =
         due.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
-    let fired = !ready.is_empty();
-    for record in ready {
-        if inner.is_draining() {
-            return Ok(None);
-        }
-        let id = record.id.clone();
-        if let Err(error) = fire(inner, record, now).await {
-            tracing::warn!(schedule = %id, %error, "a tick cannot be seen to for now");
-            inner.pause(PAUSE).await;
-        }
+    if inner.is_draining() {
+        return Ok(None);
     }
-    // What fired has another time now.
-    Ok(if fired { Some(now) } else { later.first().and_then(|record| record.due) })
+    let all = ready.len();
+    let fired = ready.into_iter().map(|record| async move {
+        let fired = fire(inner, record.clone(), now).await;
+        if let Err(error) = &fired {
+            tracing::warn!(schedule = %record.id, %error, "a tick cannot be seen to for now");
+        }
+        // What cannot be read must not stand before the others for ever.
+        if let Err(Error::Broken(_)) = fired {
+            let records = vec![RecordChange::Replace(Record { due: Some(now + ON_TIME), ..record })];
+            let _ = inner.store.change(Change { records, ..Change::default() }).await;
+        }
+        fired.is_ok()
+    });
+    let fired = futures_util::future::join_all(fired).await.into_iter().filter(|fired| *fired).count();
+    // What fired has another time now. The rest is tried again after a while.
+    let soon = if fired == all { now } else { now + PAUSE };
+    Ok(if all > 0 { Some(soon) } else { later.first().and_then(|record| record.due) })
 }
 
 async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error> {
     let mut scheduled: Scheduled = body(&record)?;
-    let found = inner.definitions.newest(&*inner.store, record.org, &scheduled.workflow).await;
+    let found = inner.definitions.newest(inner, record.org, &scheduled.workflow).await;
     let compiled = match found {
         Ok(compiled) => compiled,
         // Its workflow was deleted, and this was left behind.
@@ -229,7 +278,7 @@ async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error
                 (scheduled.last, scheduled.last_error) = (Some(tick), None);
                 scheduled.last_run = started.or(scheduled.last_run);
             }
-            Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => return Err(error),
+            Err(error @ Error::Unavailable(_)) => return Err(error),
             // A single time is not lost: it comes when the workflow is enabled again.
             Err(error @ Error::Disabled(_)) if matches!(trigger, Trigger::At { .. }) => {
                 scheduled.last_error = Some(error.to_string());
@@ -246,8 +295,10 @@ async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error
     Ok(())
 }
 
+/// Unless it was changed meanwhile.
 async fn remove(inner: &Inner, record: Record) -> Result<(), Error> {
-    let records = vec![RecordChange::Remove { kind: record.kind, id: record.id }];
+    let gone = RecordChange::Remove { kind: record.kind.clone(), id: record.id.clone() };
+    let records = vec![RecordChange::Replace(record), gone];
     let _ = inner.store.change(Change { records, ..Change::default() }).await?;
     Ok(())
 }

@@ -33,7 +33,7 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let found = if let Some(key) = api_key(&parts.headers)? {
         app.engine.authenticate(key).await
     } else if let Some(session) = session(&parts.headers) {
-        same_origin(parts)?;
+        same_origin(parts, &app.public_url)?;
         app.engine.session(session).await
     } else {
         return Err(unauthorised("show an API key: `Authorization: Bearer sw_…`"));
@@ -71,20 +71,22 @@ pub fn session(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Whether a page of this server sent a request that changes something.
-fn same_origin(parts: &Parts) -> Result<(), Problem> {
+fn same_origin(parts: &Parts, public_url: &str) -> Result<(), Problem> {
     let safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
     let upgrade = parts.headers.contains_key("sec-websocket-key");
-    if (safe && !upgrade) || is_own_origin(&parts.headers) {
+    if (safe && !upgrade) || is_own_origin(&parts.headers, public_url) {
         return Ok(());
     }
     let detail = "a browser's session counts only for pages of this server; programs show an API key";
     Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail))
 }
 
-/// The page's origin is the host that was asked.
-fn is_own_origin(headers: &HeaderMap) -> bool {
+/// The page's origin is the host that was asked, or the server's public one if a proxy asked in its stead.
+fn is_own_origin(headers: &HeaderMap, public_url: &str) -> bool {
     let text = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
-    let origin = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-    let origin = origin.as_ref().and_then(|uri| uri.authority()).map(|authority| authority.as_str());
-    origin.is_some() && origin == text(HOST)
+    let Some(origin) = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok()) else { return false };
+    let public = public_url.parse::<Uri>().ok();
+    let is_public =
+        public.is_some_and(|public| public.scheme() == origin.scheme() && public.authority() == origin.authority());
+    is_public || origin.authority().map(|authority| authority.as_str()) == text(HOST)
 }

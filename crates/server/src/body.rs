@@ -10,6 +10,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The bytes of a body, as many as are allowed.
 pub struct Raw(pub Bytes);
@@ -18,12 +20,45 @@ impl FromRequest<App> for Raw {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Raw, Problem> {
-        read(request.into_body(), app).await.map(Raw)
+        read(request, app).await.map(Raw)
     }
 }
 
-async fn read(body: Body, app: &App) -> Result<Bytes, Problem> {
-    let most = usize::try_from(app.config.limits.body).unwrap_or(usize::MAX);
+/// Bytes of bodies that are held at a time, in pieces of 64 kB: what is made of them may take ten times as much.
+static ROOM: Semaphore = Semaphore::const_new(1_024);
+const PIECE: u64 = 64 * 1024;
+/// How long a body waits for room.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A body and the room it takes, until nobody needs it any more.
+struct Held {
+    bytes: Bytes,
+    _room: SemaphorePermit<'static>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
+    let headers = request.headers();
+    if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        let detail = "bodies are read as they are: leave Content-Encoding out";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-encoding", detail));
+    }
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let most = app.config.limits.body;
+    let pieces = length.unwrap_or(most).min(most).div_ceil(PIECE).clamp(1, 1_024);
+    let busy = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many large bodies at once: try again");
+    let room = tokio::time::timeout(PATIENCE, ROOM.acquire_many(pieces as u32)).await;
+    let room = room.map_err(|_| busy())?.map_err(|_| busy())?;
+    let bytes = whole(request.into_body(), usize::try_from(most).unwrap_or(usize::MAX)).await?;
+    Ok(Bytes::from_owner(Held { bytes, _room: room }))
+}
+
+async fn whole(body: Body, most: usize) -> Result<Bytes, Problem> {
     axum::body::to_bytes(body, most).await.map_err(|error| {
         // What else can go wrong while it comes in is answered by the listener, or by nobody.
         let detail = format!("the body is longer than {most} bytes, or broke off: {error}");
@@ -38,7 +73,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Json<T>, Problem> {
-        let bytes = read(request.into_body(), app).await?;
+        let bytes = read(request, app).await?;
         typed(value(&bytes, app)?).map(Json)
     }
 }
@@ -104,6 +139,17 @@ pub fn any(bytes: &Bytes, headers: &HeaderMap, app: &App) -> Result<Value, Probl
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if kind == "application/json" || kind.ends_with("+json") {
         return value(bytes, app);
+    }
+    let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
+    if is_empty {
+        return value(bytes, app);
+    }
+    // What curl calls a form, unless it is told otherwise, is often JSON.
+    if kind == "application/x-www-form-urlencoded"
+        && bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
+        && let Ok(value) = value(bytes, app)
+    {
+        return Ok(value);
     }
     if kind == "application/x-www-form-urlencoded" {
         let bad = |error| Problem::bad_request("invalid-form", format!("the body is not a form: {error}"));

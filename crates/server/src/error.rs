@@ -70,6 +70,17 @@ impl From<Error> for Problem {
                 return Problem { errors: errors.collect(), ..problem };
             }
             Error::Input { path, message } => return Problem::input(path, message.clone()),
+            Error::Inputs(faults) => {
+                let fault = |(path, message): &(String, String)| FaultView {
+                    path: path.clone(),
+                    message: message.clone(),
+                    ..FaultView::default()
+                };
+                let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-input", detail);
+                return Problem { errors: faults.iter().map(fault).collect(), ..problem };
+            }
+            Error::NotNow(_) => (StatusCode::CONFLICT, "not-now"),
+            Error::Changed(_) => (StatusCode::CONFLICT, "changed-meanwhile"),
             Error::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
             Error::Unauthorised(_) => (StatusCode::UNAUTHORIZED, "unauthorised"),
             Error::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
@@ -132,5 +143,30 @@ impl IntoResponse for Problem {
         // For the log, which has the request too.
         response.extensions_mut().insert(view);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Every code that is answered is explained at the place the answer points to.
+    #[test]
+    fn every_code_is_on_the_reference_page() {
+        let page = include_str!("rest/reference.html");
+        let sources = [
+            include_str!("error.rs"),
+            include_str!("body.rs"),
+            include_str!("auth.rs"),
+            include_str!("guard.rs"),
+            include_str!("rest/incoming.rs"),
+            include_str!("rest/pages.rs"),
+            include_str!("rest/runs.rs"),
+            include_str!("rest/steps.rs"),
+            include_str!("rest/workflows.rs"),
+        ];
+        let calls = sources.iter().flat_map(|source| source.split("Problem::new(").chain(source.split("bad_request(")));
+        let codes = calls.filter_map(|call| call.split([';', '{']).next()?.split('"').nth(1));
+        for code in codes.filter(|code| code.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
+            assert!(page.contains(&format!("id=\"{code}\"")), "{code} is not explained");
+        }
     }
 }

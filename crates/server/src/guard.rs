@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::error::{Problem, REQUEST_ID};
 use crate::view::ProblemView;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -18,7 +18,10 @@ const MAX_PLAIN: usize = 4_096;
 pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_plain(id));
     let id = id.map_or_else(|| app.engine.request_id(), str::to_string);
-    let (method, path) = (request.method().clone(), request.uri().path().to_string());
+    let method = request.method().clone();
+    // Some paths are secrets: the log has the pattern they fit.
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_string();
+    let is_api = route.starts_with("/api/");
     let begun = Instant::now();
     let response = next.run(request).await;
     let status = response.status();
@@ -26,13 +29,16 @@ pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Resp
     let mut response =
         if status.is_client_error() || status.is_server_error() { worded(response, &id).await } else { response };
     if status.is_server_error() {
-        tracing::error!(%method, %path, status = status.as_u16(), request = %id, ?took, "a request failed");
+        tracing::error!(%method, %route, status = status.as_u16(), request = %id, ?took, "a request failed");
     } else {
-        tracing::debug!(%method, %path, status = status.as_u16(), request = %id, ?took, "a request was answered");
+        tracing::debug!(%method, %route, status = status.as_u16(), request = %id, ?took, "a request was answered");
     }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, id);
+    }
+    if is_api && !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     for (name, value) in [("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));

@@ -28,6 +28,8 @@ use tower::ServiceExt;
 
 /// Bytes of a request's head, and of what is read ahead of it.
 const MAX_HEAD: usize = 64 * 1024;
+/// How long a client may take nothing of what it is sent.
+const WRITE_WITHIN: Duration = Duration::from_secs(30);
 /// After a connection could not be taken, as when there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -86,7 +88,7 @@ async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> (Socket, Socke
             Ok((stream, peer)) => {
                 // Answers are small and go out whole; a socket without this option works too.
                 let _ = stream.set_nodelay(true);
-                return (Socket { stream, _permit: permit }, peer);
+                return (Socket { stream, stuck: None, _permit: permit }, peer);
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -215,6 +217,8 @@ impl HttpBody for Timed {
 /// A connection and its place among those that may be open. The place goes with the stream, also into an upgrade.
 struct Socket {
     stream: TcpStream,
+    /// Runs while the client takes nothing.
+    stuck: Option<Pin<Box<Sleep>>>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -224,9 +228,25 @@ impl AsyncRead for Socket {
     }
 }
 
+impl Socket {
+    /// A client that takes nothing for too long is given up: it would hold its connection for ever.
+    fn patient<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + WRITE_WITHIN)));
+        match stuck.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.patient(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -242,7 +262,8 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.patient(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -75,8 +75,8 @@ fn cors(config: &Config) -> CorsLayer {
 pub struct Served {
     pub address: SocketAddr,
     pub public_url: String,
-    /// Signs a browser in, once.
-    pub link: String,
+    /// Signs a browser in, once; given at the first start.
+    pub link: Option<String>,
 }
 
 /// What a server is made of.
@@ -108,7 +108,7 @@ pub async fn serve(
     engine.plans = plans(&config);
     engine.traced = config.otlp.is_some();
     let engine = Engine::start(store.clone(), engine).await?;
-    first_keys(&engine, directory).await?;
+    let first = first_keys(&engine, directory).await?;
     let hub = Hub::start(engine.clone(), config.limits.live_streams.get());
     let rates = Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst()));
     let config = Arc::new(config);
@@ -140,8 +140,11 @@ pub async fn serve(
     let upkeep = tokio::spawn(metrics::upkeep(handle.clone(), stops()));
     let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
     let router = router(app).merge(endpoint.router());
-    let link = engine.sign_in_link(&Caller::local("admin")).await?;
-    started(&Served { address, link: format!("{public_url}/sign-in/{link}"), public_url });
+    let link = match first {
+        true => Some(format!("{public_url}/sign-in/{}", engine.sign_in_link(&Caller::local("admin")).await?)),
+        false => None,
+    };
+    started(&Served { address, link, public_url });
     let limits = listen::Limits {
         connections: config.limits.connections.get(),
         header_timeout: Duration::from_millis(config.limits.header_timeout.0),
@@ -178,30 +181,37 @@ fn plans(config: &Config) -> Plans {
     Plans { by_name, default: config.default_plan.clone() }
 }
 
-/// Makes the first user with a key for people and one for agents. The keys are on disk before anyone can use them: a crash
-/// in between leaves files that the next start takes up.
-async fn first_keys(engine: &Engine, directory: &Path) -> Result<(), Error> {
+/// Makes the first user with a key for people and one for agents; true if this was the first start. The keys are on disk
+/// before anyone can use them: a crash in between leaves files that the next start takes up.
+async fn first_keys(engine: &Engine, directory: &Path) -> Result<bool, Error> {
     if engine.has_users().await? {
-        return Ok(());
+        return Ok(false);
     }
-    let admin = key_file(engine, &directory.join("admin.key"))?;
-    let agent = key_file(engine, &directory.join("agent.key"))?;
-    engine.bootstrap(&admin, &agent).await.map(|_| ())
+    let admin = key_file(engine, directory, "admin.key")?;
+    let agent = key_file(engine, directory, "agent.key")?;
+    engine.bootstrap(&admin, &agent).await
 }
 
-fn key_file(engine: &Engine, path: &Path) -> Result<String, Error> {
+fn key_file(engine: &Engine, directory: &Path, name: &str) -> Result<String, Error> {
+    let path = directory.join(name);
     let cannot = |error: std::io::Error| Error::Unavailable(format!("{} cannot be written: {error}", path.display()));
-    if let Ok(text) = std::fs::read_to_string(path)
-        && text.trim().starts_with("sw_")
+    let secret = engine.new_secret();
+    if let Ok(text) = std::fs::read_to_string(&path)
+        && text.starts_with("sw_")
+        && text.trim().len() == secret.len()
     {
         return Ok(text.trim().to_string());
     }
-    let secret = engine.new_secret();
+    let fresh = directory.join(format!(".{name}"));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).map_err(cannot)?;
+    // One that a crash left behind may be anyone's.
+    let _ = std::fs::remove_file(&fresh);
+    let mut file = options.open(&fresh).map_err(cannot)?;
     file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(cannot)?;
+    std::fs::rename(&fresh, &path).map_err(cannot)?;
+    std::fs::File::open(directory).and_then(|directory| directory.sync_all()).map_err(cannot)?;
     Ok(secret)
 }

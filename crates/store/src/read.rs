@@ -144,6 +144,8 @@ pub struct NewDefinition {
     pub at: Time,
     /// Belongs to one test run: never listed, and gone with it.
     pub test: bool,
+    /// The version that was the newest when this was decided, 0 for none: refused if that is so no longer.
+    pub after: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,6 +178,8 @@ pub struct RunFilter {
     pub since: Option<Time>,
     pub until: Option<Time>,
     pub tests: bool,
+    /// Started by a step of this one.
+    pub parent: Option<RunId>,
     /// Only runs before this one: the last of the page before.
     pub before: Option<RunId>,
     pub limit: u32,
@@ -194,6 +198,7 @@ impl RunFilter {
             since: None,
             until: None,
             tests: false,
+            parent: None,
             before: None,
             limit,
         }

@@ -3,10 +3,10 @@
 use super::look::find;
 use super::{Caller, Right, Source, Started, Trigger};
 use crate::callback::Named;
-use crate::drive;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::runs::{Live, What};
+use crate::{drive, plans};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Answer, Ignored, Verdict};
@@ -43,12 +43,14 @@ impl Engine {
     pub async fn retry(&self, caller: &Caller, run: &str, retry: Retry) -> Result<(), Error> {
         let id = self.reach(caller, Right::Run, run).await?;
         if self.inner.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
-            return Err(Error::Refused("the run's payloads were erased: there is nothing to go on with".into()));
+            return Err(Error::NotNow("the run's payloads were erased: there is nothing to go on with".into()));
         }
+        let (_, limits) = plans::limits_of(&self.inner, caller.org).await?;
+        plans::check_run(&self.inner, caller.org, &limits).await?;
         let onto = match retry {
             Retry::SameVersion => None,
             Retry::Newest if live_is_test(&self.inner, id, run).await? => {
-                return Err(Error::Refused("a test run has no newer version: start another test".into()));
+                return Err(Error::NotNow("a test run has no newer version: start another test".into()));
             }
             Retry::Newest => Some(newest(&self.inner, &*load(&self.inner, id, run).await?).await?),
         };
@@ -69,7 +71,7 @@ impl Engine {
     pub async fn rerun(&self, caller: &Caller, run: &str, input: Option<Value>) -> Result<Started, Error> {
         let id = self.reach(caller, Right::Run, run).await?;
         if self.inner.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
-            return Err(Error::Refused("the run's payloads were erased: there is no input to start with".into()));
+            return Err(Error::NotNow("the run's payloads were erased: there is no input to start with".into()));
         }
         let live = load(&self.inner, id, run).await?;
         let value = |id| live.run.values.get(id).cloned();
@@ -80,7 +82,7 @@ impl Engine {
         }
         let input = input.or(live.run.input.and_then(value)).unwrap_or_default();
         let headers = live.run.headers.and_then(value);
-        let trigger = Trigger { headers, ..Trigger::new(&live.compiled.row.name, input) };
+        let trigger = Trigger { headers, ..Trigger::new(&live.compiled.row.workflow, input) };
         self.trigger(caller, trigger).await
     }
 
@@ -149,7 +151,15 @@ impl Engine {
     /// Takes a call to a wait's URL. Who knows the token needs no other right.
     pub async fn deliver_webhook(&self, token: &str, body: Value) -> Result<(), Error> {
         let (live, path) = self.called(token).await?;
-        match self.deliver(live.id, path, body, None).await {
+        let audit = NewAudit {
+            org: live.org,
+            at: self.inner.clock.now(),
+            by: "callback".into(),
+            action: "step.deliver".into(),
+            target: live.run.id.to_string(),
+            detail: json!({"step": path}).to_string(),
+        };
+        match self.deliver(live.id, path, body, Some(audit)).await {
             // Whether it was this call that the step has had, or it is over without one.
             Err(Error::Conflict(Ignored::StepFinished | Ignored::RunFinished)) => {
                 self.callback_open(token).await?;
@@ -217,7 +227,7 @@ async fn live_is_test(inner: &Inner, id: RunId, run: &str) -> Result<bool, Error
 }
 
 async fn newest(inner: &Inner, live: &Live) -> Result<Arc<crate::Compiled>, Error> {
-    inner.definitions.newest(&*inner.store, live.org, &live.compiled.row.name).await
+    inner.definitions.newest(inner, live.org, &live.compiled.row.workflow).await
 }
 
 fn bad(path: &str, message: &str) -> Error {
@@ -259,7 +269,7 @@ pub(super) fn may_answer(caller: &Caller, live: &Live, state: &StepState) -> Res
     if state.more.as_ref().is_some_and(|more| more.escalated) {
         named.extend(names("escalate_to"));
     }
-    if caller.grants.is_agent() || named.is_empty() {
+    if caller.grants.is_narrowed() || caller.grants.is_agent() || named.is_empty() {
         caller.check(Right::Approve)?;
     }
     if !named.is_empty() && !named.contains(&&*caller.name) {

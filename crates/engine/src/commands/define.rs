@@ -31,8 +31,21 @@ pub struct Defined {
 impl Engine {
     /// Checks a definition and makes it the newest version of its workflow.
     pub async fn define(&self, caller: &Caller, source: Source<'_>) -> Result<Defined, Error> {
+        self.define_after(caller, source, None).await
+    }
+
+    /// The same, refused unless this version is the newest one before; 0 if there must be none.
+    pub async fn define_after(
+        &self,
+        caller: &Caller,
+        source: Source<'_>,
+        after: Option<u32>,
+    ) -> Result<Defined, Error> {
         caller.check(Right::Define)?;
         let definition = check(&self.inner, source)?;
+        // Two who make workflows at the same time must not both be the last that the plan allows.
+        let turn = self.inner.turn(caller.org);
+        let _turn = turn.lock().await;
         plans::check_definition(&self.inner, caller.org, &definition).await?;
         loop {
             let before = self.inner.store.find_definition(caller.org, &definition.name).await?;
@@ -40,6 +53,12 @@ impl Engine {
             if let Some(same) = before.as_ref().filter(|before| before.source == source.text) {
                 let compiled = self.inner.definitions.keep(same.clone())?;
                 return Ok(Defined { compiled, changed: false });
+            }
+            let newest = before.as_ref().map_or(0, |before| before.version);
+            match after {
+                Some(0) if newest != 0 => return Err(Error::Exists { what: "workflow", name: definition.name }),
+                Some(after) if newest != after => return Err(Error::Changed("workflow")),
+                _ => {}
             }
             // Refused if somebody else was quicker, whose version this one then follows.
             if let Some(compiled) = self.next_version(caller, &definition, source.text, before.as_ref()).await? {
@@ -59,6 +78,7 @@ impl Engine {
         let inner = &self.inner;
         let at = inner.clock.now();
         let workflow = before.map_or_else(|| inner.ids.public("wf", at), |before| before.workflow.clone());
+        let after = Some(before.map_or(0, |before| before.version));
         let mut records = triggers::sync(inner, caller.org, &workflow, definition).await?;
         records.extend(self.reset_switch(&workflow, definition, before).await?);
         let version = before.map_or(1, |before| before.version + 1);
@@ -68,12 +88,17 @@ impl Engine {
             audit: vec![caller.audit(at, "workflow.define", &definition.name, detail)],
             grants_of: Some(caller.org),
         };
-        let new = new_row(inner, caller, definition, (text, workflow));
-        let stored = inner.store.define(new, with).await?;
-        inner.forget_epoch(caller.org);
+        let new = NewDefinition { after, ..new_row(inner, caller, definition, (text, workflow)) };
+        let (write, org) = (inner.clone(), caller.org);
+        // Known to this process even if whoever asked does not wait for the answer.
+        let stored = tokio::spawn(async move {
+            let stored = write.store.define(new, with).await;
+            write.forget_epoch(org);
+            stored
+        });
+        let stored = stored.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
         let Ok(row) = stored else { return Ok(None) };
         let compiled = inner.definitions.keep(row)?;
-        inner.definitions.is_newest(&compiled);
         inner.rescheduled.notify_one();
         Ok(Some(compiled))
     }
@@ -112,7 +137,7 @@ impl Engine {
 
     /// The newest version, for those whose right to it was checked.
     pub(super) async fn newest(&self, caller: &Caller, workflow: &str) -> Result<Arc<Compiled>, Error> {
-        self.inner.definitions.newest(&*self.inner.store, caller.org, workflow).await
+        self.inner.definitions.newest(&self.inner, caller.org, workflow).await
     }
 
     pub async fn workflows(&self, caller: &Caller) -> Result<Vec<DefinitionRow>, Error> {
@@ -123,7 +148,7 @@ impl Engine {
     /// The newest version of a workflow.
     pub async fn workflow(&self, caller: &Caller, name: &str) -> Result<Arc<Compiled>, Error> {
         caller.check(Right::Read)?;
-        self.inner.definitions.newest(&*self.inner.store, caller.org, name).await
+        self.inner.definitions.newest(&self.inner, caller.org, name).await
     }
 }
 
@@ -167,5 +192,6 @@ fn new_row(inner: &Inner, caller: &Caller, definition: &Definition, (text, workf
         author: caller.actor().to_string(),
         at: inner.clock.now(),
         test: false,
+        after: None,
     }
 }

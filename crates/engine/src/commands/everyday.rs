@@ -6,6 +6,7 @@ use super::trigger::label_list;
 use super::{Caller, Retry, Right, RunQuery, RunView};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::rights::Grants;
 use crate::runs::What;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::run::Phase;
 use stepwell_core::time::Time;
 use stepwell_core::value::check_size;
-use stepwell_store::{Change, OpenGate, RunId};
+use stepwell_store::{Change, OpenGate, RunFilter, RunId};
 
 /// Runs that one call may be about.
 const MOST_AT_ONCE: usize = 10_000;
@@ -128,6 +129,9 @@ impl Engine {
         let id = find(&self.inner, caller, run).await?;
         let live = super::control::load(&self.inner, id, run).await?;
         let (path, state) = super::control::step_named(&live, step)?;
+        if state.phase == Phase::Unsure {
+            caller.check(Right::Approve)?;
+        }
         if state.phase == Phase::Gate {
             return Err(Error::Refused("a gate is answered by those who may, not overridden".into()));
         }
@@ -154,7 +158,7 @@ impl Engine {
         let audit = vec![caller.audit(now, "run.erase", run, json!({}))];
         let done = self.inner.store.erase(id, now, audit).await?;
         let running = "the run has not ended: cancel it first";
-        if done { Ok(()) } else { Err(Error::Refused(running.into())) }
+        if done { Ok(()) } else { Err(Error::NotNow(running.into())) }
     }
 
     /// Stops a test run and removes all of it.
@@ -163,17 +167,34 @@ impl Engine {
         let id = find(&self.inner, caller, run).await?;
         let live = super::control::load(&self.inner, id, run).await?;
         if !live.test {
-            return Err(Error::Refused("only test runs can be discarded; others go when their time is over".into()));
+            return Err(Error::NotNow("only test runs can be discarded; others go when their time is over".into()));
         }
         match self.cancel(caller, run, Some("discarded")).await {
             Ok(()) | Err(Error::Conflict(_)) => {}
             Err(error) => return Err(error),
         }
         let now = self.inner.clock.now();
+        let mut all = vec![(id, run.to_string())];
+        let mut next = 0;
+        while let Some((parent, _)) = all.get(next).cloned() {
+            let filter = RunFilter { tests: true, parent: Some(parent), ..RunFilter::all(caller.org, PAGE) };
+            let children = self.inner.store.runs(filter).await?;
+            all.extend(children.into_iter().map(|child| (child.id, child.public)));
+            next += 1;
+        }
+        for (id, run) in all.iter().skip(1) {
+            match self.cancel(caller, run, Some("discarded")).await {
+                Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.inner.store.expire(*id, now).await?;
+        }
         self.inner.store.expire(id, now).await?;
         let audit = vec![caller.audit(now, "run.discard", run, json!({}))];
         let _ = self.inner.store.change(Change { audit, ..Change::default() }).await?;
-        while self.inner.store.run(id).await?.is_some() && self.inner.store.purge(now, PAGE).await? > 0 {}
+        for (id, _) in all {
+            while self.inner.store.run(id).await?.is_some() && self.inner.store.purge(now, PAGE).await? > 0 {}
+        }
         Ok(())
     }
 
@@ -227,10 +248,18 @@ impl Engine {
         }))
     }
 
-    /// The view of a run after something was done to it.
+    /// The view of a run after something was done to it; without payloads for those who may not read.
     pub async fn look_again(&self, caller: &Caller, run: &str) -> Result<RunView, Error> {
-        let caller = Caller { grants: crate::rights::Grants::new([Right::Read.name().to_string()]), ..caller.clone() };
-        self.status(&caller, run).await
+        let reader = Caller { grants: Grants::new([Right::Read.name().to_string()]), ..caller.clone() };
+        let mut view = self.status(&reader, run).await?;
+        if !caller.may(Right::Read) {
+            (view.input, view.output) = (Value::Null, None);
+            for step in &mut view.tasks {
+                (step.input, step.output) = (None, None);
+                step.attempts.iter_mut().for_each(|attempt| attempt.output = None);
+            }
+        }
+        Ok(view)
     }
 }
 

@@ -55,8 +55,12 @@ impl Engine {
     pub async fn runs(&self, caller: &Caller, query: RunQuery) -> Result<Vec<RunRow>, Error> {
         caller.check(Right::Read)?;
         let workflow = match &query.workflow {
+            // A workflow that is gone is still known by its id.
+            Some(id) if id.starts_with("wf_") && !self.inner.store.versions(caller.org, id).await?.is_empty() => {
+                Some(id.clone())
+            }
             Some(name) => {
-                let found = self.inner.definitions.newest(&*self.inner.store, caller.org, name).await?;
+                let found = self.inner.definitions.newest(&self.inner, caller.org, name).await?;
                 Some(found.row.workflow.clone())
             }
             None => None,
@@ -71,6 +75,7 @@ impl Engine {
             since: query.since,
             until: query.until,
             tests: query.tests,
+            parent: None,
             before: query.before,
             limit: query.limit.clamp(1, MAX_PAGE),
         };

@@ -5,7 +5,7 @@ use super::{Caller, Right};
 use crate::audit::{self, Verdict};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::people::Kept;
+use crate::people::{Kept, User};
 use crate::plans::{self, Limits, Subscription};
 use serde_json::json;
 use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange};
@@ -64,7 +64,11 @@ impl Engine {
         self.check_plan(plan.as_deref())?;
         let now = self.inner.clock.now();
         let exists = || Error::Exists { what: "organisation", name: name.to_string() };
-        let id = self.inner.store.found(name, now).await?.ok_or_else(exists)?;
+        // One that was left without people by a crash is made whole.
+        let id = match self.inner.store.found(name, now).await? {
+            Some(id) => id,
+            None => self.deserted(name).await?.ok_or_else(exists)?,
+        };
         let secret = self.new_secret();
         let mut records = first_people(&self.inner, id, &["admin"], &secret, None);
         records.push(RecordChange::Create(subscription(id, &Subscription { plan, limits: None })));
@@ -75,6 +79,14 @@ impl Engine {
         change(&self.inner, done, "organisation", name).await?;
         let (plan, limits) = plans::limits(&self.inner, id).await?;
         Ok((Organisation { id, name: name.to_string(), plan, limits }, secret))
+    }
+
+    /// An organisation of that name that has no users.
+    async fn deserted(&self, name: &str) -> Result<Option<OrgId>, Error> {
+        let all = self.inner.store.organisations().await?;
+        let Some((id, _)) = all.into_iter().find(|(_, taken)| taken == name) else { return Ok(None) };
+        let users = super::people::list::<User>(&self.inner, id).await?;
+        Ok(users.is_empty().then_some(id))
     }
 
     /// Gives an organisation another plan, or limits of its own.

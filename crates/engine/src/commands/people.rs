@@ -3,11 +3,12 @@
 use super::{Caller, Right};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
-use crate::people::{self, BUILT_IN_ROLES, Kept, Key, Role, Session, User, body, name_key, secret_hash};
+use crate::people::{self, BUILT_IN_ROLES, Kept, Key, Role, Session, Used, User, body, name_key, secret_hash};
 use crate::rights::check_grant;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{Change, NewAudit, OrgId, Record, RecordChange, RecordFilter, Refused};
@@ -172,12 +173,15 @@ impl Engine {
         caller.check(Right::Admin)?;
         self.check_roles(caller, to.roles.as_deref().unwrap_or_default()).await?;
         check_grants(caller, to.grants.as_deref().unwrap_or_default())?;
+        // Two who take each other's rights away must not both succeed.
+        let turn = self.inner.turn(caller.org);
+        let _turn = turn.lock().await;
         let record = find::<User>(&self.inner, caller.org, user).await?;
         let mut user: User = body(&record)?;
         user.roles = to.roles.unwrap_or(user.roles);
         user.grants = to.grants.unwrap_or(user.grants);
         user.disabled = to.disabled.unwrap_or(user.disabled);
-        self.keep_an_admin(caller, &user).await?;
+        self.keep_an_admin(caller, Some(&user), None).await?;
         let detail = json!({"roles": user.roles, "grants": user.grants, "disabled": user.disabled});
         let audit = caller.audit(self.inner.clock.now(), "user.change", &user.name, detail);
         self.replace(record, &user, audit).await?;
@@ -207,11 +211,14 @@ impl Engine {
         check_name("name", name)?;
         check_grants(caller, &grants)?;
         if BUILT_IN_ROLES.iter().any(|(built_in, _)| *built_in == name) {
-            return Err(Error::Refused(format!("the role {name:?} comes with the product and cannot be changed")));
+            return Err(Error::NotNow(format!("the role {name:?} comes with the product and cannot be changed")));
         }
         let now = self.inner.clock.now();
         let audit = caller.audit(now, "role.put", name, json!({"grants": grants}));
         let role = Role { name: name.to_string(), grants, created: now, by: caller.name.to_string() };
+        let turn = self.inner.turn(caller.org);
+        let _turn = turn.lock().await;
+        self.keep_an_admin(caller, None, Some(&role)).await?;
         match self.inner.store.record_with_key(Role::KIND, &name_key(caller.org, name)).await? {
             Some(record) => {
                 let before: Role = body(&record)?;
@@ -233,7 +240,7 @@ impl Engine {
         let record = find::<Role>(&self.inner, caller.org, name).await?;
         let users: Vec<With<User>> = list(&self.inner, caller.org).await?;
         if let Some(user) = users.iter().find(|user| user.is.roles.iter().any(|role| role == name)) {
-            return Err(Error::Refused(format!("{} still has the role {name:?}: take it away first", user.is.name)));
+            return Err(Error::NotNow(format!("{} still has the role {name:?}: take it away first", user.is.name)));
         }
         let audit = vec![caller.audit(self.inner.clock.now(), "role.remove", name, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Role::KIND.into(), id: record.id }];
@@ -242,9 +249,13 @@ impl Engine {
 
     /// All of the organisation for those who administer it; their own for others.
     pub async fn keys(&self, caller: &Caller) -> Result<Vec<With<Key>>, Error> {
-        let all: Vec<With<Key>> = list(&self.inner, caller.org).await?;
+        let mut all: Vec<With<Key>> = list(&self.inner, caller.org).await?;
+        let used: Vec<With<Used>> = list(&self.inner, caller.org).await?;
+        let used: HashMap<String, Time> = used.into_iter().map(|used| (used.id, used.is.at)).collect();
         let admin = caller.may(Right::Admin);
-        Ok(all.into_iter().filter(|key| admin || *key.is.user == *caller.name).collect())
+        all.retain(|key| admin || *key.is.user == *caller.name);
+        all.iter_mut().for_each(|key| key.is.used = used.get(&key.id).copied());
+        Ok(all)
     }
 
     /// A new key, and the key itself, which is never shown again.
@@ -292,6 +303,8 @@ impl Engine {
     }
 
     pub async fn change_key(&self, caller: &Caller, id: &str, to: KeyChange) -> Result<With<Key>, Error> {
+        let turn = self.inner.turn(caller.org);
+        let _turn = turn.lock().await;
         let (record, mut key) = self.own_key(caller, id).await?;
         if let Some(name) = to.name {
             check_label("name", &name)?;
@@ -306,6 +319,8 @@ impl Engine {
 
     /// The key opens nothing any more, for ever. Runs it started go on.
     pub async fn revoke_key(&self, caller: &Caller, id: &str) -> Result<(), Error> {
+        let turn = self.inner.turn(caller.org);
+        let _turn = turn.lock().await;
         let (record, mut key) = self.own_key(caller, id).await?;
         let now = self.inner.clock.now();
         key.revoked = key.revoked.or(Some(now));
@@ -375,17 +390,31 @@ impl Engine {
         Ok(grants)
     }
 
-    /// An organisation that nobody can administer is lost.
-    async fn keep_an_admin(&self, caller: &Caller, changed: &User) -> Result<(), Error> {
+    /// An organisation that nobody can administer is lost, and so is a server that nobody operates.
+    async fn keep_an_admin(&self, caller: &Caller, user: Option<&User>, role: Option<&Role>) -> Result<(), Error> {
         let users: Vec<With<User>> = list(&self.inner, caller.org).await?;
-        let users = users.into_iter().map(|user| if user.is.name == changed.name { changed.clone() } else { user.is });
-        for user in users.filter(|user| !user.disabled) {
-            let grants = self.all_grants(caller.org, &user).await?;
-            if grants.iter().any(|grant| grant == Right::Admin.name()) {
-                return Ok(());
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for With { is, .. } in users {
+            let changed = user.filter(|user| user.name == is.name).unwrap_or(&is);
+            before.extend(if is.disabled { Vec::new() } else { self.all_grants(caller.org, &is).await? });
+            if changed.disabled {
+                continue;
+            }
+            after.extend(changed.grants.clone());
+            for name in &changed.roles {
+                match role.filter(|role| role.name == *name) {
+                    Some(role) => after.extend(role.grants.clone()),
+                    None => after.extend(people::role_grants(&self.inner, caller.org, name).await?.unwrap_or_default()),
+                }
             }
         }
-        Err(Error::Refused("nobody would be left who may administer the organisation".into()))
+        for right in [Right::Admin, Right::Operate] {
+            let has = |grants: &[String]| grants.iter().any(|grant| grant == right.name());
+            if has(&before) && !has(&after) {
+                return Err(Error::NotNow(format!("nobody would be left who has the right {right}")));
+            }
+        }
+        Ok(())
     }
 
     /// Writes a record anew, and that rights may have changed.
@@ -462,25 +491,37 @@ fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
     Ok(With { id: record.id.clone(), is: body(record)? })
 }
 
-/// Applies a change. What is remembered of the organisation is forgotten if rights change with it.
-pub(super) async fn change(inner: &Inner, change: Change, what: &'static str, name: &str) -> Result<(), Error> {
-    let org = change.grants_of;
-    let done = inner.store.change(change).await?;
-    if let Some(org) = org {
-        inner.forget_epoch(org);
-    }
+/// Applies a change. What is remembered of the organisation is forgotten if rights change with it, even if whoever asked
+/// does not wait for the answer.
+pub(super) async fn change(inner: &Arc<Inner>, change: Change, what: &'static str, name: &str) -> Result<(), Error> {
+    let write = inner.clone();
+    let done = tokio::spawn(async move {
+        let org = change.grants_of;
+        let done = write.store.change(change).await;
+        if let Some(org) = org {
+            write.forget_epoch(org);
+        }
+        done
+    });
+    let done = done.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
     done.map_err(|refused| match refused {
         Refused::Taken => Error::Exists { what, name: name.to_string() },
-        _ => Error::Unavailable(format!("the {what} was changed by someone else at the same time: try again")),
+        _ => Error::Changed(what),
     })
 }
 
-/// Says when a key was used. Of no importance: if someone changes the key at the same time, theirs stands.
-pub(crate) async fn note_use(inner: &Arc<Inner>, id: &str, now: Time) -> Result<(), Error> {
-    let Some(record) = inner.store.record(Key::KIND, id).await? else { return Ok(()) };
-    let key = Key { used: Some(now), ..body(&record)? };
-    let records = vec![RecordChange::Replace(Record { body: json(&key), ..record })];
-    let _ = inner.store.change(Change { records, ..Change::default() }).await?;
+/// Says when a key was used.
+pub(crate) async fn note_use(inner: &Arc<Inner>, org: OrgId, id: &str, now: Time) -> Result<(), Error> {
+    let body = json(&Used { at: now });
+    let record = match inner.store.record(Used::KIND, id).await? {
+        Some(record) => RecordChange::Replace(Record { body, ..record }),
+        None => {
+            let (kind, key) = (Used::KIND.to_string(), id.to_string());
+            RecordChange::Create(Record { kind, id: id.to_string(), org, key, due: None, body, version: 0 })
+        }
+    };
+    // If somebody else says so at the same time, theirs will do.
+    let _ = inner.store.change(Change { records: vec![record], ..Change::default() }).await?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::letters::callbacks;
 use crate::people;
 use crate::plans::{self, Limits};
 use crate::record::{Place, record, status};
-use crate::rights::Actor;
+use crate::rights::{Actor, Need, actors};
 use crate::runs::{Live, What};
 use crate::{children, switches, upkeep};
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl Engine {
 
     async fn beginning(&self, caller: &Caller, trigger: Trigger<'_>) -> Result<Beginning, Error> {
         caller.check(Right::Run)?;
-        let compiled = self.inner.definitions.newest(&*self.inner.store, caller.org, trigger.workflow).await?;
+        let compiled = self.inner.definitions.newest(&self.inner, caller.org, trigger.workflow).await?;
         let unique = trigger.key.map(|key| UniqueKey {
             scope: format!("trigger:{}", compiled.row.workflow),
             key: key.to_string(),
@@ -146,6 +146,7 @@ impl Engine {
         caller.check(Right::Run)?;
         let definition = check(&self.inner, source)?;
         check_input(&definition, &input)?;
+        plans::check_steps(&self.inner, caller.org, &definition).await?;
         let compiled = keep_for_test(&self.inner, caller, &definition, source.text).await?;
         let audit = self.trail(caller, "run.test", "", json!({"workflow": definition.name}));
         let beginning = Beginning {
@@ -183,7 +184,7 @@ pub(crate) async fn begin_as(
     actor: &Actor,
     asked: Begin<'_>,
 ) -> Result<Started, Error> {
-    let compiled = inner.definitions.newest(&*inner.store, org, asked.workflow).await?;
+    let compiled = inner.definitions.newest(inner, org, asked.workflow).await?;
     let caller = if actor.is_local() {
         Caller::local(compiled.row.by.as_str())
     } else {
@@ -232,7 +233,7 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
     if depth > MAX_CHILD_DEPTH {
         return Err(Error::Refused(format!("child runs are nested more than {MAX_CHILD_DEPTH} deep")));
     }
-    let compiled = inner.definitions.newest(&*inner.store, parent.org, workflow).await?;
+    let compiled = inner.definitions.newest(inner, parent.org, workflow).await?;
     let key = children::unique(parent.id, path, attempt);
     let unique = UniqueKey { scope: children::SCOPE.into(), key, digest: String::new(), expires: None };
     let labels = labels(&compiled, BTreeMap::new())?;
@@ -277,17 +278,11 @@ enum Entry {
 /// Set to `Some(None)` by whoever wants to hear of the end, and filled in before the run can reach it.
 type Watch = Option<Option<oneshot::Receiver<()>>>;
 
-async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> Result<Started, Error> {
+async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) -> Result<Started, Error> {
     if inner.is_draining() {
         return Err(Error::Unavailable("the engine is stopping".into()));
     }
-    let definition = &beginning.compiled.definition;
     let org = beginning.compiled.row.org;
-    let switches = switches::switches(inner, org, &beginning.compiled.row.workflow).await?;
-    if !switches.enabled.unwrap_or(definition.enabled) && !beginning.test {
-        return Err(Error::Disabled(definition.name.clone()));
-    }
-    beginning.compiled.check_input(&beginning.input)?;
     let parts = [("input", Some(&beginning.input)), ("headers", beginning.headers.as_ref())];
     for (path, part) in parts {
         let bad = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
@@ -297,26 +292,33 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
     let (_, limits) = plans::limits_of(inner, org).await?;
     let turn = inner.turn(org);
     let _turn = if limits == Limits::default() { None } else { Some(turn.lock().await) };
-    if !beginning.test && beginning.parent.is_none() {
-        plans::check_run(inner, org, &limits).await?;
-    }
+    // A request that was granted before is not asked again whether it may be.
+    let again = match &beginning.unique {
+        Some(unique) => inner.store.keyed(&unique.scope, &unique.key).await?.is_some(),
+        None => false,
+    };
+    let mut epoch = if again { inner.epoch(org).await? } else { decide(inner, &beginning, &limits).await? };
     let mut entry = Entry::Enter;
     let mut evictions = 0;
     let mut gone = false;
     loop {
-        match try_begin(inner, &beginning, entry, watch).await? {
+        match try_begin(inner, &beginning, (entry, epoch), watch).await? {
             Ok(started) => return Ok(started),
             Err(Refused::Duplicate { run, digest }) => match repeated(inner, &beginning, run, &digest).await {
                 // It was purged just now, and its key with it.
                 Err(Error::NotFound { .. }) if !gone => gone = true,
                 answer => return answer,
             },
-            Err(Refused::AuthChanged) => inner.forget_epoch(beginning.compiled.row.org),
+            Err(Refused::AuthChanged) => {
+                inner.forget_epoch(org);
+                look_again(inner, &mut beginning).await?;
+                epoch = decide(inner, &beginning, &limits).await?;
+            }
             // Two runs of one millisecond drew the same number.
             Err(Refused::Conflict | Refused::Taken) => {}
             Err(Refused::Full) => {
-                let when_full = definition.concurrency.as_ref().map(|concurrency| concurrency.when_full);
-                match when_full.unwrap_or(WhenFull::Skip) {
+                let concurrency = beginning.compiled.definition.concurrency.as_ref();
+                match concurrency.map_or(WhenFull::Skip, |concurrency| concurrency.when_full) {
                     WhenFull::Queue => entry = Entry::Queue,
                     WhenFull::Skip => return Err(Error::Full),
                     WhenFull::CancelOldest if evictions < MAX_EVICTIONS => {
@@ -328,6 +330,39 @@ async fn begin(inner: &Arc<Inner>, beginning: Beginning, watch: &mut Watch) -> R
             }
         }
     }
+}
+
+/// Whether the run may start, and the epoch in which that was decided.
+async fn decide(inner: &Inner, beginning: &Beginning, limits: &Limits) -> Result<i64, Error> {
+    let org = beginning.compiled.row.org;
+    // Read first: whatever changes after this refuses the commit.
+    let epoch = inner.epoch(org).await?;
+    let definition = &beginning.compiled.definition;
+    let switches = switches::switches(inner, org, &beginning.compiled.row.workflow).await?;
+    if !switches.enabled.unwrap_or(definition.enabled) && !beginning.test {
+        return Err(Error::Disabled(definition.name.clone()));
+    }
+    beginning.compiled.check_input(&beginning.input)?;
+    match beginning.test || beginning.parent.is_some() {
+        true => plans::check_executions(inner, org, limits).await?,
+        false => plans::check_run(inner, org, limits).await?,
+    }
+    Ok(epoch)
+}
+
+/// Something about the organisation has changed: rights and the newest version are looked up again.
+async fn look_again(inner: &Inner, beginning: &mut Beginning) -> Result<(), Error> {
+    let org = beginning.compiled.row.org;
+    for actor in actors(&beginning.acts_as).filter(|actor| !actor.is_local()) {
+        let grants = people::grants(inner, org, &actor).await?;
+        if !grants.is_some_and(|grants| grants.allow(Need::Right(Right::Run))) {
+            return Err(Error::Forbidden { who: actor.user, right: Right::Run });
+        }
+    }
+    if !beginning.test {
+        beginning.compiled = inner.definitions.newest(inner, org, &beginning.compiled.row.workflow).await?;
+    }
+    Ok(())
 }
 
 async fn repeated(inner: &Inner, beginning: &Beginning, run: RunId, digest: &str) -> Result<Started, Error> {
@@ -362,12 +397,11 @@ fn just_started(live: &Live, created: Time) -> Started {
 async fn try_begin(
     inner: &Arc<Inner>,
     beginning: &Beginning,
-    entry: Entry,
+    (mut entry, epoch): (Entry, i64),
     watch: &mut Watch,
 ) -> Result<Result<Started, Refused>, Error> {
     let now = inner.clock.now();
     let mut live = fresh(inner, beginning)?;
-    let mut entry = entry;
     let switches = switches::switches(inner, live.org, &live.compiled.row.workflow).await?;
     if switches.hold(live.place.as_deref()).is_some() && !beginning.test {
         entry = Entry::Queue;
@@ -399,7 +433,7 @@ async fn try_begin(
         run: live.id,
         version: live.version,
         hash: live.hash,
-        auth: Auth { org: live.org, epoch: inner.epoch(live.org).await? },
+        auth: Auth { org: live.org, epoch },
         create: Some(new),
         now,
         status: before,
@@ -498,6 +532,7 @@ fn fresh(inner: &Inner, beginning: &Beginning) -> Result<Box<Live>, Error> {
         place: None,
         test: beginning.test,
         acts_as: beginning.acts_as.as_str().into(),
+        erased: false,
         compiled,
     };
     if !beginning.test

@@ -67,9 +67,13 @@ impl Engine {
             audit: vec![caller.audit(now, "workflow.delete", &row.name, json!({"id": row.workflow}))],
             grants_of: Some(row.org),
         };
-        let done = self.inner.store.undefine(row.org, &row.workflow, now, with).await?;
-        self.inner.definitions.forget(row);
-        self.inner.forget_epoch(row.org);
+        let (write, org, id) = (self.inner.clone(), row.org, row.workflow.clone());
+        let done = tokio::spawn(async move {
+            let done = write.store.undefine(org, &id, now, with).await;
+            write.forget_epoch(org);
+            done
+        });
+        let done = done.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
         let none = || Error::NotFound { what: "workflow", name: workflow.to_string() };
         if done { Ok(()) } else { Err(none()) }
     }
@@ -130,6 +134,8 @@ impl Engine {
         set: impl FnOnce(&mut Switches, &str),
     ) -> Result<(), Error> {
         caller.check(Right::Define)?;
+        let turn = self.inner.turn(caller.org);
+        let _turn = turn.lock().await;
         let compiled = self.newest(caller, workflow).await?;
         let (org, id) = (compiled.row.org, compiled.row.workflow.clone());
         let before = self.inner.store.record(Switches::KIND, &id).await?;
@@ -204,12 +210,17 @@ impl Engine {
         let mut records = Vec::new();
         for record in triggers::of_workflow(&self.inner, Hook::KIND, org, id).await? {
             let was: Hook = body(&record)?;
-            let new = triggers::hook(&self.inner, org, record.id.clone(), id, was.index);
-            records.push(RecordChange::Replace(Record { version: record.version, ..new }));
+            let new = triggers::hook(&self.inner, org, id, (was.index, was.written));
+            records.push(RecordChange::Replace(Record { id: record.id, version: record.version, ..new }));
         }
         let audit = vec![caller.audit(self.inner.clock.now(), "workflow.rotate", &compiled.row.name, json!({}))];
         change(&self.inner, Change { records, audit, grants_of: None }, "workflow", workflow).await?;
         self.hooks(caller, workflow).await
+    }
+
+    /// Whether an address leads anywhere: asked before a call is read.
+    pub async fn hook_known(&self, token: &str) -> Result<bool, Error> {
+        Ok(self.inner.store.record_with_key(Hook::KIND, &people::secret_hash(token)).await?.is_some())
     }
 
     /// Takes a call to a workflow's address: the run it started, or started before. It acts as the version's author.
@@ -218,7 +229,7 @@ impl Engine {
         let inner = &self.inner;
         let record = inner.store.record_with_key(Hook::KIND, &people::secret_hash(token)).await?.ok_or_else(unknown)?;
         let hook: Hook = body(&record)?;
-        let compiled = inner.definitions.newest(&*inner.store, record.org, &hook.workflow).await?;
+        let compiled = inner.definitions.newest(inner, record.org, &hook.workflow).await?;
         let Some(Trigger::Webhook(webhook)) = compiled.definition.triggers.get(hook.index) else {
             return Err(unknown());
         };

@@ -70,7 +70,7 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
     let started = rig.engine.trigger(&rig.admin, Trigger::new("all", input)).await.unwrap();
     let (id, run) = (started.id, started.run);
     let early = rig.engine.erase(&rig.admin, &run).await;
-    assert!(matches!(early, Err(Error::Refused(_))), "{early:?}");
+    assert!(matches!(early, Err(Error::NotNow(_))), "{early:?}");
     while rig.view(&run).await.status != "paused" {
         rig.pass(1).await;
     }
@@ -101,9 +101,9 @@ async fn an_erased_run_is_not_taken_up_again() {
     rig.engine.erase(&rig.admin, &run).await.unwrap();
     for retry in [Retry::SameVersion, Retry::Newest] {
         let answer = rig.engine.retry(&rig.admin, &run, retry).await;
-        assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
+        assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
     }
-    assert!(matches!(rig.engine.rerun(&rig.admin, &run, None).await, Err(Error::Refused(_))));
+    assert!(matches!(rig.engine.rerun(&rig.admin, &run, None).await, Err(Error::NotNow(_))));
     let bulk = rig.engine.retry_all(&rig.admin, RunQuery::default(), Retry::SameVersion).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len()), (0, 1));
 }
@@ -159,7 +159,7 @@ async fn discarding_a_running_test_leaves_nothing_of_it() {
         |rows: Vec<(String, u64)>| rows.into_iter().filter(|(table, _)| table != "audit").collect::<Vec<_>>();
     assert_eq!(but_audit(left), but_audit(before));
     let answer = rig.engine.discard(&rig.admin, &real).await;
-    assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
+    assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]

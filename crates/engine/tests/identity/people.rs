@@ -143,7 +143,7 @@ async fn keys_that_expired_were_revoked_or_are_paused_open_nothing() {
 async fn the_last_administrator_stays_whoever_takes_their_rights_away() {
     let rig = Rig::new().await;
     let engine = &rig.engine;
-    let lost = |answer: Result<(), Error>| assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
+    let lost = |answer: Result<(), Error>| assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
     lost(engine.disable_user(&rig.admin, "admin").await);
     let none = UserChange { grants: Some(vec![]), ..UserChange::default() };
     lost(engine.change_user(&rig.admin, "admin", none.clone()).await.map(drop));

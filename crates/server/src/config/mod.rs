@@ -280,7 +280,9 @@ impl Config {
 
     /// Whether steps may reach private addresses: unless it is said, only while nobody else can start runs here.
     pub fn private_addresses(&self) -> bool {
-        self.given_private_addresses.unwrap_or_else(|| is_loopback(self.listen.ip()))
+        let public = self.given_public_url.as_ref().and_then(|url| url.parse::<Uri>().ok());
+        let shared = public.as_ref().and_then(Uri::host).is_some_and(|host| !is_loopback_name(host));
+        self.given_private_addresses.unwrap_or_else(|| is_loopback(self.listen.ip()) && !shared)
     }
 
     /// Whether a request with this `Host` header was meant for this server. A page that made a name of its own point

@@ -73,7 +73,7 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
             biased;
             () = until(&mut state, |state| state.watchers == 0) => {
                 // Somebody may have come since.
-                if hub.state.send_if_modified(State::leave) {
+                if hub.state.send_if_modified(State::rest) {
                     return Ok(());
                 }
                 continue;
@@ -96,15 +96,6 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
 pub async fn until(state: &mut watch::Receiver<State>, is: impl FnMut(&State) -> bool) {
     // An error says that the hub is gone, which it cannot be while its tasks run.
     let _ = state.wait_for(is).await;
-}
-
-impl State {
-    fn leave(&mut self) -> bool {
-        if self.watchers == 0 {
-            self.following = false;
-        }
-        self.watchers == 0
-    }
 }
 
 /// Everything after `at`, which moves on.

@@ -71,6 +71,24 @@ pub(super) struct State {
     pub following: bool,
 }
 
+impl State {
+    fn enter(&mut self) {
+        self.watchers += 1;
+        gauge!("stepwell_live_streams").set(self.watchers);
+    }
+
+    fn leave(&mut self) {
+        self.watchers -= 1;
+        gauge!("stepwell_live_streams").set(self.watchers);
+    }
+
+    /// False if somebody watches.
+    pub fn rest(&mut self) -> bool {
+        self.following &= self.watchers > 0;
+        self.watchers == 0
+    }
+}
+
 /// What of a run decides who wants its events.
 pub(super) struct About {
     pub workflow: String,
@@ -98,6 +116,12 @@ impl Hub {
     }
 
     /// Ends all streams, and lets no new ones begin.
+    /// Comes when the server stops.
+    pub async fn stopping(&self) {
+        // An error says that the hub is gone, and the server with it.
+        let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
+    }
+
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
@@ -129,8 +153,7 @@ impl Hub {
             Problem { retry_after: Some(self.settings.keep_alive), ..problem }
         })?;
         let batches = self.batches.subscribe();
-        self.state.send_modify(|state| state.watchers += 1);
-        gauge!("stepwell_live_streams").increment(1.0);
+        self.state.send_modify(State::enter);
         let watch = Watch { batches, hub: self.clone(), _permit: permit };
         let mut state = self.state.subscribe();
         let following = timeout(START_WITHIN, follow::until(&mut state, |state| state.following));
@@ -175,7 +198,6 @@ pub(super) struct Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.hub.state.send_modify(|state| state.watchers -= 1);
-        gauge!("stepwell_live_streams").decrement(1.0);
+        self.hub.state.send_modify(State::leave);
     }
 }

@@ -8,7 +8,6 @@ use crate::body::Params;
 use crate::error::Problem;
 use crate::rest::Problems;
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 use stepwell_engine::Error;
@@ -43,10 +42,9 @@ pub async fn event_stream(
     Auth(caller): Auth,
     shown: Shown,
     Params(filter): Params<Filter>,
-    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let cursor = Cursor::asked(&headers, filter.after.as_deref())?;
+    let cursor = Cursor::asked(&shown.headers, filter.after.as_deref())?;
     let workflow = match &filter.workflow {
         Some(name) => Some(app.engine.workflow(&caller, name).await?.row.workflow.clone()),
         None => None,

@@ -8,7 +8,7 @@ use crate::body::Params;
 use crate::error::Problem;
 use crate::rest::Problems;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
@@ -44,10 +44,9 @@ pub async fn run_stream(
     shown: Shown,
     Path(run): Path<String>,
     Params(after): Params<After>,
-    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let cursor = Cursor::asked(&headers, after.after.as_deref())?.unwrap_or_default();
+    let cursor = Cursor::asked(&shown.headers, after.after.as_deref())?.unwrap_or_default();
     let id = find(&app, &caller, &run).await?.id;
     let watch = app.hub.watch().await?;
     // From here on whatever is committed is heard of: what is read now joins up with it.

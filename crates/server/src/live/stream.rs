@@ -34,7 +34,7 @@ const WAITING: usize = 16;
 /// What a caller showed, to be looked at again.
 #[derive(Clone)]
 pub struct Shown {
-    headers: HeaderMap,
+    pub headers: HeaderMap,
     peer: Option<ConnectInfo<SocketAddr>>,
 }
 

@@ -7,10 +7,11 @@ use crate::body::{Raw, any};
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Shown;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{ConnectInfo, FromRequest, Path, Request, State};
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::Serialize;
+use std::net::SocketAddr;
 use stepwell_core::event::Ignored;
 use stepwell_engine::{Error, Incoming};
 use utoipa::ToSchema;
@@ -25,27 +26,53 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Start a workflow by calling its address; any content type
-#[utoipa::path(post, path = "/in/{token}", tag = "incoming",
+#[utoipa::path(post, path = "/in/{token}", tag = "incoming", security(()),
     params(("token" = String, Path, description = "What the address ends with")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
-        (Vec<u8> = "application/octet-stream")), description = "The run's input"),
+        (String = "application/octet-stream")), description = "The run's input"),
     responses(
         (status = 200, description = "The same event started a run before", body = Data<Triggered>),
         (status = 202, description = "Taken: the run is on disk", body = Data<Triggered>), Problems))]
 async fn receive(
     State(app): State<App>,
     Path(token): Path<String>,
-    headers: HeaderMap,
-    Raw(raw): Raw,
+    request: Request,
 ) -> Answer<(StatusCode, Shown<Data<Triggered>>)> {
+    // Nothing is read for those who do not know an address.
+    if !app.engine.hook_known(&token).await? {
+        guessed(&app, &request)?;
+        return Err(Problem::not_found("there is no trigger at this address"));
+    }
+    app.rates.ask(&format!("in {}", stepwell_store::digest(&token))).map_err(Problem::too_many)?;
+    let headers = request.headers().clone();
+    let Raw(raw) = Raw::from_request(request, &app).await?;
     let body = any(&raw, &headers, &app)?;
     let shown = headers.iter().filter(|(name, _)| !PRIVATE.contains(&name.as_str()));
     let shown = shown.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_string())));
     let call = Incoming { headers: shown.collect(), raw: raw.to_vec(), body };
-    let started = app.engine.receive(&token, call).await?;
+    drop(raw);
+    let started = app.engine.receive(&token, call).await.map_err(outside)?;
     let status = if started.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     let data = Triggered::new(&started, started.created.into());
     Ok((status, Shown(Data { data })))
+}
+
+/// Who guesses addresses is slowed down.
+fn guessed(app: &App, request: &Request) -> Result<(), Problem> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
+    app.rates.wrong_key(&peer.unwrap_or_default()).map_err(Problem::too_many)
+}
+
+/// Those who call from outside are not told of our users and secrets.
+fn outside(error: Error) -> Problem {
+    match error {
+        Error::Refused(_) | Error::Forbidden { .. } => {
+            tracing::warn!(%error, "a call to a workflow's address could not be taken");
+            let detail = "the workflow cannot be started by calls at the moment; its owners can see why in the log";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-startable", detail)
+        }
+        other => other.into(),
+    }
 }
 
 /// That a call was taken.
@@ -57,10 +84,10 @@ struct Received {
 /// Deliver the call that a step waits for
 ///
 /// A call that comes before its step is kept. 409 if one was delivered already, 410 if the step or the run is over.
-#[utoipa::path(post, path = "/wh/{token}", tag = "incoming",
+#[utoipa::path(post, path = "/wh/{token}", tag = "incoming", security(()),
     params(("token" = String, Path, description = "What the address ends with")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
-        (Vec<u8> = "application/octet-stream")), description = "What the step's result will be"),
+        (String = "application/octet-stream")), description = "What the step's result will be"),
     responses(
         (status = 200, description = "Delivered", body = Data<Received>),
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),
@@ -68,10 +95,20 @@ struct Received {
 async fn callback(
     State(app): State<App>,
     Path(token): Path<String>,
-    headers: HeaderMap,
-    Raw(raw): Raw,
+    request: Request,
 ) -> Answer<Shown<Data<Received>>> {
+    match app.engine.callback_open(&token).await {
+        Ok(()) => {}
+        Err(Error::NotFound { .. }) => {
+            guessed(&app, &request)?;
+            return Err(Problem::not_found("nothing ever waited for a call to this address"));
+        }
+        Err(error) => return Err(late(error)),
+    }
+    let headers = request.headers().clone();
+    let Raw(raw) = Raw::from_request(request, &app).await?;
     let body = any(&raw, &headers, &app)?;
+    drop(raw);
     match app.engine.deliver_webhook(&token, body).await {
         Ok(()) => Ok(Shown(Data { data: Received { received: true } })),
         Err(error) => Err(late(error)),
@@ -96,7 +133,7 @@ fn late(error: Error) -> Problem {
 }
 
 /// A page for people who open the address in a browser: it delivers nothing
-#[utoipa::path(get, path = "/wh/{token}", tag = "incoming",
+#[utoipa::path(get, path = "/wh/{token}", tag = "incoming", security(()),
     params(("token" = String, Path, description = "What the address ends with")),
     responses((status = 200, description = "What the address is for", body = String, content_type = "text/html"),
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),

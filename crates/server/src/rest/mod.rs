@@ -46,18 +46,33 @@ pub enum Problems {
     /// It is not there, or not yours
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(ProblemView),
+    /// The path knows no such method
+    #[response(status = 405, content_type = "application/problem+json")]
+    Method(ProblemView),
+    /// The body did not come in time
+    #[response(status = 408, content_type = "application/problem+json")]
+    Slow(ProblemView),
     /// It came too late, or is there already
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(ProblemView),
     /// The body is too long
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemView),
+    /// The body is encoded in a way that is not read
+    #[response(status = 415, content_type = "application/problem+json")]
+    Encoding(ProblemView),
+    /// The server does not answer to this name
+    #[response(status = 421, content_type = "application/problem+json")]
+    Host(ProblemView),
     /// What was sent cannot be used; everything that is wrong with it is listed
     #[response(status = 422, content_type = "application/problem+json")]
     Invalid(ProblemView),
     /// More than is allowed
     #[response(status = 429, content_type = "application/problem+json")]
     TooMany(ProblemView),
+    /// Something stored cannot be read: a person must look
+    #[response(status = 500, content_type = "application/problem+json")]
+    Broken(ProblemView),
     /// Try again later
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(ProblemView),

@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_engine::commands::{Retry, Right, Source, Trigger};
+use stepwell_engine::commands::{Retry, Right, RunQuery, Source, Trigger};
 use stepwell_engine::{Caller, Error};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -63,9 +63,9 @@ struct TriggerParams {
     params(("id" = String, Path, description = "Id or name of the workflow"), TriggerParams,
         ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body starts one run only"),
         ("Prefer" = Option<String>, Header, description = "`wait=30` waits for the end")),
-    request_body(content = serde_json::Value, description = "The run's input: any JSON"),
+    request_body(content = Option<serde_json::Value>, description = "The run's input: any JSON"),
     responses(
-        (status = 200, description = "Started before by this key, or waited for and finished", body = Data<StartedView>),
+        (status = 200, description = "Started before by this key, or waited for and finished", body = Data<RunWithId>),
         (status = 201, description = "Started", body = Data<Triggered>),
         (status = 202, description = "Started, and not finished in the time given", body = Data<RunWithId>), Problems))]
 #[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
@@ -83,20 +83,34 @@ async fn trigger(
         None => None,
     };
     let labels = split_labels(params.label.as_deref())?;
-    let request = Trigger { key, labels, ..Trigger::new(&id, value(&bytes, &app)?) };
+    let input = value(&bytes, &app)?;
+    drop(bytes);
+    let request = Trigger { key, labels, ..Trigger::new(&id, input) };
     let Some(wait) = wait else {
         let started = app.engine.trigger(&caller, request).await?;
-        let status = if started.repeated { StatusCode::OK } else { StatusCode::CREATED };
+        if started.repeated {
+            return shown_with_id(&app, &caller, &started.run, StatusCode::OK).await;
+        }
         let data = Triggered::new(&started, started.created.into());
-        return Ok((status, [location(&started.run)], Shown(Data { data })).into_response());
+        return Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response());
     };
     let (started, end) = app.engine.trigger_and_watch(&caller, request).await?;
-    let over = tokio::time::timeout(wait, end.reached()).await.is_ok();
-    let run = Run::from(app.engine.look_again(&caller, &started.run).await?);
-    let over = over || run.finished_at.is_some();
-    let status = if over { StatusCode::OK } else { StatusCode::ACCEPTED };
+    tokio::select! {
+        biased;
+        _ = end.reached() => {}
+        () = app.hub.stopping() => {}
+        () = tokio::time::sleep(wait) => {}
+    }
+    shown_with_id(&app, &caller, &started.run, StatusCode::ACCEPTED).await
+}
+
+/// The run as it is now: 200 if it has ended.
+async fn shown_with_id(app: &App, caller: &Caller, run: &str, otherwise: StatusCode) -> Answer<Response> {
+    let run = Run::from(app.engine.look_again(caller, run).await?);
+    let status = if run.finished_at.is_some() { StatusCode::OK } else { otherwise };
+    let at = location(&run.id);
     let data = RunWithId { run_id: run.id.clone(), run };
-    Ok((status, [location(&started.run)], Shown(Data { data })).into_response())
+    Ok((status, [at], Shown(Data { data })).into_response())
 }
 
 fn location(run: &str) -> (axum::http::HeaderName, HeaderValue) {
@@ -133,19 +147,6 @@ fn split_labels(text: Option<&str>) -> Result<BTreeMap<String, String>, Problem>
         part.split_once('=').map(|(name, value)| (name.to_string(), value.to_string())).ok_or_else(bad)
     };
     parts.map(pair).collect()
-}
-
-/// What starting a run is answered when it was started before, or was waited for.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-#[allow(
-    dead_code,
-    clippy::large_enum_variant,
-    reason = "only the schema is needed: handlers answer with one or the other"
-)]
-enum StartedView {
-    Before(Triggered),
-    Finished(RunWithId),
 }
 
 /// A run, with its id under the name that triggers answer with, too.
@@ -238,7 +239,7 @@ struct CancelRequest {
 /// Cancel a run of a workflow
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/runs/{run}/cancel", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"), ("run" = String, Path, description = "Its id")),
-    request_body = CancelRequest,
+    request_body(content = Option<CancelRequest>),
     responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
 async fn cancel_of_workflow(
     State(app): State<App>,
@@ -253,7 +254,7 @@ async fn cancel_of_workflow(
 
 /// Cancel a run: what runs is stopped, the rest does not begin
 #[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs",
-    params(("run" = String, Path, description = "Its id")), request_body = CancelRequest,
+    params(("run" = String, Path, description = "Its id")), request_body(content = Option<CancelRequest>),
     responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
 async fn cancel(
     State(app): State<App>,
@@ -296,7 +297,7 @@ impl RetryRequest {
 
 /// Go on with a run that failed, timed out or was cancelled: what did not succeed runs again
 #[utoipa::path(post, path = "/api/v1/runs/{run}/retry", tag = "runs",
-    params(("run" = String, Path, description = "Its id")), request_body = RetryRequest,
+    params(("run" = String, Path, description = "Its id")), request_body(content = Option<RetryRequest>),
     responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
 async fn retry(
     State(app): State<App>,
@@ -425,6 +426,14 @@ struct BulkRequest {
     newest: bool,
 }
 
+/// A filter that means all runs that fit, not a page of them.
+fn all_of(filter: RunFilters) -> Result<RunQuery, Problem> {
+    if filter.limit.is_some() || filter.cursor.is_some() {
+        return Err(Problem::input("filter", "limit and cursor are for lists: this is about all runs that fit"));
+    }
+    query(filter)
+}
+
 /// Cancel every run that fits and has not ended, up to 10,000
 #[utoipa::path(post, path = "/api/v1/runs/cancel", tag = "runs", request_body = BulkRequest,
     responses((status = 200, description = "What came of it", body = Data<BulkResult>), Problems))]
@@ -433,7 +442,7 @@ async fn cancel_all(
     Auth(caller): Auth,
     Json(request): Json<BulkRequest>,
 ) -> Answer<Shown<Data<BulkResult>>> {
-    let bulk = app.engine.cancel_all(&caller, query(request.filter)?, request.reason.as_deref()).await?;
+    let bulk = app.engine.cancel_all(&caller, all_of(request.filter)?, request.reason.as_deref()).await?;
     Ok(Shown(Data { data: bulk.into() }))
 }
 
@@ -446,7 +455,7 @@ async fn retry_all(
     Json(request): Json<BulkRequest>,
 ) -> Answer<Shown<Data<BulkResult>>> {
     let retry = RetryRequest { newest: request.newest }.retry();
-    let bulk = app.engine.retry_all(&caller, query(request.filter)?, retry).await?;
+    let bulk = app.engine.retry_all(&caller, all_of(request.filter)?, retry).await?;
     Ok(Shown(Data { data: bulk.into() }))
 }
 

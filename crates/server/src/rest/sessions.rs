@@ -7,7 +7,7 @@ use crate::view::*;
 use axum::Json as Shown;
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use stepwell_core::time::Time;
 use utoipa_axum::router::OpenApiRouter;
@@ -27,10 +27,14 @@ async fn link(State(app): State<App>, Auth(caller): Auth) -> Answer<(StatusCode,
 }
 
 /// Sign a browser in with a link; the link is used up
-#[utoipa::path(get, path = "/sign-in/{link}", tag = "people",
+#[utoipa::path(get, path = "/sign-in/{link}", tag = "people", security(()),
     params(("link" = String, Path, description = "What the link ends with")),
     responses((status = 303, description = "Signed in: goes to the first page"), Problems))]
-async fn sign_in(State(app): State<App>, Path(link): Path<String>) -> Answer<Response> {
+async fn sign_in(State(app): State<App>, method: Method, Path(link): Path<String>) -> Answer<Response> {
+    // Whoever only looks what is there, as programs that show previews do, does not use it up.
+    if method == Method::HEAD {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     let (secret, expires) = app.engine.sign_in(&link).await?;
     let seconds = expires.since(now()).0 / 1_000;
     Ok(redirect(cookie(&app, &secret, seconds)))

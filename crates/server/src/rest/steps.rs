@@ -66,7 +66,7 @@ struct AnswerRequest {
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/approve", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The gate's name or path")),
-    request_body = AnswerRequest, responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
 async fn approve(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -80,7 +80,7 @@ async fn approve(
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deny", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The gate's name or path")),
-    request_body = AnswerRequest, responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
 async fn deny(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -93,7 +93,7 @@ async fn deny(
 /// Approve at a gate, by its step id
 #[utoipa::path(post, path = "/api/v1/steps/{step}/approve", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
-    request_body = AnswerRequest, responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
 async fn approve_by_id(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -107,7 +107,7 @@ async fn approve_by_id(
 /// Deny at a gate, by its step id
 #[utoipa::path(post, path = "/api/v1/steps/{step}/deny", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
-    request_body = AnswerRequest, responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
 async fn deny_by_id(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -177,7 +177,7 @@ async fn settle(
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deliver", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
-    request_body(content = serde_json::Value, description = "What the call brings"),
+    request_body(content = Option<serde_json::Value>, description = "What the call brings"),
     responses((status = 200, description = "Delivered", body = Data<Run>), Problems))]
 async fn deliver(
     State(app): State<App>,
@@ -206,7 +206,7 @@ struct FinishRequest {
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/finish", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
-    request_body = FinishRequest, responses((status = 200, description = "Ended", body = Data<Run>), Problems))]
+    request_body(content = Option<FinishRequest>), responses((status = 200, description = "Ended", body = Data<Run>), Problems))]
 async fn finish(
     State(app): State<App>,
     Auth(caller): Auth,

@@ -95,18 +95,11 @@ async fn list(
 async fn create(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<Response> {
     caller.check(Right::Define)?;
     let text = text(&bytes)?;
-    let name = app.engine.name_of(Source { text, file: None })?;
-    if let Some(other) = found(app.engine.workflow_for(&caller, &name).await)?
-        && other.row.name == name
-        && other.row.source != text
-    {
-        return Err(Error::Exists { what: "workflow", name }.into());
-    }
-    define(&app, &caller, text).await
+    define(&app, &caller, text, Some(0)).await
 }
 
-async fn define(app: &App, caller: &Caller, text: &str) -> Answer<Response> {
-    let defined = app.engine.define(caller, Source { text, file: None }).await?;
+async fn define(app: &App, caller: &Caller, text: &str, after: Option<u32>) -> Answer<Response> {
+    let defined = app.engine.define_after(caller, Source { text, file: None }, after).await?;
     let status =
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflow_state(&defined.compiled).await?;
@@ -167,7 +160,8 @@ async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflo
 ///
 /// Runs under way keep the version they started with. With `If-Match` only if the workflow is still as it says.
 #[utoipa::path(put, path = "/api/v1/workflows/{id}", tag = "workflows",
-    params(("id" = String, Path, description = "Id or name")),
+    params(("id" = String, Path, description = "Id or name"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier answer")),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
@@ -196,7 +190,9 @@ async fn put(
             let message = format!("the workflow is called {:?}, and a name does not change", before.row.name);
             Err(Problem::input("name", message))
         }
-        _ => define(&app, &caller, text).await,
+        // Whoever says what it must be is refused if it changes before it is written.
+        Some(before) if headers.contains_key(IF_MATCH) => define(&app, &caller, text, Some(before.row.version)).await,
+        _ => define(&app, &caller, text, None).await,
     }
 }
 
@@ -290,7 +286,7 @@ async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<P
 
 /// Hold new runs of a workflow, or of one concurrency key: they are taken and wait in the queue
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", tag = "workflows",
-    params(("id" = String, Path, description = "Id or name")), request_body = PauseRequest, responses(
+    params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Held", body = Data<WorkflowSummary>), Problems))]
 async fn pause(
     State(app): State<App>,
@@ -304,7 +300,7 @@ async fn pause(
 
 /// Let go what was held
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", tag = "workflows",
-    params(("id" = String, Path, description = "Id or name")), request_body = PauseRequest, responses(
+    params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Let go", body = Data<WorkflowSummary>), Problems))]
 async fn resume(
     State(app): State<App>,

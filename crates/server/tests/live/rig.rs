@@ -11,10 +11,9 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::commands::{Source, Trigger};
 use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
-use stepwell_server::app::App;
 use stepwell_server::listen::{Limits, serve};
 use stepwell_server::live::{Hub, Settings};
-use stepwell_server::rates::Rates;
+use stepwell_server::{App, Rates};
 use stepwell_store::Position;
 use stepwell_store::sqlite::SqliteStore;
 use tokio::net::{TcpListener, TcpStream};
@@ -25,13 +24,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 /// So long that a test which waits for it has failed.
-pub const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(20);
 pub const SHORT: Duration = Duration::from_millis(50);
 
 /// Nothing ends by itself.
 pub fn patient() -> Settings {
-    let (patience, recheck, silence) = (LONG, LONG, LONG);
-    Settings { patience, recheck, silence, ..Settings::new(100) }
+    let (patience, recheck, silence, keep_alive) = (2 * LONG, 2 * LONG, 2 * LONG, 2 * LONG);
+    Settings { patience, recheck, silence, keep_alive, ..Settings::new(100) }
 }
 
 /// Steps of `hold` end when they are let go, those of `fail` with as long a message as they are told.
@@ -43,7 +42,7 @@ impl StepKind for Tools {
         match call.input["tool"].as_str() {
             Some("hold") => self.0.acquire().await.unwrap().forget(),
             Some("fail") => {
-                let length = call.input["arguments"]["length"].as_u64().unwrap_or(1);
+                let length = call.input["args"]["length"].as_u64().unwrap_or(1);
                 let failure = Failure::new("broken", "x".repeat(length as usize));
                 return Outcome::Failure { failure, reply: None };
             }

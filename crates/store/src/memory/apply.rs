@@ -27,7 +27,7 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
         (Some(new), None) => {
             commit.expect == Version(0) && commit.head.is_some() && !state.public.contains_key(&new.public)
         }
-        (None, Some(run)) => run.version == commit.expect,
+        (None, Some(run)) => run.version == commit.expect && run.row.erased.is_none(),
         (Some(_), Some(_)) | (None, None) => false,
     };
     if !fits {

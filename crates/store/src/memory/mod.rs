@@ -183,6 +183,10 @@ impl Store for MemoryStore {
         if let Some(newest) = state.definitions.find(definition.org, &definition.name).filter(same) {
             return Ok(Ok(newest.clone()));
         }
+        if !state.definitions.takes(&definition) {
+            return Ok(Err(Refused::Conflict));
+        }
+        state.definitions.check(&definition)?;
         // A change that is refused leaves everything as it was.
         if let Err(refused) = registry::apply(&mut state, with) {
             return Ok(Err(refused));

@@ -141,6 +141,7 @@ impl State {
                 && (filter.status.is_empty() || filter.status.contains(&row.status))
                 && filter.since.is_none_or(|since| row.created >= since)
                 && filter.until.is_none_or(|until| row.created < until)
+                && filter.parent.is_none_or(|parent| row.parent.as_ref().is_some_and(|of| of.run == parent))
                 && filter.by.as_ref().is_none_or(|by| *by == row.by)
                 && filter.labels.iter().all(|label| row.labels.contains(label))
                 && filter.text.as_ref().is_none_or(|text| {
@@ -195,17 +196,31 @@ impl Definitions {
         named.filter_map(|(_, id)| self.rows.get(id).cloned()).collect()
     }
 
-    pub fn define(&mut self, new: NewDefinition) -> Result<DefinitionRow, Error> {
-        let NewDefinition { workflow, org, name, source, by, author, at, test } = new;
-        let newest = self.newest.get(&(org, name.clone())).and_then(|id| self.rows.get(id)).filter(|_| !test);
-        let (workflow, version) = match newest {
-            Some(newest) if newest.source == source => return Ok(newest.clone()),
-            Some(newest) => (newest.workflow.clone(), newest.version + 1),
-            None => (workflow, 1),
-        };
-        if self.rows.values().any(|row| row.workflow == workflow && row.version == version) {
+    /// The newest version that a new one would follow.
+    fn before(&self, new: &NewDefinition) -> Option<&DefinitionRow> {
+        self.newest.get(&(new.org, new.name.clone())).and_then(|id| self.rows.get(id)).filter(|_| !new.test)
+    }
+
+    /// Whether what was seen when it was decided is still so.
+    pub fn takes(&self, new: &NewDefinition) -> bool {
+        let before = self.before(new);
+        let same = before.is_none_or(|before| before.workflow == new.workflow || before.source == new.source);
+        new.after.is_none_or(|after| same && before.map_or(0, |before| before.version) == after)
+    }
+
+    /// The workflow and the number of what would be stored.
+    pub fn check(&self, new: &NewDefinition) -> Result<(String, u32), Error> {
+        let before = self.before(new);
+        let (workflow, version) = before.map_or((&new.workflow, 1), |before| (&before.workflow, before.version + 1));
+        if self.rows.values().any(|row| row.workflow == *workflow && row.version == version) {
             return Err(Error::Unavailable(format!("{workflow} has a version {version} already")));
         }
+        Ok((workflow.clone(), version))
+    }
+
+    pub fn define(&mut self, new: NewDefinition) -> Result<DefinitionRow, Error> {
+        let (workflow, version) = self.check(&new)?;
+        let NewDefinition { org, name, source, by, author, at, test, .. } = new;
         self.last += 1;
         if test {
             self.tests.insert(self.last);

@@ -68,7 +68,7 @@ fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
         (None, Some(head)) => {
             let sql = "UPDATE workflow_runs SET version = ?1, hash = ?2, state = ?3, status = ?4, definition = ?5,
                          started_at = coalesce(started_at, ?6), finished_at = ?7, purge_at = ?8
-                       WHERE id = ?9 AND version = ?10";
+                       WHERE id = ?9 AND version = ?10 AND erased_at IS NULL";
             let times = [head.started, head.finished, head.purge].map(time);
             let [started, finished, purge] = times;
             let (status, definition) = (&head.status, head.definition);
@@ -87,7 +87,8 @@ fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
         }
         // No indexed column: the row alone is written.
         (None, None) => {
-            let sql = "UPDATE workflow_runs SET version = ?1, hash = ?2, state = ?3 WHERE id = ?4 AND version = ?5";
+            let sql = "UPDATE workflow_runs SET version = ?1, hash = ?2, state = ?3
+                       WHERE id = ?4 AND version = ?5 AND erased_at IS NULL";
             db.prepare_cached(sql)?.execute(params![version, hash, state, run, commit.expect.0])?
         }
         (Some(_), _) => 0,

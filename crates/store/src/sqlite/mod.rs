@@ -90,7 +90,11 @@ impl SqliteStore {
 /// Makes the directory so that it is still there after a power cut.
 fn make(directory: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
-    std::fs::create_dir_all(directory)?;
+    let mut maker = std::fs::DirBuilder::new();
+    // What workflows were given is nobody else's business.
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+    maker.recursive(true).create(directory)?;
     for made in missing {
         let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(parent)?.sync_all()?;

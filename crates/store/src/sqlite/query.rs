@@ -257,7 +257,15 @@ pub const NEWEST_BY_ID: &str = "org = ?1 AND workflow = ?2 AND deleted_at IS NUL
 
 pub fn define(db: &Connection, new: &NewDefinition, with: &Change) -> rusqlite::Result<Result<DefinitionRow, Refused>> {
     let newest = definition(db, NEWEST, params![new.org.0, new.name])?;
-    let (workflow, version) = match newest.filter(|_| !new.test) {
+    let newest = newest.filter(|_| !new.test);
+    if let Some(after) = new.after {
+        let seen = newest.as_ref().map_or(0, |newest| newest.version);
+        let same = newest.as_ref().is_none_or(|newest| newest.workflow == new.workflow || newest.source == new.source);
+        if seen != after || !same {
+            return Ok(Err(Refused::Conflict));
+        }
+    }
+    let (workflow, version) = match newest {
         Some(newest) if newest.source == new.source => return Ok(Ok(newest)),
         Some(newest) => (newest.workflow, newest.version + 1),
         None => (new.workflow.clone(), 1),
@@ -329,6 +337,10 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     for label in &filter.labels {
         values.push(label.clone().into());
         sql.push_str(&format!(" AND id IN (SELECT run FROM run_labels WHERE label = ?{})", values.len()));
+    }
+    if let Some(parent) = filter.parent {
+        values.push(parent.0.into());
+        sql.push_str(&format!(" AND parent_run = ?{}", values.len()));
     }
     if let Some(by) = &filter.by {
         values.push(by.clone().into());

@@ -90,7 +90,7 @@ impl Plan {
                 let (name, source) = (self.rng.name(), self.rng.name());
                 let (workflow, by, author, at) = (format!("wf_{}", self.clock), "ann".into(), "ann".into(), time);
                 let test = self.rng.one_in(3);
-                let new = NewDefinition { workflow, org: ORG, name, source, by, author, at, test };
+                let new = NewDefinition { workflow, org: ORG, name, source, by, author, at, test, after: None };
                 Call::Define(new, if test { Change::default() } else { self.change() })
             }
             6 => Call::Beat(NodeId(self.rng.below(3) as i64)),

@@ -188,6 +188,7 @@ fn version(workflow: &str, name: &str, source: &str) -> NewDefinition {
         author: "ann#key_1".into(),
         at: Time(1),
         test: false,
+        after: None,
     }
 }
 

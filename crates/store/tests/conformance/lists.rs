@@ -14,6 +14,7 @@ fn define(workflow: &str, name: &str, source: &str) -> NewDefinition {
         author: "ann".into(),
         at: Time(1),
         test: false,
+        after: None,
     }
 }
 
