@@ -1,5 +1,6 @@
 //! An engine inside this process, for the commands that run things.
 
+use crate::commands::Exit;
 use crate::source::Source;
 use anyhow::Context;
 use serde_json::Value;
@@ -112,6 +113,16 @@ pub struct Ended {
     pub status: RunStatus,
     pub output: Value,
     pub error: Option<Value>,
+}
+
+impl Ended {
+    pub fn exit(&self) -> Exit {
+        match self.status {
+            RunStatus::Completed => Exit::Success,
+            RunStatus::Cancelled | RunStatus::Timeout => Exit::Stopped,
+            RunStatus::Failed | RunStatus::New | RunStatus::Queued | RunStatus::Running => Exit::Failed,
+        }
+    }
 }
 
 /// Reads a run's end in one go.

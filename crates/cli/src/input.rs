@@ -3,7 +3,8 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// `JSON`, `@FILE`, `-` for standard input, or any number of `key=value`, whose values are JSON where they are JSON. Objects are put together.
+/// `JSON`, `@FILE`, `-` for standard input, or any number of `key=value`, whose values are JSON where they are JSON.
+/// Objects are put together.
 pub fn input(given: &[String]) -> anyhow::Result<Value> {
     let mut all = json!({});
     for text in given {

@@ -1,6 +1,9 @@
 //! The `stepwell` binary: reads the command line and hands over to `commands`.
 
+mod backend;
+mod client;
 mod commands;
+mod diff;
 mod draw;
 mod embedded;
 mod home;
@@ -56,6 +59,34 @@ enum Command {
     Cancel(commands::control::CancelArgs),
     /// Go on with a run that failed, timed out or was cancelled: what did not succeed runs again
     Retry(commands::control::RetryArgs),
+    /// Start a fresh run with the input of another
+    Rerun(commands::start::RerunArgs),
+    /// Make workflows be as files say; shows what changes
+    Apply(commands::apply::Args),
+    /// Start a run on a server
+    Trigger(commands::start::TriggerArgs),
+    /// Watch a run of a server to its end
+    Watch(commands::watch::Args),
+    /// List workflows
+    Workflows(commands::workflows::ListArgs),
+    /// Let a workflow be started again
+    Enable(commands::workflows::SwitchArgs),
+    /// Let a workflow refuse triggers and skip its schedule
+    Disable(commands::workflows::SwitchArgs),
+    /// Hold new runs of a workflow, or of one concurrency key, in the queue
+    Pause(commands::workflows::HoldArgs),
+    /// Let go what was held
+    Resume(commands::workflows::HoldArgs),
+    /// Show when a workflow will start by itself
+    Schedule(commands::workflows::SwitchArgs),
+    /// Make, list and end API keys
+    Key(commands::people::KeyArgs),
+    /// Make, list and disable users
+    User(commands::people::UserArgs),
+    /// Give users rights, and take them back
+    Grant(commands::people::GrantArgs),
+    /// Print a link that signs a browser in, once
+    Login(commands::people::LoginArgs),
     /// Look whether everything in a data directory is sound, and why runs are not finished
     Doctor(commands::doctor::Args),
     /// Measure how fast this build is on this disk, beside what the disk alone can do
@@ -78,6 +109,20 @@ fn main() -> ExitCode {
         Command::Deny(args) => commands::control::answer(args, false),
         Command::Cancel(args) => commands::control::cancel(args),
         Command::Retry(args) => commands::control::retry(args),
+        Command::Rerun(args) => commands::start::rerun(args),
+        Command::Apply(args) => commands::apply::run(args),
+        Command::Trigger(args) => commands::start::trigger(args),
+        Command::Watch(args) => commands::watch::run(args),
+        Command::Workflows(args) => commands::workflows::list(args),
+        Command::Enable(args) => commands::workflows::enable(args, true),
+        Command::Disable(args) => commands::workflows::enable(args, false),
+        Command::Pause(args) => commands::workflows::hold(args, true),
+        Command::Resume(args) => commands::workflows::hold(args, false),
+        Command::Schedule(args) => commands::workflows::schedule(args),
+        Command::Key(args) => commands::people::key(args),
+        Command::User(args) => commands::people::user(args),
+        Command::Grant(args) => commands::people::grant(args),
+        Command::Login(args) => commands::people::login(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Bench(args) => commands::bench::run(args),
     };
@@ -87,7 +132,8 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", draw::plain(&format!("{error:#}")));
-            commands::Exit::BadInput.into()
+            let refusal = error.downcast_ref::<client::Refusal>();
+            refusal.map_or(commands::Exit::BadInput, |refusal| refusal.exit).into()
         }
     }
 }

@@ -92,6 +92,12 @@ pub fn stored(event: &view::Event) -> (Value, Option<StoredFact>) {
     let mut raw = Map::from_iter([("type".to_string(), Value::from(event.kind.clone()))]);
     raw.extend(event.step.iter().map(|step| ("step".to_string(), Value::from(step.clone()))));
     raw.extend(event.fact.clone());
+    // `version` is the run's in an event, so the workflow's has a name of its own there.
+    if event.kind == "adopted"
+        && let Some(version) = raw.shift_remove("workflow_version")
+    {
+        raw.insert("version".to_string(), version);
+    }
     let raw = Value::Object(raw);
     let fact = serde_json::from_value(raw.clone()).ok();
     (raw, fact)

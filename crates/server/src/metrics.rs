@@ -35,7 +35,10 @@ const COUNTERS: [(&str, &str); 6] = [
     ("stepwell_steps_started_total", "Attempts that were begun here, by kind"),
     ("stepwell_steps_ended_total", "Attempts that ended here, by kind and outcome"),
     ("stepwell_http_requests_total", "Requests that were answered, by method, route and status"),
-    ("stepwell_live_dropped_total", "Streams that were ended because the reader was slow, silent, or may no longer look"),
+    (
+        "stepwell_live_dropped_total",
+        "Streams that were ended because the reader was slow, silent, or may no longer look",
+    ),
 ];
 
 const GAUGES: [(&str, Unit, &str); 4] = [

@@ -46,6 +46,11 @@ impl Backend {
         Ok(Backend::Directory(Directory { engine: embedded::at_rest(store), caller: embedded::caller() }))
     }
 
+    /// An engine of this process, which may well execute.
+    pub fn of(engine: &Engine, caller: &Caller) -> Backend {
+        Backend::Directory(Directory { engine: engine.clone(), caller: caller.clone() })
+    }
+
     /// What is written leads to nothing until somebody runs it.
     pub fn rests(&self) -> bool {
         matches!(self, Backend::Directory(_))

@@ -11,7 +11,8 @@ const PAGE: u32 = 1_000;
 
 /// The newest version of a workflow, as far as the next one must know it.
 pub struct Current {
-    pub id: String,
+    /// What a server knows this state of it by.
+    tag: Option<String>,
     pub version: u32,
     pub source: String,
 }
@@ -51,9 +52,9 @@ impl Backend {
     /// The workflow of exactly this name, if there is one.
     pub async fn current(&self, name: &str) -> anyhow::Result<Option<Current>> {
         match self {
-            Backend::Server(client) => match client.ask::<Workflow>(Call::get(&["workflows", name])).await {
-                Ok(Workflow { summary, source, .. }) if summary.name == name => {
-                    Ok(Some(Current { id: summary.id, version: summary.version, source }))
+            Backend::Server(client) => match client.tagged::<Workflow>(Call::get(&["workflows", name])).await {
+                Ok((Workflow { summary, source, .. }, tag)) if summary.name == name => {
+                    Ok(Some(Current { tag, version: summary.version, source }))
                 }
                 Ok(_) => Ok(None),
                 Err(error) if Refusal::is_missing(&error) => Ok(None),
@@ -62,7 +63,7 @@ impl Backend {
             Backend::Directory(Directory { engine, caller }) => match engine.workflow(caller, name).await {
                 Ok(compiled) if compiled.row.name == name => {
                     let row = &compiled.row;
-                    Ok(Some(Current { id: row.workflow.clone(), version: row.version, source: row.source.clone() }))
+                    Ok(Some(Current { tag: None, version: row.version, source: row.source.clone() }))
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => Ok(None),
                 Err(error) => told(Err(error)),
@@ -84,8 +85,8 @@ impl Backend {
     pub async fn define(&self, name: &str, text: &str, before: Option<&Current>) -> anyhow::Result<WorkflowSummary> {
         match (self, before) {
             (Backend::Server(client), Some(before)) => {
-                let tag = format!("\"{}-{}\"", before.id, before.version);
-                client.ask(Call::put(&["workflows", name]).text(text).header("if-match", Some(&tag))?).await
+                let path = ["workflows", name];
+                client.ask(Call::put(&path).text(text).header("if-match", before.tag.as_deref())?).await
             }
             (Backend::Server(client), None) => client.ask(Call::post(&["workflows"]).text(text)).await,
             (Backend::Directory(directory), _) => {

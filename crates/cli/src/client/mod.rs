@@ -10,7 +10,7 @@ pub use stream::{Next, Stream};
 
 use crate::commands::Exit;
 use anyhow::Context;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +34,11 @@ pub struct Client {
     key: Option<String>,
     /// Where its address was found; after a restart it may be another.
     file: Option<PathBuf>,
+}
+
+struct Head {
+    status: StatusCode,
+    tag: Option<String>,
 }
 
 /// What is asked of a server.
@@ -184,14 +189,15 @@ impl Client {
         Refusal::silence(text)
     }
 
-    /// An answer as it is, with its status.
-    async fn answer<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(StatusCode, T)> {
+    /// An answer as it is, with what its head says.
+    async fn answer<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(Head, T)> {
         let response = self.send(self.request(call)?.timeout(ANSWER)).await?;
-        let status = response.status();
+        let tag = response.headers().get(ETAG).and_then(|tag| Some(tag.to_str().ok()?.to_string()));
+        let head = Head { status: response.status(), tag };
         let text = response.text().await.map_err(|error| self.unanswered(&error))?;
         let odd = |error| format!("the answer of {} cannot be read ({error}): is it a newer stepwell?", self.base());
         let read = serde_json::from_str(&text).map_err(|error| Refusal::new(Exit::Failed, odd(error)))?;
-        Ok((status, read))
+        Ok((head, read))
     }
 
     /// For pages.
@@ -205,8 +211,14 @@ impl Client {
 
     /// And whether it was made by this very call.
     pub async fn make<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, bool)> {
-        let (status, Data { data }) = self.answer(call).await?;
-        Ok((data, status == StatusCode::CREATED))
+        let (head, Data { data }) = self.answer(call).await?;
+        Ok((data, head.status == StatusCode::CREATED))
+    }
+
+    /// And its tag, to say later that it is meant as it was.
+    pub async fn tagged<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, Option<String>)> {
+        let (head, Data { data }) = self.answer(call).await?;
+        Ok((data, head.tag))
     }
 
     /// Asks again for a while if the server is gone.

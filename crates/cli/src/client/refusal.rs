@@ -51,9 +51,12 @@ impl From<Error> for Refusal {
             | Error::Forbidden { .. }
             | Error::Limit { .. }
             | Error::Full
+            | Error::NotNow(_)
+            | Error::Changed(_)
             | Error::Disabled(_) => Exit::Failed,
             Error::Definition(_)
             | Error::Input { .. }
+            | Error::Inputs(_)
             | Error::NotFound { .. }
             | Error::Unauthorised(_)
             | Error::KeyReused(_)
@@ -73,11 +76,10 @@ impl From<ProblemView> for Refusal {
         };
         let passing = matches!(problem.status, 429 | 500..);
         let missing = problem.code == "not-found";
-        let mut text = problem.detail;
-        // One fault is all the detail says already.
-        if problem.code == "invalid-definition" || problem.errors.len() > 1 {
-            problem.errors.iter().for_each(|fault| text.push_str(&format!("\n  {}", line(fault))));
-        }
+        let mut text = problem.detail.clone();
+        // The detail may say it already.
+        let more = problem.errors.iter().filter(|fault| !problem.detail.contains(&fault.message));
+        more.for_each(|fault| text.push_str(&format!("\n  {}", line(fault))));
         if let Some(now) = problem.status_now {
             text.push_str(&format!(" (it is {now})"));
         }

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn frames_are_read_however_they_are_cut() {
-        let text = "id: 1.0\nevent: created\ndata: {\"a\":\"é\"}\n\n: quiet\n\nid: 2.0\r\nevent: end\r\ndata: {}\r\n\r\nid: 3";
+        let text =
+            "id: 1.0\nevent: created\ndata: {\"a\":\"é\"}\n\n: quiet\n\nid: 2.0\r\nevent: end\r\ndata: {}\r\n\r\nid: 3";
         let frame = |id: &str, event: &str, data: &str| Frame { id: id.into(), event: event.into(), data: data.into() };
         let expected = [frame("1.0", "created", "{\"a\":\"é\"}"), frame("2.0", "end", "{}")];
         for size in 1..text.len() {

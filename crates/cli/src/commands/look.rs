@@ -1,5 +1,5 @@
-//! `stepwell runs`, `show` and `events`: looking at runs, of a server or in a data directory. Nothing is executed and nothing
-//! changes.
+//! `stepwell runs`, `show` and `events`: looking at runs, of a server or in a data directory. Nothing is executed and
+//! nothing changes.
 
 use super::Exit;
 use crate::backend::{Missing, with};

@@ -1,16 +1,24 @@
 //! One file per command. Each parses nothing itself: arguments come typed, and the result is an exit code.
 
+pub mod apply;
 pub mod bench;
 pub mod check;
 pub mod control;
 pub mod doctor;
 pub mod graph;
 pub mod look;
+pub mod people;
 pub mod pipe;
 pub mod run;
 pub mod serve;
 pub mod simulate;
+pub mod start;
+pub mod watch;
+pub mod workflows;
 
+use serde::Serialize;
+use serde_json::json;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What a script can tell from the exit code.
@@ -37,4 +45,18 @@ impl From<Exit> for ExitCode {
             Exit::Interrupted => 130,
         })
     }
+}
+
+/// One thing, for programs.
+fn document(what: &impl Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{:#}", json!(what))?)
+}
+
+/// A list, a line for each.
+fn lines<T: Serialize>(all: &[T], as_json: bool, words: impl Fn(&T) -> String) -> anyhow::Result<Exit> {
+    let mut out = std::io::stdout().lock();
+    for one in all {
+        writeln!(out, "{}", if as_json { json!(one).to_string() } else { crate::draw::plain(&words(one)) })?;
+    }
+    Ok(Exit::Success)
 }

@@ -4,6 +4,7 @@ use super::Exit;
 use crate::home::Data;
 use crate::{embedded, logging, signals};
 use anyhow::{Context, bail};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stepwell_server::config::Config;
@@ -96,10 +97,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         let mut engine = stepwell_engine::Config::new(kinds);
         engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
         let started = |served: &Served| {
-            address.write(&served.address.to_string());
+            address.write(served.address);
             println!("Stepwell serves {} from {}", served.public_url, directory.display());
-            println!("Sign a browser in, once: {}", served.link);
             println!("Keys: {} and {}", directory.join("admin.key").display(), directory.join("agent.key").display());
+            match &served.link {
+                Some(link) => println!("Sign a browser in, once: {link}"),
+                None => println!("`stepwell login` makes a link that signs a browser in"),
+            }
         };
         let server = Server { config, store, engine, directory: &directory };
         stepwell_server::serve(server, started, signals::asked_to_stop()).await
@@ -111,7 +115,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 struct Address(PathBuf);
 
 impl Address {
-    fn write(&self, address: &str) {
+    fn write(&self, bound: SocketAddr) {
+        let ip = match bound.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let address = SocketAddr::new(ip, bound.port());
         // Without it the others can be told with STEPWELL_URL.
         if let Err(error) = std::fs::write(&self.0, format!("http://{address}\n")) {
             tracing::warn!(%error, "where this server listens cannot be written down");

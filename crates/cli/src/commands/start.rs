@@ -68,9 +68,10 @@ pub fn trigger(args: TriggerArgs) -> anyhow::Result<Exit> {
     with_server(&args.at, async |client| {
         let path = ["workflows", &args.workflow, "trigger"];
         let label = Some(args.label.join(",")).filter(|labels| !labels.is_empty());
-        let call = Call::post(&path).json(input).query("label", label).header("idempotency-key", args.key.as_deref())?;
-        let (started, new): (Triggered, bool) = client.make(call).await?;
-        args.then.go(client, &started, new, limit, args.at.option()).await
+        let call =
+            Call::post(&path).json(input).query("label", label).header("idempotency-key", args.key.as_deref())?;
+        let started = client.make(call).await?;
+        args.then.go(client, started, limit, args.at.option()).await
     })
 }
 
@@ -84,8 +85,8 @@ pub fn rerun(args: RerunArgs) -> anyhow::Result<Exit> {
             Some(input) => call.json(input),
             None => call,
         };
-        let (started, new): (Triggered, bool) = client.make(call).await?;
-        args.then.go(client, &started, new, limit, args.at.option()).await
+        let started = client.make(call).await?;
+        args.then.go(client, started, limit, args.at.option()).await
     })
 }
 
@@ -107,17 +108,16 @@ impl Then {
     async fn go(
         &self,
         client: &Client,
-        started: &Triggered,
-        new: bool,
+        (started, new): (Triggered, bool),
         limit: Option<Duration>,
         option: String,
     ) -> anyhow::Result<Exit> {
-        let Triggered { run_id, workflow, workflow_version, .. } = started;
+        let Triggered { run_id, workflow, workflow_version, .. } = &started;
         let again = if new { "" } else { ", which this key had started before" };
         let said = format!("{run_id}: {workflow}, version {workflow_version}{again}");
         if self.wait.is_none() && !self.watch {
             if self.json {
-                document(started)?;
+                document(&started)?;
             } else {
                 eprintln!("{}", plain(&said));
                 writeln!(std::io::stdout().lock(), "{run_id}")?;

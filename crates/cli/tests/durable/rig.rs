@@ -65,6 +65,7 @@ impl Place {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
         command.args(args).current_dir(self.directory.path()).env("STEPWELL_DATA", self.data()).env("USER", "ann");
+        command.env_remove("STEPWELL_URL").env_remove("STEPWELL_KEY");
         command
     }
 
@@ -90,7 +91,7 @@ impl Place {
     /// The newest run.
     pub fn newest(&self) -> String {
         let listed = self.stepwell(&["runs", "--limit", "1", "--json"]).expect(0);
-        listed.lines()[0]["run"].as_str().unwrap().to_string()
+        listed.lines()[0]["id"].as_str().unwrap().to_string()
     }
 
     pub fn sql(&self, sql: &str) -> usize {

@@ -1,2 +1,24 @@
-//! placeholder
-fn main() {}
+//! The server from outside: the real binary, real sockets, and what somebody who means no good would try.
+//!
+//! Each test has a data directory and a server of its own. What workflows call is a server of the test on this machine.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod answers;
+mod approvals;
+mod callbacks;
+mod crash;
+mod edges;
+mod everyday;
+mod hooks;
+mod lists;
+mod outside;
+mod raw;
+mod rig;
+mod schedules;
+mod seed;
+mod tenants;
+mod web;
+mod wire;

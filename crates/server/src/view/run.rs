@@ -344,6 +344,10 @@ impl Event {
         let Value::Object(mut fact) = fact else { return Event::of(run, version, at, Value::Object(Map::new())) };
         let mut text = |name: &str| fact.shift_remove(name).and_then(|value| Some(value.as_str()?.to_string()));
         let (kind, step) = (text("type").unwrap_or_default(), text("step"));
+        // `version` is that of the run here.
+        if let Some(version) = fact.shift_remove("version") {
+            fact.insert("workflow_version".into(), version);
+        }
         Event { run_id: run.to_string(), version, at, kind, step, fact }
     }
 

@@ -10,7 +10,6 @@ use crate::signals::Signals;
 use serde_json::json;
 use std::io::Write;
 use std::sync::Arc;
-use stepwell_core::run::RunStatus;
 use stepwell_engine::commands::Started;
 use stepwell_engine::{Caller, Engine};
 use stepwell_store::Store;
@@ -113,11 +112,7 @@ pub fn result(show: &mut Show, end: &Ended, option: &str) -> anyhow::Result<Exit
         line["error"] = error.clone();
     }
     show.json(&line)?;
-    let exit = match end.status {
-        RunStatus::Completed => Exit::Success,
-        RunStatus::Cancelled | RunStatus::Timeout => Exit::Stopped,
-        RunStatus::Failed | RunStatus::New | RunStatus::Queued | RunStatus::Running => Exit::Failed,
-    };
+    let exit = end.exit();
     if exit == Exit::Success {
         if !matches!(show, Show::Json) {
             writeln!(std::io::stdout().lock(), "{}", plain(&format!("{:#}", end.output)))?;

@@ -1,0 +1,122 @@
+//! `stepwell workflows`, `enable`, `disable`, `pause`, `resume` and `schedule`.
+
+use super::{Exit, document, lines};
+use crate::backend::{Missing, with};
+use crate::client::At;
+use crate::draw::plain;
+use crate::words::instant;
+use anyhow::Context;
+use std::io::Write;
+use stepwell_server::view::{ScheduleSummary, WorkflowSummary};
+
+#[derive(clap::Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    at: At,
+    /// One JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn list(args: ListArgs) -> anyhow::Result<Exit> {
+    with(&args.at, Missing::Refuse, async |backend| lines(&backend.workflows().await?, args.json, listed))
+}
+
+fn listed(workflow: &WorkflowSummary) -> String {
+    let WorkflowSummary { name, version, triggers, .. } = workflow;
+    let state = match (workflow.enabled, workflow.paused) {
+        (false, _) => "disabled",
+        (true, true) => "paused",
+        (true, false) => "enabled",
+    };
+    format!("{name} ({version})  {state}  {}", triggers.join(", "))
+}
+
+#[derive(clap::Args)]
+pub struct SwitchArgs {
+    /// By name or `wf_…`
+    #[arg(value_name = "WORKFLOW")]
+    workflow: String,
+    #[command(flatten)]
+    at: At,
+    /// The workflow as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn enable(args: SwitchArgs, enabled: bool) -> anyhow::Result<Exit> {
+    with(&args.at, Missing::Refuse, async |backend| {
+        let after = backend.enable(&args.workflow, enabled).await?;
+        let word = if enabled { "enabled" } else { "disabled" };
+        switched(&after, args.json, &format!("{} is {word}", after.name))
+    })
+}
+
+#[derive(clap::Args)]
+pub struct HoldArgs {
+    /// By name or `wf_…`
+    #[arg(value_name = "WORKFLOW")]
+    workflow: String,
+    /// Only runs with this concurrency key
+    #[arg(long, value_name = "JSON")]
+    concurrency_key: Option<String>,
+    #[command(flatten)]
+    at: At,
+    /// The workflow as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn hold(args: HoldArgs, hold: bool) -> anyhow::Result<Exit> {
+    let key = args.concurrency_key.as_deref().map(serde_json::from_str::<serde_json::Value>).transpose();
+    let key = key.context("--concurrency-key is not JSON; text needs quotes, such as '\"eu\"'")?;
+    with(&args.at, Missing::Refuse, async |backend| {
+        let of = key.as_ref().map(|key| format!(" with the key {key}")).unwrap_or_default();
+        let after = backend.hold(&args.workflow, key, hold).await?;
+        let word = if hold { "wait until it is resumed" } else { "are let go" };
+        switched(&after, args.json, &format!("new runs of {}{of} {word}", after.name))
+    })
+}
+
+fn switched(after: &WorkflowSummary, json: bool, words: &str) -> anyhow::Result<Exit> {
+    if json {
+        document(after)?;
+    } else {
+        eprintln!("{}", plain(words));
+    }
+    Ok(Exit::Success)
+}
+
+pub fn schedule(args: SwitchArgs) -> anyhow::Result<Exit> {
+    with(&args.at, Missing::Refuse, async |backend| {
+        let all = backend.schedule(&args.workflow).await?;
+        if all.is_empty() && !args.json {
+            eprintln!("{}", plain(&format!("{} has no schedule", args.workflow)));
+        }
+        if args.json {
+            return lines(&all, true, |_| String::new());
+        }
+        let mut out = std::io::stdout().lock();
+        for schedule in &all {
+            write!(out, "{}", plain(&fires(schedule)))?;
+        }
+        Ok(Exit::Success)
+    })
+}
+
+fn fires(schedule: &ScheduleSummary) -> String {
+    let mut text = match (&schedule.cron, &schedule.timezone) {
+        (Some(cron), zone) => format!("cron {cron}, {}\n", zone.as_deref().unwrap_or("UTC")),
+        (None, _) => "once\n".to_string(),
+    };
+    if let Some(last) = schedule.last {
+        let run = schedule.last_run_id.as_deref().unwrap_or("no run");
+        let why = schedule.last_error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        text.push_str(&format!("  last {}: {run}{why}\n", instant(last.0)));
+    }
+    if schedule.next.is_empty() {
+        text.push_str("  nothing more\n");
+    }
+    schedule.next.iter().for_each(|next| text.push_str(&format!("  {}\n", instant(next.0))));
+    text
+}

@@ -1,0 +1,59 @@
+//! `approve`, `deny`, `cancel` and `retry` by a server, which goes on by itself.
+
+use crate::served::{FAILS, GATE, Served};
+use rustix::process::Signal;
+
+/// A run that waits at its gate.
+fn waits(served: &Served) -> String {
+    let run = served.trigger(&["gate"]);
+    let mut watching = served.place.start(&["watch", &run]);
+    watching.until("ask asks for approval");
+    watching.signal(Signal::TERM);
+    watching.end().expect(130);
+    run
+}
+
+#[test]
+fn an_answer_moves_the_run_on_at_once() {
+    let served = Served::with(&[GATE]);
+    let run = waits(&served);
+    let said = served.run(&["approve", &run, "ask", "--comment", "fine"]).expect(0).says("ask is approved");
+    assert!(!said.err.contains("--resume"), "{}", said.err);
+    served.run(&["watch", &run]).expect(0).says("go success");
+    served.run(&["show", &run]).expect(0).says("\"comment\":\"fine\"");
+    served.run(&["approve", &run, "ask"]).expect(1).says("already finished").says("it is completed");
+    let run = waits(&served);
+    served.run(&["approve", &run, "nobody"]).expect(2).says("there is no step");
+    let denied = served.run(&["deny", &run, "ask", "--json"]).expect(0).json();
+    assert_eq!(denied["id"], run.as_str());
+    served.run(&["watch", &run]).expect(3).says("cancelled");
+    served.stop().sound();
+}
+
+#[test]
+fn a_run_is_cancelled_and_goes_on_again() {
+    let served = Served::with(&[GATE]);
+    let run = waits(&served);
+    served.run(&["cancel", &run, "--reason", "too late"]).expect(0).says("is cancelled");
+    served.run(&["watch", &run]).expect(3).says("too late");
+    let mut again = served.place.start(&["retry", &run]);
+    again.until("runs again: ask");
+    again.until("ask asks for approval");
+    served.run(&["approve", &run, "ask"]).expect(0);
+    again.end().expect(0).says("go success");
+    served.stop().sound();
+}
+
+#[test]
+fn a_failed_run_is_retried_and_what_stands_is_said() {
+    let served = Served::with(&[FAILS]);
+    let run = served.trigger(&["fails"]);
+    served.run(&["watch", &run]).expect(1).says("no luck");
+    let again = served.run(&["retry", &run]).expect(1).says("stands: a").says("runs again: b");
+    assert!(!again.err.contains("run created"), "what was before is not shown: {}", again.err);
+    let mended = FAILS.replace("tool: fail, args: {message: no luck}", "tool: now");
+    let file = served.place.file("mended.yaml", &mended);
+    served.run(&["apply", "-f", &file]).expect(0).says("version 1 → 2");
+    served.run(&["retry", &run, "--newest"]).expect(0).says("stands: a").says("runs again: b");
+    served.stop().sound();
+}

@@ -1,0 +1,15 @@
+//! The command line as a client of the real server: every command against it, and those that need none also without.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod apply;
+mod decide;
+mod lost;
+mod people;
+#[path = "../durable/rig.rs"]
+#[allow(dead_code, reason = "shared with the tests of durable runs, which use all of it")]
+mod rig;
+mod served;
+mod start;
+mod switches;

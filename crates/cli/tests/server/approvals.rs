@@ -1,0 +1,150 @@
+//! Gates: who is asked, who may answer, and what an answer does.
+
+use crate::outside::Outside;
+use crate::rig::{Place, statuses};
+use serde_json::json;
+
+#[test]
+fn an_open_gate_is_listed_and_an_approval_lets_the_run_go_on() {
+    let place = Place::new();
+    let server = place.serve();
+    let outside = Outside::start();
+    let api = &server.api;
+    api.define(&json!({"name": "deploy", "tasks": {
+        "ask": {"approval": {"message": "deploy {{trigger.body.what}}?"}},
+        "go": {"needs": ["ask"], "url": format!("{}/go", outside.url)},
+    }}));
+    assert_eq!(api.get("/api/v1/approvals").is(200).data(), json!([]));
+    let run = api.trigger("deploy", &json!({"what": "it"}));
+    let open = api.step(&run, "ask", "waiting");
+    assert_eq!((&open["status"], &open["waiting_for"][0]["for"]), (&json!("paused"), &json!("approval")));
+    let listed = api.get("/api/v1/approvals").is(200).data();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let gate = &listed[0];
+    assert_eq!((&gate["run_id"], &gate["step"], &gate["workflow"]), (&json!(run), &json!("ask"), &json!("deploy")));
+    assert_eq!(gate["asks"]["message"], "deploy it?");
+    assert_eq!((&gate["mine"], &gate["id"]), (&json!(true), &open["tasks"]["ask"]["id"]));
+    assert_eq!(outside.count(), 0);
+    let path = format!("/api/v1/runs/{run}/steps/ask/approve");
+    api.post(&path, &json!({"comment": "fine"})).is(200);
+    let run = api.end(&run);
+    assert_eq!((run["status"].as_str().unwrap(), statuses(&run).as_str()), ("completed", "ask=success go=success"));
+    let output = &run["tasks"]["ask"]["output"];
+    assert_eq!(
+        (&output["decision"], &output["by"], &output["comment"]),
+        (&json!("approved"), &json!("admin"), &json!("fine"))
+    );
+    assert_eq!(api.get("/api/v1/approvals").is(200).data(), json!([]));
+    // An answer counts once.
+    assert_eq!(api.post(&path, &json!({})).refused(409, "step-finished")["status_now"], "completed");
+}
+
+#[test]
+fn a_denial_cancels_a_run_that_has_no_way_for_it() {
+    let place = Place::new();
+    let server = place.serve();
+    let outside = Outside::start();
+    let api = &server.api;
+    let url = &outside.url;
+    api.define(&json!({"name": "plain", "tasks": {
+        "ask": {"approval": {"message": "well?"}},
+        "go": {"needs": ["ask"], "url": format!("{url}/go")},
+    }}));
+    api.define(&json!({"name": "handled", "tasks": {
+        "ask": {"approval": {"message": "well?"}},
+        "no": {"needs": ["ask"], "if": "tasks.ask.status == 'denied'", "url": format!("{url}/no")},
+    }}));
+    let run = api.trigger("plain", &json!({}));
+    let gate = api.step(&run, "ask", "waiting")["tasks"]["ask"]["id"].as_str().unwrap().to_string();
+    api.post(&format!("/api/v1/steps/{gate}/deny"), &json!({"comment": "no"})).is(200);
+    let run = api.end(&run);
+    assert_eq!((run["status"].as_str().unwrap(), statuses(&run).as_str()), ("cancelled", "ask=denied go=skipped"));
+    let run = api.trigger("handled", &json!({}));
+    api.step(&run, "ask", "waiting");
+    api.post(&format!("/api/v1/runs/{run}/steps/ask/deny"), &json!({})).is(200);
+    let run = api.end(&run);
+    assert_eq!((run["status"].as_str().unwrap(), statuses(&run).as_str()), ("completed", "ask=denied no=success"));
+    assert_eq!(outside.calls("/go").len(), 0);
+}
+
+#[test]
+fn an_agents_key_never_answers_a_gate_unless_it_was_given_that_right_by_name() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
+    api.define(&json!({"name": "named", "tasks": {"ask": {"approval": {"message": "well?", "approvers": ["admin"]}}}}));
+    let widest = api.new_key(json!({"name": "agent", "agent": true}));
+    for agent in [server.with_key(&place.agent_key()), server.with_key(&widest)] {
+        for workflow in ["gate", "named"] {
+            let run = agent.trigger(workflow, &json!({}));
+            let gate = agent.step(&run, "ask", "waiting")["tasks"]["ask"]["id"].as_str().unwrap().to_string();
+            let by_name = format!("/api/v1/runs/{run}/steps/ask");
+            for path in [
+                format!("{by_name}/approve"),
+                format!("{by_name}/deny"),
+                format!("/api/v1/steps/{gate}/approve"),
+                format!("/api/v1/steps/{gate}/deny"),
+                format!("/api/v1/steps/{gate}/ready"),
+            ] {
+                agent.post(&path, &json!({})).refused(403, "forbidden");
+            }
+            // Nor does it go around the gate.
+            let finish = agent.post(&format!("{by_name}/finish"), &json!({"output": {"decision": "approved"}}));
+            assert_eq!(finish.status, 403, "{}", finish.text());
+            let deliver = agent.post(&format!("{by_name}/deliver"), &json!({"decision": "approved"}));
+            assert_eq!(deliver.status, 409, "{}", deliver.text());
+            let listed = agent.get("/api/v1/approvals").is(200).data();
+            assert!(listed.as_array().unwrap().iter().all(|gate| gate["mine"] == false), "{listed:#}");
+            assert_eq!(api.run(&run)["status"], "paused");
+        }
+    }
+    let trusted =
+        json!({"name": "trusted", "agent": true, "grants": ["workflow.run", "workflow.read", "workflow.approve"]});
+    let trusted = server.with_key(&api.new_key(trusted));
+    let run = trusted.trigger("gate", &json!({}));
+    trusted.step(&run, "ask", "waiting");
+    trusted.post(&format!("/api/v1/runs/{run}/steps/ask/approve"), &json!({})).is(200);
+}
+
+#[test]
+fn only_those_whom_the_gate_names_may_answer_it() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    let grants = ["workflow.run", "workflow.read", "workflow.approve"];
+    let (ann, bob) = (api.new_user("ann", &grants), api.new_user("bob", &grants));
+    let reader = api.new_user("eve", &["workflow.read", "workflow.run"]);
+    api.define(&json!({"name": "named", "tasks": {"ask": {"approval": {"message": "?", "approvers": ["ann"]}}}}));
+    api.define(&json!({"name": "eyes", "tasks": {"ask": {"approval": {"message": "?", "allow_self": false}}}}));
+    let answer = |run: &str| format!("/api/v1/runs/{run}/steps/ask/approve");
+    let run = bob.trigger("named", &json!({}));
+    api.step(&run, "ask", "waiting");
+    bob.post(&answer(&run), &json!({})).refused(403, "refused");
+    api.post(&answer(&run), &json!({})).refused(403, "refused");
+    ann.post(&answer(&run), &json!({})).is(200);
+    let run = bob.trigger("eyes", &json!({}));
+    api.step(&run, "ask", "waiting");
+    reader.post(&answer(&run), &json!({})).refused(403, "forbidden");
+    bob.post(&answer(&run), &json!({})).refused(403, "refused");
+    ann.post(&answer(&run), &json!({})).is(200);
+}
+
+#[test]
+fn of_two_answers_at_the_same_time_one_counts() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
+    for _ in 0..10 {
+        let run = api.trigger("gate", &json!({}));
+        api.step(&run, "ask", "waiting");
+        let post = |verb: &str| api.post(&format!("/api/v1/runs/{run}/steps/ask/{verb}"), &json!({})).status;
+        let (yes, no) = std::thread::scope(|scope| {
+            let (yes, no) = (scope.spawn(|| post("approve")), scope.spawn(|| post("deny")));
+            (yes.join().unwrap(), no.join().unwrap())
+        });
+        let end = api.end(&run)["status"].as_str().unwrap().to_string();
+        assert!([(200, 409, "completed"), (409, 200, "cancelled")].contains(&(yes, no, &end)), "{yes} {no} {end}");
+    }
+}

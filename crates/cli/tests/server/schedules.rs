@@ -1,0 +1,158 @@
+//! Schedules: each tick once, whatever happens to the process; single times; switching off and on; previews.
+
+use crate::rig::{Api, Place, eventually};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const EVERY_SECOND: &str = "* * * * * *";
+
+fn ticking(trigger: Value) -> Value {
+    json!({"name": "tick", "trigger": trigger, "tasks": {"rest": {"sleep": 0}},
+        "output": {"at": "{{trigger.headers.x-stepwell-scheduled-at ?? null}}"}})
+}
+
+fn runs(api: &Api) -> Vec<String> {
+    let list = api.get("/api/v1/workflows/tick/runs?limit=1000").is(200).data();
+    list.as_array().unwrap().iter().rev().map(|run| run["id"].as_str().unwrap().to_string()).collect()
+}
+
+/// The runs once there are so many.
+fn at_least(api: &Api, count: usize) -> Vec<String> {
+    eventually(&format!("{count} ticks"), || Some(runs(api)).filter(|runs| runs.len() >= count))
+}
+
+/// The second that a run was started for.
+fn second(api: &Api, run: &str) -> String {
+    let created = api.run(run)["created_at"].as_str().unwrap().to_string();
+    created[..19].to_string()
+}
+
+#[test]
+fn every_tick_fires_once_across_a_crash() {
+    let place = Place::new();
+    let server = place.serve();
+    server.api.define(&ticking(json!({"cron": EVERY_SECOND, "catch_up": "all"})));
+    at_least(&server.api, 3);
+    server.kill();
+    let server = place.serve();
+    let before = runs(&server.api).len();
+    at_least(&server.api, before + 3);
+    server.kill();
+    let server = place.serve();
+    let before = runs(&server.api).len();
+    at_least(&server.api, before + 2);
+    server.api.call("PATCH", "/api/v1/workflows/tick", &json!({"enabled": false})).is(200);
+    let all = runs(&server.api);
+    // Which tick each was for is in the headers it was started with.
+    let ticks: Vec<String> = all
+        .iter()
+        .map(|run| {
+            let end = server.api.end(run);
+            assert_eq!(end["status"], "completed", "{end:#}");
+            end["output"]["at"].as_str().unwrap_or_else(|| panic!("no tick in {end:#}")).to_string()
+        })
+        .collect();
+    let different: BTreeSet<&String> = ticks.iter().collect();
+    assert_eq!(different.len(), ticks.len(), "a tick fired twice: {ticks:?}");
+    // Each second between the first and the last, for all that the process was dead for some of them.
+    let seconds = |tick: &String| -> i64 {
+        let clock: Vec<i64> = tick[11..19].split(':').map(|part| part.parse().unwrap()).collect();
+        clock[0] * 3600 + clock[1] * 60 + clock[2]
+    };
+    let (first, last) = (seconds(&ticks[0]), seconds(&ticks[ticks.len() - 1]));
+    assert_eq!((last - first).rem_euclid(86_400) + 1, ticks.len() as i64, "a tick is missing: {ticks:?}");
+}
+
+#[test]
+fn a_workflow_that_is_switched_off_does_not_fire_and_goes_on_later() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&ticking(json!({"cron": EVERY_SECOND, "catch_up": "all"})));
+    at_least(api, 1);
+    let switch = |on: bool| drop(api.call("PATCH", "/api/v1/workflows/tick", &json!({"enabled": on})).is(200));
+    switch(false);
+    let off = runs(api);
+    let other = json!({"name": "clock", "trigger": {"cron": EVERY_SECOND}, "tasks": {"rest": {"sleep": 0}}});
+    api.define(&other);
+    // Another schedule shows that ticks have passed.
+    eventually("ticks", || {
+        let list = api.get("/api/v1/workflows/clock/runs").data();
+        Some(()).filter(|()| list.as_array().unwrap().len() >= 3)
+    });
+    assert_eq!(runs(api), off, "it fired while it was off");
+    api.post("/api/v1/workflows/tick/trigger", &json!({})).refused(409, "workflow-disabled");
+    switch(true);
+    let on = at_least(api, off.len() + 1);
+    // What would have fired while it was off is not made up for.
+    let gap: BTreeSet<String> = on[off.len()..].iter().map(|run| second(api, run)).collect();
+    assert_eq!(gap.len(), on.len() - off.len(), "{on:?}");
+}
+
+#[test]
+fn a_single_time_fires_once() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    // A time that is over when it is read, and one that is far away.
+    let soon = json!([{"at": "2020-01-01T00:00:00Z", "input": {"n": 1}}, {"at": "2999-01-01T00:00:00Z"}]);
+    let made = api.post("/api/v1/workflows", &ticking(soon));
+    assert!([201, 422].contains(&made.status), "{}", made.text());
+    api.delete("/api/v1/workflows/tick");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    api.define(&ticking(json!({"at": (now + 1_500).to_string(), "input": {"n": 2}})));
+    let preview = api.get("/api/v1/workflows/tick/schedule").is(200).data();
+    assert_eq!(preview[0]["next"].as_array().unwrap().len(), 1, "{preview:#}");
+    let fired = eventually("the time", || {
+        let list = api.get("/api/v1/runs?workflow=tick").is(200).data();
+        let id = list.as_array().unwrap().first().map(|run| run["id"].as_str().unwrap().to_string());
+        id.map(|id| api.end(&id)).filter(|run| run["input"] == json!({"n": 2}))
+    });
+    assert_eq!(fired["status"], "completed");
+    server.stop();
+    let server = place.serve();
+    assert_eq!(server.api.get("/api/v1/workflows/tick/schedule").is(200).data()[0]["next"], json!([]));
+    assert_eq!(runs(&server.api).len(), 1);
+}
+
+#[test]
+fn the_next_ten_times_of_a_schedule_are_shown() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&ticking(
+        json!([{"cron": "0 8 * * 1-5", "timezone": "Europe/Amsterdam"}, {"cron": "*/15 * * * *"}, "api"]),
+    ));
+    let shown = api.get("/api/v1/workflows/tick/schedule").is(200).data();
+    assert_eq!(shown.as_array().unwrap().len(), 2, "{shown:#}");
+    assert_eq!((&shown[0]["cron"], &shown[0]["timezone"]), (&json!("0 8 * * 1-5"), &json!("Europe/Amsterdam")));
+    for schedule in shown.as_array().unwrap() {
+        let next: Vec<&str> = schedule["next"].as_array().unwrap().iter().map(|at| at.as_str().unwrap()).collect();
+        assert_eq!(next.len(), 10);
+        assert!(next.is_sorted() && next.windows(2).all(|pair| pair[0] != pair[1]), "{next:?}");
+    }
+    for at in shown[0]["next"].as_array().unwrap() {
+        let at = at.as_str().unwrap();
+        // Eight in Amsterdam is six or seven in UTC.
+        assert!(["T06:00:00", "T07:00:00"].contains(&&at[10..19]), "{at}");
+    }
+    assert_eq!(api.get("/api/v1/schedules").is(200).data(), shown);
+}
+
+#[test]
+fn a_schedule_that_may_not_overlap_waits_for_its_run() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&json!({"name": "tick", "trigger": {"cron": EVERY_SECOND, "overlap": "skip"},
+        "tasks": {"rest": {"wait_for_webhook": {"timeout": "1h"}}}}));
+    let first = at_least(api, 1)[0].clone();
+    let error = eventually("a tick that was skipped", || {
+        let shown = api.get("/api/v1/workflows/tick/schedule").is(200).data();
+        shown[0]["last_error"].as_str().map(str::to_string)
+    });
+    assert!(error.contains(&first), "{error}");
+    assert_eq!(runs(api).len(), 1);
+    api.ready(&first, "rest");
+    at_least(api, 2);
+}

@@ -1,0 +1,332 @@
+//! Every route of the API, as it describes itself, asked by those who have no business there.
+//!
+//! A new route joins by itself. One with a parameter that is not known here fails until somebody says what fills it.
+
+use crate::outside::Outside;
+use crate::raw::Raw;
+use crate::rig::{Answer, Api, Place, Server};
+use serde_json::{Value, json};
+
+/// Routes that need no key by design: whoever knows the address may call it.
+const PUBLIC: [&str; 4] = ["POST /in/{token}", "POST /wh/{token}", "GET /wh/{token}", "GET /sign-in/{link}"];
+/// Routes that answer without end: they have tests of their own.
+const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
+/// Routes whose parameter names something of the caller's own organisation, made if it is not there.
+const OWN: [&str; 1] = ["PUT /api/v1/roles/{role}"];
+/// What somebody without any right may still do: see who they are and what is theirs, and leave.
+const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
+
+struct Route {
+    name: String,
+    method: String,
+    path: String,
+}
+
+fn routes(api: &Api) -> Vec<Route> {
+    let described = api.get("/openapi.json").is(200).json();
+    let paths = described["paths"].as_object().unwrap().iter();
+    let all = paths.flat_map(|(path, methods)| {
+        methods.as_object().unwrap().keys().map(move |method| {
+            let method = method.to_ascii_uppercase();
+            Route { name: format!("{method} {path}"), method, path: path.clone() }
+        })
+    });
+    let all: Vec<Route> = all.collect();
+    assert!(all.len() > 50, "only {} routes", all.len());
+    for listed in PUBLIC.iter().chain(&ENDLESS).chain(&OWN).chain(&HARMLESS) {
+        assert!(all.iter().any(|route| route.name == *listed), "{listed} is listed here but does not exist");
+    }
+    all
+}
+
+/// Things of the first organisation.
+struct Things {
+    workflow: String,
+    run: String,
+    waiting: String,
+    test_run: String,
+    step: String,
+    user: String,
+    key: String,
+    organisation: i64,
+    names: Vec<String>,
+}
+
+fn things(api: &Api, outside: &Outside) -> Things {
+    let workflow = api.define(&json!({"name": "secret-flow", "labels": {"team": "secret-team"},
+        "trigger": ["api", "webhook", {"cron": "0 0 1 1 *"}],
+        "tasks": {"ask": {"approval": {"message": "secret-question"}}}}));
+    api.define(&json!({"name": "secret-wait", "tasks": {
+        "tell": {"url": format!("{}/tell", outside.url), "body": {"to": "{{wait.heard.url}}"}},
+        "heard": {"wait_for_webhook": {"timeout": "1h"}}}}));
+    let run = api.trigger("secret-flow", &json!({"word": "secret-word"}));
+    let step = api.step(&run, "ask", "waiting")["tasks"]["ask"]["id"].as_str().unwrap().to_string();
+    let waiting = api.trigger("secret-wait", &json!({}));
+    api.step(&waiting, "heard", "waiting");
+    api.step(&waiting, "tell", "success");
+    let test = json!({"definition": {"name": "secret-test", "tasks": {"rest": {"sleep": "1h"}}}});
+    let test_run = api.post("/api/v1/test-runs", &test).is(201).data()["run_id"].as_str().unwrap().to_string();
+    api.step(&test_run, "rest", "sleeping");
+    let role = json!({"grants": ["workflow.read"]});
+    api.call("PUT", "/api/v1/roles/secret-role", &role).is(200);
+    let user = api.post("/api/v1/users", &json!({"name": "secret-ann", "roles": ["secret-role"]})).is(201).data();
+    let key = api.post("/api/v1/keys", &json!({"user": "secret-ann", "name": "secret-key"})).is(201).data();
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let (user, key) = (text(&user["id"]), text(&key["id"]));
+    let organisation = api.get("/api/v1/me").is(200).data()["organisation"]["id"].as_i64().unwrap();
+    let names = [&workflow, &run, &waiting, &test_run, &step, &user, &key].into_iter().cloned();
+    let names = names.chain(["secret-".to_string()]).collect();
+    Things { workflow, run, waiting, test_run, step, user, key, organisation, names }
+}
+
+/// A path with the first organisation's things in it.
+fn filled(route: &Route, things: &Things) -> String {
+    let in_run = route.path.contains("/runs/{run}/");
+    let deliver = route.path.ends_with("/deliver");
+    let parts = route.path.split('/').map(|part| match part {
+        "{id}" if route.path.contains("/organisations/") => things.organisation.to_string(),
+        "{id}" => things.workflow.clone(),
+        "{run}" if route.path.contains("/test-runs/") => things.test_run.clone(),
+        "{run}" if deliver => things.waiting.clone(),
+        "{run}" => things.run.clone(),
+        "{step}" if deliver => "heard".into(),
+        "{step}" if in_run => "ask".into(),
+        "{step}" => things.step.clone(),
+        "{user}" => things.user.clone(),
+        "{key}" => things.key.clone(),
+        "{role}" => "secret-role".into(),
+        "{version}" => "1".into(),
+        "{token}" | "{link}" => "unknown".into(),
+        other if other.starts_with('{') => panic!("say here what fills {other} of {}", route.name),
+        plain => plain.into(),
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// A body that would do, so that a refusal is about who asks.
+fn body(route: &Route) -> Value {
+    let flow = json!({"name": "secret-flow", "tasks": {"rest": {"sleep": 0}}});
+    match route.name.as_str() {
+        "POST /api/v1/workflows" | "PUT /api/v1/workflows/{id}" | "POST /api/v1/check" => flow,
+        "PATCH /api/v1/workflows/{id}" => json!({"enabled": false}),
+        "PATCH /api/v1/runs/{run}" => json!({"labels": {"a": "b"}}),
+        "POST /api/v1/runs/cancel" | "POST /api/v1/runs/retry" => json!({"filter": {}}),
+        "POST /api/v1/test-runs" => json!({"definition": flow}),
+        "POST /api/v1/users" => json!({"name": "bob"}),
+        "PATCH /api/v1/users/{user}" => json!({"disabled": true}),
+        "PUT /api/v1/roles/{role}" => json!({"grants": []}),
+        "POST /api/v1/keys" => json!({"name": "another"}),
+        "PATCH /api/v1/keys/{key}" => json!({"paused": true}),
+        "POST /api/v1/organisations" => json!({"name": "another"}),
+        "PUT /api/v1/organisations/{id}/plan" => json!({"plan": "free"}),
+        "POST /api/v1/runs/{run}/steps/{step}/verdict" => json!({"verdict": "fail"}),
+        _ => json!({}),
+    }
+}
+
+fn call(api: &Api, route: &Route, path: &str) -> Answer {
+    match route.method.as_str() {
+        "GET" | "DELETE" => api.send(&route.method, path, &[], None),
+        _ => api.call(&route.method, path, &body(route)),
+    }
+}
+
+/// All that can be seen of an organisation, without when keys were last used.
+fn everything(api: &Api, things: &Things) -> Value {
+    let mut keys = api.get("/api/v1/keys").is(200).data();
+    keys.as_array_mut().unwrap().iter_mut().for_each(|key| key["last_used_at"] = Value::Null);
+    let path = |path: &str| api.get(path).is(200).json();
+    let runs = [&things.run, &things.waiting, &things.test_run];
+    let runs: Vec<Value> =
+        runs.iter().flat_map(|run| [api.run(run), path(&format!("/api/v1/runs/{run}/events"))]).collect();
+    let lists = [
+        "/api/v1/workflows",
+        "/api/v1/workflows/secret-flow",
+        "/api/v1/workflows/secret-flow/versions",
+        "/api/v1/runs",
+        "/api/v1/runs?tests=true",
+        "/api/v1/approvals",
+        "/api/v1/users",
+        "/api/v1/roles",
+        "/api/v1/schedules",
+        "/api/v1/audit?limit=1000",
+        "/api/v1/usage",
+    ];
+    json!({"keys": keys, "runs": runs, "lists": lists.map(path)})
+}
+
+struct Scene {
+    server: Server,
+    things: Things,
+    _outside: Outside,
+    _place: Place,
+}
+
+fn scene() -> Scene {
+    let place = Place::new();
+    let server = place.serve();
+    let outside = Outside::start();
+    let things = things(&server.api, &outside);
+    Scene { server, things, _outside: outside, _place: place }
+}
+
+#[test]
+fn no_route_shows_or_changes_anything_of_another_organisation() {
+    let Scene { server, things, .. } = &scene();
+    let stranger = server.api.new_organisation("strangers");
+    let before = everything(&server.api, things);
+    let mut wrong = Vec::new();
+    let mut all = routes(&server.api);
+    all.retain(|route| !PUBLIC.contains(&&*route.name) && !ENDLESS.contains(&&*route.name));
+    // Last, so that what the stranger makes of the same name is not taken for the other's.
+    all.sort_by_key(|route| OWN.contains(&&*route.name));
+    for route in &all {
+        let path = filled(route, things);
+        let answer = call(&stranger, route, &path);
+        let own = !route.path.contains('{') || OWN.contains(&&*route.name);
+        if !own && ![403, 404].contains(&answer.status) || answer.status >= 500 {
+            wrong.push(format!("{}: {} {}", route.name, answer.status, answer.text()));
+        }
+        // A refusal may say what was asked for; nothing else may name it. What the stranger made is theirs.
+        let text = answer.text();
+        let asked = if path.contains(&things.step) { format!("{path}{}", things.run) } else { path.clone() };
+        let said = |name: &String| text.contains(name.as_str()) && !asked.contains(name.as_str());
+        if !own && things.names.iter().any(said) || own && things.names[..7].iter().any(|name| text.contains(name)) {
+            wrong.push(format!("{} tells of {text}", route.name));
+        }
+    }
+    // Filters are no way around it.
+    for filter in [
+        format!("/api/v1/runs?workflow={}", things.workflow),
+        format!("/api/v1/runs?q={}", &things.run[8..]),
+        "/api/v1/runs?created_by=admin&label=team%3Dsecret-team".into(),
+        format!("/api/v1/audit?target={}", things.run),
+        format!("/api/v1/events?workflow={}", things.workflow),
+    ] {
+        let answer = stranger.get(&filter);
+        if answer.status != 404 && answer.data() != json!([]) {
+            wrong.push(format!("{filter}: {}", answer.text()));
+        }
+    }
+    for verb in ["cancel", "retry"] {
+        let filter = json!({"filter": {"workflow": things.workflow}});
+        let answer = stranger.post(&format!("/api/v1/runs/{verb}"), &filter);
+        if answer.status != 404 && answer.data()["done"] != json!([]) {
+            wrong.push(format!("{verb}: {}", answer.text()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(everything(&server.api, things), before, "something of the first organisation changed");
+}
+
+#[test]
+fn no_route_but_the_public_ones_answers_without_a_key() {
+    let Scene { server, things, .. } = &scene();
+    let before = everything(&server.api, things);
+    let callers = [server.without_key(), server.with_key("sw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")];
+    let mut wrong = Vec::new();
+    for route in routes(&server.api) {
+        for caller in &callers {
+            let answer = call(caller, &route, &filled(&route, things));
+            // Guessing is slowed down after a while, which is as good.
+            let expected: &[u16] = match route.name.as_str() {
+                "GET /sign-in/{link}" => &[401],
+                name if PUBLIC.contains(&name) => &[404, 429],
+                _ if caller.key.is_some() => &[401, 429],
+                _ => &[401],
+            };
+            if !expected.contains(&answer.status) {
+                wrong.push(format!("{}: {} {}", route.name, answer.status, answer.text()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(everything(&server.api, things), before);
+}
+
+#[test]
+fn somebody_without_rights_can_do_nothing_in_their_own_organisation() {
+    let Scene { server, things, .. } = &scene();
+    let nobody = server.api.new_user("nobody", &[]);
+    let before = everything(&server.api, things);
+    let mut wrong = Vec::new();
+    for route in routes(&server.api) {
+        if PUBLIC.contains(&&*route.name) || HARMLESS.contains(&&*route.name) || route.name == "GET /api/v1/ws" {
+            continue;
+        }
+        let answer = call(&nobody, &route, &filled(&route, things));
+        if answer.status != 403 {
+            wrong.push(format!("{}: {} {}", route.name, answer.status, answer.text()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(everything(&server.api, things), before);
+    let keys = nobody.get("/api/v1/keys").is(200).data();
+    assert_eq!(keys.as_array().unwrap().len(), 1, "their own only: {keys:#}");
+}
+
+#[test]
+fn a_reader_reads_and_changes_nothing() {
+    let Scene { server, things, .. } = &scene();
+    let reader = server.api.new_user("reader", &["workflow.read"]);
+    let before = everything(&server.api, things);
+    // Harmless calls that are not a GET: a check keeps nothing.
+    let allowed = ["POST /api/v1/check", "POST /api/v1/sign-out"];
+    let mut wrong = Vec::new();
+    for route in routes(&server.api) {
+        if route.method == "GET" || PUBLIC.contains(&&*route.name) || allowed.contains(&&*route.name) {
+            continue;
+        }
+        let answer = call(&reader, &route, &filled(&route, things));
+        if answer.status != 403 {
+            wrong.push(format!("{}: {} {}", route.name, answer.status, answer.text()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(everything(&server.api, things), before);
+    reader.get(&format!("/api/v1/runs/{}", things.run)).is(200);
+    for path in ["users", "roles", "audit", "audit/verify", "organisations"] {
+        reader.get(&format!("/api/v1/{path}")).refused(403, "forbidden");
+    }
+}
+
+#[test]
+fn live_events_are_those_of_the_callers_organisation() {
+    let Scene { server, things, .. } = &scene();
+    let stranger = server.api.new_organisation("strangers");
+    let mut raw = Raw::open(server.address());
+    let key = stranger.key.as_deref().unwrap();
+    let from_start = "Last-Event-ID: 0\r\n";
+    let head =
+        format!("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n{from_start}\r\n");
+    raw.send(head).unwrap();
+    assert!(raw.head().starts_with("HTTP/1.1 200"));
+    server.api.post(&format!("/api/v1/runs/{}/steps/ask/approve", things.run), &json!({})).is(200);
+    stranger.define(&json!({"name": "own", "tasks": {"rest": {"sleep": 0}}}));
+    let own = stranger.finished("own", &json!({}))["id"].as_str().unwrap().to_string();
+    let seen = raw.until(&own);
+    assert!(things.names.iter().all(|name| !seen.contains(name.as_str())), "{seen}");
+}
+
+#[test]
+fn a_live_socket_joins_no_run_of_another_organisation() {
+    let Scene { server, things, .. } = &scene();
+    let stranger = server.api.new_organisation("strangers");
+    stranger.define(&json!({"name": "own", "tasks": {"rest": {"sleep": 0}}}));
+    let own = stranger.finished("own", &json!({}))["id"].as_str().unwrap().to_string();
+    let mut raw = Raw::open(server.address());
+    raw.send(format!(
+        "GET /api/v1/ws HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        stranger.key.as_deref().unwrap()
+    ))
+    .unwrap();
+    assert!(raw.head().starts_with("HTTP/1.1 101"));
+    for run in [&things.run, &own] {
+        raw.frame(&json!({"event": "workflow_run_join", "data": {"runId": run}}).to_string());
+    }
+    let seen = raw.until("workflow_status_update");
+    assert!(seen.contains("error") && seen.contains("not-found"), "{seen}");
+    let of_theirs = seen.matches(things.run.as_str()).count();
+    assert!(!seen.contains("secret-") && of_theirs <= 2, "{seen}");
+}
