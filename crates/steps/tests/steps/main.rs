@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Principal, StepCall};
+use stepwell_engine::{Actor, Principal, StepCall};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,8 @@ fn call(input: Value) -> StepCall {
         attempt: 1,
         idempotency_key: "run_1/each[3].charge".into(),
         input: Arc::new(input),
-        caller: Principal { org: OrgId(1), name: "ada".into() },
+        caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        traceparent: None,
         cancel: CancellationToken::new(),
     }
 }
