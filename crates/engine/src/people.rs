@@ -133,7 +133,7 @@ type Known = (Caller, i64, Option<Time>);
 /// Who asked lately and who acted lately, with what they may.
 #[derive(Default)]
 pub struct People {
-    /// By the hash of what they showed; with the time at which that is over.
+    /// By the sort and the hash of what they showed; with the time at which that is over.
     callers: Mutex<HashMap<String, Known>>,
     actors: ByEpoch<(OrgId, String), Option<Arc<Grants>>>,
     /// When it was last written that a key was used.
@@ -160,7 +160,8 @@ async fn remembered(inner: &Inner, hash: &str, now: Time) -> Result<Option<Calle
 /// Whoever shows this API key.
 pub async fn by_key(inner: &Arc<Inner>, secret: &str) -> Result<Caller, Error> {
     let (hash, now) = (secret_hash(secret), inner.clock.now());
-    if let Some(caller) = remembered(inner, &hash, now).await? {
+    let shown = format!("{} {hash}", Key::KIND);
+    if let Some(caller) = remembered(inner, &shown, now).await? {
         note_use(inner, caller.org, caller.key.as_deref(), now);
         return Ok(caller);
     }
@@ -183,7 +184,7 @@ pub async fn by_key(inner: &Arc<Inner>, secret: &str) -> Result<Caller, Error> {
     let user = user_grants(inner, record.org, &key.user).await?.ok_or_else(none)?;
     let grants = Grants::new(user).through_key(key.grants.clone(), key.agent);
     let caller = Caller::new(record.org, key.user.as_str(), grants).with_key(record.id.clone());
-    inner.people.callers().insert(hash, (caller.clone(), epoch, key.expires));
+    inner.people.callers().insert(shown, (caller.clone(), epoch, key.expires));
     note_use(inner, record.org, Some(&record.id), now);
     Ok(caller)
 }
@@ -191,7 +192,8 @@ pub async fn by_key(inner: &Arc<Inner>, secret: &str) -> Result<Caller, Error> {
 /// Whoever's browser shows this session.
 pub async fn by_session(inner: &Inner, secret: &str) -> Result<Caller, Error> {
     let (hash, now) = (secret_hash(secret), inner.clock.now());
-    if let Some(caller) = remembered(inner, &hash, now).await? {
+    let shown = format!("{} {hash}", Session::KIND);
+    if let Some(caller) = remembered(inner, &shown, now).await? {
         return Ok(caller);
     }
     let over = || Error::Unauthorised("the session is over: sign in again".into());
@@ -204,7 +206,7 @@ pub async fn by_session(inner: &Inner, secret: &str) -> Result<Caller, Error> {
     }
     let user = user_grants(inner, record.org, &session.user).await?.ok_or_else(over)?;
     let caller = Caller::new(record.org, session.user.as_str(), Grants::new(user));
-    inner.people.callers().insert(hash, (caller.clone(), epoch, Some(session.expires)));
+    inner.people.callers().insert(shown, (caller.clone(), epoch, Some(session.expires)));
     Ok(caller)
 }
 

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -74,7 +74,11 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Json<T>, Problem> {
         let bytes = read(request, app).await?;
-        typed(value(&bytes, app)?).map(Json)
+        let value = value(&bytes, app)?;
+        if !value.is_object() {
+            return Err(Problem::input("", "the body must be a JSON object"));
+        }
+        typed(value).map(Json)
     }
 }
 
@@ -119,6 +123,19 @@ pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
         let path = error.path().to_string();
         Problem::input(if path == "." { "" } else { &path }, error.inner().to_string())
     })
+}
+
+/// A part of a body that must be an object: a list would be taken for its fields in their order.
+pub fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
+    let fields = serde_json::Map::deserialize(deserializer)?;
+    T::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom)
+}
+
+/// The same, if it is there.
+pub fn maybe_object<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let fields = Option::<serde_json::Map<String, Value>>::deserialize(deserializer)?;
+    let read = |fields| T::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom);
+    fields.map(read).transpose()
 }
 
 /// Query parameters of a known shape.

@@ -45,7 +45,7 @@ impl fmt::Display for Refused {
             Reach::Private | Reach::Public => write!(
                 f,
                 "{host} is not a public address, and requests to private ones are not allowed on this server; \
-                 whoever runs it can set `allow_private`"
+                 whoever runs it can set `private_addresses`"
             ),
         }
     }

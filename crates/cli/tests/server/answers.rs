@@ -303,3 +303,28 @@ fn refusals_can_be_read_by_those_who_ask_for_compression() {
         }
     }
 }
+
+#[test]
+fn a_list_is_not_taken_for_an_object_that_says_nothing() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&nap("1h"));
+    let run = api.trigger("nap", &json!({}));
+    // Taken so, this would mean all runs.
+    for filter in [json!([]), json!([null, null]), json!(null), json!("")] {
+        api.post("/api/v1/runs/cancel", &json!({"filter": filter})).refused(422, "invalid-input");
+    }
+    assert_eq!(api.run(&run)["status"], "running");
+    for (path, body) in [
+        ("/api/v1/users", json!(["eve", ["admin"]])),
+        ("/api/v1/keys", json!([null, "key"])),
+        ("/api/v1/runs/cancel", json!([{}])),
+        (&format!("/api/v1/runs/{run}/cancel"), json!(["why"])),
+        ("/api/v1/workflows/nap/pause", json!([])),
+    ] {
+        api.post(path, &body).refused(422, "invalid-input");
+    }
+    assert_eq!(api.run(&run)["status"], "running");
+    assert_eq!(api.get("/api/v1/workflows/nap").data()["paused"], false);
+}

@@ -10,6 +10,7 @@ mod answers;
 mod approvals;
 mod callbacks;
 mod crash;
+mod description;
 mod edges;
 mod everyday;
 mod hooks;

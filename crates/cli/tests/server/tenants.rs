@@ -8,7 +8,7 @@ use crate::rig::{Answer, Api, Place, Server};
 use serde_json::{Value, json};
 
 /// Routes that need no key by design: whoever knows the address may call it.
-const PUBLIC: [&str; 4] = ["POST /in/{token}", "POST /wh/{token}", "GET /wh/{token}", "GET /sign-in/{link}"];
+pub const PUBLIC: [&str; 4] = ["POST /in/{token}", "POST /wh/{token}", "GET /wh/{token}", "GET /sign-in/{link}"];
 /// Routes that answer without end: they have tests of their own.
 const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
 /// Routes whose parameter names something of the caller's own organisation, made if it is not there.
@@ -329,4 +329,45 @@ fn a_live_socket_joins_no_run_of_another_organisation() {
     assert!(seen.contains("error") && seen.contains("not-found"), "{seen}");
     let of_theirs = seen.matches(things.run.as_str()).count();
     assert!(!seen.contains("secret-") && of_theirs <= 2, "{seen}");
+}
+
+#[test]
+fn a_secret_of_the_server_is_not_for_another_organisation() {
+    let place = Place::new().variable("STEPWELL_SECRET_TOKEN", "of-the-first");
+    let server = place.serve();
+    let outside = Outside::start();
+    let flow = json!({"name": "it", "tasks": {
+        "send": {"url": format!("{}/send", outside.url), "body": {"got": "{{secrets.TOKEN}}"}, "retries": 0},
+    }});
+    server.api.define(&flow);
+    assert_eq!(server.api.finished("it", &json!({}))["status"], "completed");
+    assert_eq!(outside.calls("/send")[0].json(), json!({"got": "of-the-first"}));
+    let stranger = server.api.new_organisation("strangers");
+    stranger.define(&flow);
+    assert_eq!(stranger.finished("it", &json!({}))["status"], "failed");
+    assert_eq!(outside.calls("/send").len(), 1, "a stranger was given {}", outside.calls("/send")[1].body);
+}
+
+#[test]
+fn a_plan_limits_one_organisation_and_no_other() {
+    let place =
+        Place::new().config("plans: {small: {workflows: 1, tasks_per_workflow: 2, concurrent_runs: 1, cron: false}}\n");
+    let server = place.serve();
+    let made = server.api.post("/api/v1/organisations", &json!({"name": "small", "plan": "small"})).is(201).data();
+    let small = server.with_key(made["admin_key"].as_str().unwrap());
+    let flow =
+        |name: &str, trigger: Value| json!({"name": name, "trigger": trigger, "tasks": {"rest": {"sleep": "1h"}}});
+    let three = json!({"a": {"sleep": 0}, "b": {"sleep": 0}, "c": {"sleep": 0}});
+    small.post("/api/v1/workflows", &json!({"name": "wide", "tasks": three})).refused(429, "plan-limit");
+    small.post("/api/v1/workflows", &flow("cron", json!({"cron": "0 0 1 1 *"}))).refused(429, "plan-limit");
+    small.define(&flow("one", json!("api")));
+    small.post("/api/v1/workflows", &flow("two", json!("api"))).refused(429, "plan-limit");
+    let run = small.trigger("one", &json!({}));
+    small.post("/api/v1/workflows/one/trigger", &json!({})).refused(429, "plan-limit");
+    small.post(&format!("/api/v1/runs/{run}/cancel"), &json!({})).is(200);
+    small.trigger("one", &json!({}));
+    for name in ["one", "two", "three"] {
+        server.api.define(&flow(name, json!([{"cron": "0 0 1 1 *"}, "api"])));
+        server.api.trigger(name, &json!({}));
+    }
 }

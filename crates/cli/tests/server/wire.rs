@@ -138,8 +138,11 @@ fn many_idle_connections_keep_nobody_else_out() {
 fn a_head_that_is_too_long_is_refused() {
     let place = Place::new();
     let server = place.serve();
-    let long = "a".repeat(80 * 1024);
-    let answer = ask(server.address(), &format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {long}\r\n\r\n"));
+    let long = "a".repeat(256 * 1024);
+    let mut raw = Raw::open(server.address());
+    // It may be refused before all of it is there.
+    let _ = raw.send(format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {long}\r\n\r\n"));
+    let answer = raw.rest();
     assert!(answer.is_empty() || status(&answer) == 431, "{answer}");
     server.api.get("/readyz").is(200);
 }
@@ -315,4 +318,24 @@ fn refusals_tell_nothing_of_the_machine_or_of_secrets() {
     }
     let all = place.bytes();
     assert!(!all.windows(17).any(|part| part == b"the-secret-itself"), "the secret is in the files");
+}
+
+#[test]
+fn steps_never_reach_the_metadata_of_a_cloud() {
+    let place = Place::new().config("private_addresses: true\n");
+    let server = place.serve();
+    let hosts =
+        ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "0xA9FEA9FE", "2852039166", "0251.0376.0251.0376"];
+    let tasks: serde_json::Map<String, Value> = hosts
+        .iter()
+        .enumerate()
+        .map(|(n, host)| {
+            (format!("s{n}"), json!({"url": format!("http://{host}/latest"), "retries": 0, "timeout": "5s"}))
+        })
+        .collect();
+    server.api.define(&json!({"name": "it", "tasks": tasks}));
+    let run = server.api.finished("it", &json!({}));
+    for (name, task) in run["tasks"].as_object().unwrap() {
+        assert_eq!(task["error"]["code"], "egress_refused", "{name}: {task:#}");
+    }
 }

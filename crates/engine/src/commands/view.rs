@@ -55,6 +55,9 @@ pub struct StepView {
     pub attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<u16>,
+    /// The output was longer than is kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +135,7 @@ fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), ro
         status: state.phase.name(),
         attempt: state.attempt,
         status_code: state.output.and_then(|output| output.status_code),
+        truncated: state.output.is_some_and(|output| output.truncated),
         started_at: started,
         finished_at: finished,
         duration_ms: started.zip(finished).map(|(start, end)| end.0 - start.0),

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::error::Problem;
-use crate::view::{RunFilters, RunSummary, TaskView};
+use crate::view::{RunFilters, RunSummary, TaskView, page_size};
 use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -61,7 +61,7 @@ pub fn query(filters: RunFilters) -> Result<RunQuery, Problem> {
         until: filters.until.map(|until| until.0),
         tests: filters.tests.unwrap_or(false),
         before,
-        limit: filters.limit.unwrap_or(50).clamp(1, 1_000),
+        limit: page_size(filters.limit, 50)?,
     })
 }
 

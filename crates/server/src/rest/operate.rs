@@ -57,6 +57,9 @@ async fn plan(
     Json(request): Json<PlanRequest>,
 ) -> Answer<Shown<Data<OrganisationView>>> {
     let number = id.parse().map_err(|_| Problem::not_found(format!("there is no organisation {id:?}")))?;
+    if request.plan.is_none() && request.limits.is_none() {
+        return Err(Problem::input("plan", "a plan or limits are needed"));
+    }
     let to = Subscription { plan: request.plan, limits: request.limits.map(Into::into) };
     let changed = app.engine.change_plan(&caller, OrgId(number), to).await?;
     Ok(Shown(Data { data: changed.into() }))
@@ -94,7 +97,7 @@ async fn audit(
 ) -> Answer<Shown<Page<AuditView>>> {
     let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
     let before = filters.cursor.map(|cursor| cursor.parse().map_err(|_| bad())).transpose()?;
-    let limit = filters.limit.unwrap_or(50).clamp(1, 1_000);
+    let limit = page_size(filters.limit, 50)?;
     let AuditFilters { by, action, target, .. } = filters;
     let rows = app.engine.audit(&caller, AuditQuery { by, action, target, before, limit }).await?;
     let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.to_string());

@@ -378,7 +378,7 @@ async fn events(
         Some(cursor) => cursor.parse().map_err(|_| bad())?,
         None => params.after.unwrap_or_default(),
     };
-    let limit = params.limit.unwrap_or(200).clamp(1, 1_000);
+    let limit = page_size(params.limit, 200)?;
     let events = app.engine.events(&caller, &run, after, limit).await?;
     let last = events.last().map(|event| event.version);
     let rows = events.iter().map(|event| event.version).collect::<std::collections::BTreeSet<_>>().len();
@@ -418,6 +418,7 @@ async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<Strin
 #[serde(deny_unknown_fields)]
 struct BulkRequest {
     /// Which runs, as lists take it. An empty one means all: say so with `{}`.
+    #[serde(deserialize_with = "crate::body::object")]
     filter: RunFilters,
     #[serde(default)]
     reason: Option<String>,

@@ -4,7 +4,7 @@ use super::runs::after;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
-use crate::body::{Json, Params};
+use crate::body::{Json, Params, Raw, value};
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Shown;
@@ -48,7 +48,7 @@ async fn approvals(
         }
         None => None,
     };
-    let (open, next) = app.engine.approvals(&caller, after, paging.limit()).await?;
+    let (open, next) = app.engine.approvals(&caller, after, paging.limit()?).await?;
     let next = next.map(|(run, path)| format!("{}.{path}", run.0));
     Ok(Shown(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
 }
@@ -183,8 +183,9 @@ async fn deliver(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Json(body): Json<Value>,
+    Raw(bytes): Raw,
 ) -> Answer<Shown<Data<Run>>> {
+    let body = value(&bytes, &app)?;
     let done = app.engine.deliver_to(&caller, &run, &step, body).await;
     after(&app, &caller, &run, done).await
 }

@@ -56,7 +56,7 @@ async fn list(
     Auth(caller): Auth,
     Params(filters): Params<Filters>,
 ) -> Answer<Shown<Page<WorkflowSummary>>> {
-    let limit = filters.limit.unwrap_or(50).clamp(1, 1_000) as usize;
+    let limit = page_size(filters.limit, 50)? as usize;
     let wanted: Vec<&str> = filters.label.iter().flat_map(|labels| labels.split(',')).collect();
     let mut data: Vec<WorkflowSummary> = Vec::new();
     let mut next = None;

@@ -1,5 +1,6 @@
 //! Pages of lists.
 
+use crate::error::Problem;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -17,6 +18,14 @@ impl<T> From<Vec<T>> for Page<T> {
     }
 }
 
+/// How many a page has: what was asked for, or else the usual.
+pub fn page_size(asked: Option<u32>, usual: u32) -> Result<u32, Problem> {
+    match asked {
+        Some(0) | Some(1_001..) => Err(Problem::input("limit", "a page has 1 to 1000")),
+        asked => Ok(asked.unwrap_or(usual)),
+    }
+}
+
 /// Which page.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -30,7 +39,7 @@ pub struct Paging {
 }
 
 impl Paging {
-    pub fn limit(&self) -> u32 {
-        self.limit.unwrap_or(50).clamp(1, 1_000)
+    pub fn limit(&self) -> Result<u32, Problem> {
+        page_size(self.limit, 50)
     }
 }

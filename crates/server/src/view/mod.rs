@@ -37,7 +37,8 @@ impl Serialize for Instant {
 impl<'de> Deserialize<'de> for Instant {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let time = Time::parse(&text);
+        // A bare number is none.
+        let time = Time::parse(&text).filter(|_| text.contains('-'));
         time.map(Instant).ok_or_else(|| serde::de::Error::custom("this is not an instant such as 2026-02-22T10:00:00Z"))
     }
 }

@@ -207,6 +207,7 @@ pub struct NewOrganisationView {
 #[serde(default, deny_unknown_fields)]
 pub struct PlanRequest {
     pub plan: Option<String>,
+    #[serde(deserialize_with = "crate::body::maybe_object")]
     pub limits: Option<LimitsView>,
 }
 

@@ -73,6 +73,9 @@ pub struct Step {
     pub status: String,
     #[serde(default)]
     pub status_code: Option<u16>,
+    /// The output was longer than 256 KB and is kept cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_truncated: bool,
     #[serde(default)]
     pub duration_ms: Option<i64>,
     pub attempt: u32,
@@ -174,6 +177,7 @@ impl From<engine::RunView> for Run {
                 kind: step.kind.into(),
                 status: step.status.into(),
                 status_code: step.status_code,
+                is_truncated: step.truncated,
                 duration_ms: step.duration_ms,
                 attempt: step.attempt,
                 started_at: step.started_at.map(Instant),

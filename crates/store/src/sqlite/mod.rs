@@ -311,7 +311,7 @@ impl Store for SqliteStore {
             registry::append(db, if erased { &audit } else { &[] })?;
             Ok(erased)
         };
-        self.writer.write(work).await
+        self.writer.write_thoroughly(work).await
     }
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {

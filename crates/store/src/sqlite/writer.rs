@@ -34,6 +34,8 @@ trait Job: Send {
 struct Positions {
     last: i64,
     counted: BTreeMap<String, i64>,
+    /// What is overwritten must not stay in the journal.
+    thorough: bool,
 }
 
 impl Positions {
@@ -71,7 +73,7 @@ impl Writer {
     pub fn start(connection: Connection, position: i64, lock: File) -> std::io::Result<Writer> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let writer = move || {
-            run(connection, queue, Positions { last: position, counted: BTreeMap::new() });
+            run(connection, queue, Positions { last: position, counted: BTreeMap::new(), thorough: false });
             drop(lock);
         };
         let thread = std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
@@ -91,6 +93,21 @@ impl Writer {
         job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         self.submit(move |db, _| job(db)).await
+    }
+
+    /// The same; nothing of what it overwrites is left in the file or its journal.
+    pub async fn write_thoroughly<T: Send + 'static>(
+        &self,
+        job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.submit(move |db, positions| {
+            positions.thorough = true;
+            db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
+            let done = job(db);
+            db.pragma_update_and_check(None, "secure_delete", false, |_| Ok(()))?;
+            done
+        })
+        .await
     }
 
     async fn submit<T: Send + 'static>(
@@ -142,6 +159,10 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
                     job.finish(alone.map_err(|(Failed::Job(failed) | Failed::Commit(failed))| error(&failed)));
                 }
             }
+        }
+        if std::mem::take(&mut positions.thorough) {
+            // Waits for those who read from it now; what they keep from being cut off goes with the next look.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
         groups = groups.wrapping_add(1);
         if groups.is_multiple_of(LOOK_EVERY) {
@@ -254,9 +275,12 @@ mod tests {
         let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).expect("pages");
         db.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).expect("a limit");
         let tx = db.transaction().expect("a transaction");
-        let failed =
-            apply_alone(&tx, &create("0".repeat(100_000)), &mut Positions { last: 0, counted: BTreeMap::new() })
-                .expect_err("no room");
+        let failed = apply_alone(
+            &tx,
+            &create("0".repeat(100_000)),
+            &mut Positions { last: 0, counted: BTreeMap::new(), thorough: false },
+        )
+        .expect_err("no room");
         assert!(matches!(error(&failed), Error::Full(_)), "{failed}");
     }
 }

@@ -1,0 +1,130 @@
+//! The API's description of itself: what programs are generated from must say what there is.
+
+use crate::rig::Place;
+use crate::tenants::PUBLIC;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// What may be any JSON, because it is the user's and not ours. Whoever adds to this has asked whether it must be so.
+const ANY: [&str; 25] = [
+    // What workflows are given and give back.
+    "ApprovalView.asks",
+    "AnswerRequest.data",
+    "Attempt.output",
+    "FinishRequest.output",
+    "Run.input",
+    "Run.output",
+    "Step.input",
+    "Step.output",
+    "TestRequest.input",
+    "VerdictRequest.output",
+    "POST /api/v1/runs/{run}/rerun",
+    "POST /api/v1/runs/{run}/steps/{step}/deliver",
+    "POST /api/v1/workflows/{id}/trigger",
+    "POST /in/{token}",
+    "POST /wh/{token}",
+    // A value of an expression.
+    "PauseRequest.key",
+    "PausedKey.key",
+    // Differs with what was done.
+    "AuditView.detail",
+    // Definitions have a grammar of their own, which is checked and told in full.
+    "POST /api/v1/check",
+    "POST /api/v1/workflows",
+    "PUT /api/v1/workflows/{id}",
+    "TestRequest.definition",
+    "Workflow.definition",
+    "Workflow.input_schema",
+    "Workflow.tasks",
+];
+
+fn description() -> Value {
+    let place = Place::new();
+    place.serve().without_key().get("/openapi.json").is(200).json()
+}
+
+fn operations(api: &Value) -> Vec<(String, &Value)> {
+    let paths = api["paths"].as_object().unwrap().iter();
+    let all = paths.flat_map(|(path, methods)| {
+        let methods = methods.as_object().unwrap().iter();
+        methods.map(move |(method, is)| (format!("{} {path}", method.to_ascii_uppercase()), is))
+    });
+    all.collect()
+}
+
+#[test]
+fn every_operation_has_a_name_of_its_own() {
+    let api = description();
+    let mut seen = BTreeSet::new();
+    let twice: Vec<String> = operations(&api)
+        .into_iter()
+        .filter(|(_, is)| !seen.insert(is["operationId"].as_str().unwrap_or_default().to_string()))
+        .map(|(name, is)| format!("{name}: {}", is["operationId"]))
+        .collect();
+    assert!(twice.is_empty(), "generated clients would have two of the same name: {twice:?}");
+}
+
+#[test]
+fn every_operation_says_what_it_does_and_how_it_refuses() {
+    let api = description();
+    for (name, is) in operations(&api) {
+        assert!(is["summary"].as_str().is_some_and(|text| !text.is_empty()), "{name} says nothing");
+        let answers = is["responses"].as_object().unwrap();
+        assert!(answers.keys().any(|status| status.starts_with(['1', '2', '3'])), "{name} never works");
+        for (status, answer) in answers.iter().filter(|(status, _)| status.starts_with(['4', '5'])) {
+            assert!(answer["content"]["application/problem+json"].is_object(), "{name} {status}");
+        }
+        // Those that need no key say so, and no others.
+        let free = is["security"].as_array().is_some_and(|ways| ways.iter().all(|way| way == &json!({})));
+        assert_eq!(free, PUBLIC.contains(&name.as_str()), "{name}: {}", is["security"]);
+    }
+}
+
+/// Whether a schema says nothing of what may stand there.
+fn is_untyped(schema: &Value) -> bool {
+    let Some(fields) = schema.as_object() else { return schema == &Value::Bool(true) };
+    let says = ["$ref", "enum", "const", "allOf", "oneOf", "anyOf", "properties", "items", "additionalProperties"];
+    !says.iter().any(|word| fields.contains_key(*word)) && fields.get("type").is_none_or(|is| is == "object")
+}
+
+/// The places below `at` where anything may stand.
+fn untyped(schema: &Value, at: &str, found: &mut BTreeSet<String>) {
+    if is_untyped(schema) {
+        found.insert(at.to_string());
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        untyped(property, &format!("{at}.{name}"), found);
+    }
+    for word in ["items", "additionalProperties"] {
+        if schema[word].is_object() {
+            untyped(&schema[word], at, found);
+        }
+    }
+    for word in ["allOf", "oneOf", "anyOf"] {
+        for part in schema[word].as_array().into_iter().flatten() {
+            untyped(part, at, found);
+        }
+    }
+}
+
+#[test]
+fn only_what_is_the_users_own_may_be_anything() {
+    let api = description();
+    let mut found = BTreeSet::new();
+    let schemas = api["components"]["schemas"].as_object().unwrap().iter();
+    // The wrappers repeat what they wrap.
+    for (name, schema) in schemas.filter(|(name, _)| !name.starts_with("Data_") && !name.starts_with("Page_")) {
+        untyped(schema, name, &mut found);
+    }
+    for (name, is) in operations(&api) {
+        let bodies = [&is["requestBody"]].into_iter().chain(is["responses"].as_object().unwrap().values());
+        for content in bodies.flat_map(|body| body["content"].as_object().into_iter().flatten()) {
+            untyped(&content.1["schema"], &name, &mut found);
+        }
+        for parameter in is["parameters"].as_array().into_iter().flatten() {
+            untyped(&parameter["schema"], &format!("{name} {}", parameter["name"]), &mut found);
+        }
+    }
+    let new: Vec<&String> = found.iter().filter(|place| !ANY.contains(&place.as_str())).collect();
+    assert!(new.is_empty(), "these may be anything, and nobody has said why: {new:?}");
+}
