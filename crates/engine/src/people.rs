@@ -1,7 +1,7 @@
 //! Users, roles, keys and sessions as the store keeps them, and what somebody may do as of now.
 //!
-//! What was looked up is remembered for as long as the organisation's epoch stands: every change to any of it moves the epoch
-//! on, and a decision made on an older one is refused by the store.
+//! What was looked up is remembered for as long as the organisation's epoch stands: every change to any of it moves the
+//! epoch on, and a decision made on an older one is refused by the store.
 
 use crate::cache::ByEpoch;
 use crate::commands::Caller;

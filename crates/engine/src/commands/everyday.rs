@@ -1,8 +1,8 @@
 //! What people need now and then: labels, many runs at once, ending a stuck step, erasing payloads, what waits for people.
 
+use super::labels::label_list;
 use super::look::find;
 use super::people::bad;
-use super::trigger::label_list;
 use super::{Caller, Retry, Right, RunQuery, RunView};
 use crate::engine::Engine;
 use crate::error::Error;

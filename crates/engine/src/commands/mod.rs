@@ -4,6 +4,7 @@
 mod control;
 mod define;
 mod everyday;
+mod labels;
 mod look;
 mod organisation;
 mod people;

@@ -1,6 +1,7 @@
 //! Starting runs: by a caller, as a test, as the child of another run. A run is acknowledged when it is on disk.
 
 use super::define::{check, keep_for_test};
+use super::labels::labels;
 use super::{Caller, Right, Source};
 use crate::children::Parenthood;
 use crate::definitions::Compiled;
@@ -34,8 +35,6 @@ const MAX_CHILD_DEPTH: u32 = 20;
 const KEY_LIFE: Millis = Millis(30 * Millis::DAY.0);
 /// How often a place is made by cancelling the oldest run before the caller is told that there is none.
 const MAX_EVICTIONS: u32 = 10;
-const MAX_LABELS: usize = 50;
-const MAX_LABEL: usize = 200;
 
 /// A request to start a run.
 #[derive(Clone, Debug)]
@@ -581,29 +580,6 @@ async fn evict(inner: &Arc<Inner>, beginning: &Beginning) -> Result<(), Error> {
         Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// The workflow's labels and the run's own, as `name=value`.
-fn labels(compiled: &Compiled, own: BTreeMap<String, String>) -> Result<Vec<String>, Error> {
-    let mut all = compiled.definition.labels.clone();
-    all.extend(own);
-    label_list(&all)
-}
-
-/// Sorted, and checked.
-pub(super) fn label_list(labels: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
-    if labels.len() > MAX_LABELS {
-        return Err(Error::Input { path: "labels".into(), message: format!("there are more than {MAX_LABELS}") });
-    }
-    let plain = |text: &str| text.len() <= MAX_LABEL && !text.chars().any(char::is_control);
-    for (name, value) in labels {
-        if name.is_empty() || name.contains('=') || !plain(name) || !plain(value) {
-            let message =
-                format!("a label is a name without = and a value, each of at most {MAX_LABEL} bytes in one line");
-            return Err(Error::Input { path: format!("labels.{name}"), message });
-        }
-    }
-    Ok(labels.iter().map(|(name, value)| format!("{name}={value}")).collect())
 }
 
 /// The same for equal values, whatever the order of their keys.

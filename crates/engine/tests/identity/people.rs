@@ -148,7 +148,7 @@ async fn the_last_administrator_stays_whoever_takes_their_rights_away() {
     let none = UserChange { grants: Some(vec![]), ..UserChange::default() };
     lost(engine.change_user(&rig.admin, "admin", none.clone()).await.map(drop));
     // Now by a role: it must not be emptied under the last who has it.
-    engine.put_role(&rig.admin, "chief", list(&["admin"])).await.unwrap();
+    engine.put_role(&rig.admin, "chief", list(&["admin", "operator"])).await.unwrap();
     let chief = UserChange { roles: Some(list(&["chief"])), ..none };
     engine.change_user(&rig.admin, "admin", chief).await.unwrap();
     lost(engine.remove_role(&rig.admin, "chief").await);

@@ -123,7 +123,8 @@ async fn an_input_that_the_schema_does_not_allow_is_refused_with_its_path() {
     .await;
     let trigger = Trigger::new("strict", json!({"n": "one"}));
     match rig.engine.trigger(&rig.caller, trigger).await {
-        Err(Error::Input { path, message }) => {
+        Err(Error::Inputs(faults)) => {
+            let [(path, message)] = faults.as_slice() else { panic!("{faults:?}") };
             assert_eq!(path, "input/n");
             assert!(message.contains("integer"), "{message}");
         }

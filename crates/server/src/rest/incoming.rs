@@ -141,6 +141,7 @@ fn late(error: Error) -> Problem {
 async fn callback_page(State(app): State<App>, Path(token): Path<String>) -> Answer<Response> {
     app.engine.callback_open(&token).await.map_err(late)?;
     let page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Stepwell</title>\
-        <p>A workflow waits for a call to this address. Send it as a <code>POST</code>; its body becomes the step's result.</p></html>";
+        <p>A workflow waits for a call to this address. Send it as a <code>POST</code>; \
+        its body becomes the step's result.</p></html>";
     Ok(([(header::CACHE_CONTROL, "no-store")], Html(page)).into_response())
 }

@@ -209,7 +209,8 @@ fn shown(run: Run, headers: &HeaderMap) -> Response {
 
 /// A run of a workflow with all its steps
 #[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", tag = "runs",
-    params(("id" = String, Path, description = "Id or name of the workflow"), ("run" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id or name of the workflow"),
+        ("run" = String, Path, description = "Its id")),
     responses((status = 200, description = "The run", body = Data<Run>),
         (status = 304, description = "It is as `If-None-Match` says"), Problems))]
 async fn get_of_workflow(
@@ -238,7 +239,8 @@ struct CancelRequest {
 
 /// Cancel a run of a workflow
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/runs/{run}/cancel", tag = "runs",
-    params(("id" = String, Path, description = "Id or name of the workflow"), ("run" = String, Path, description = "Its id")),
+    params(("id" = String, Path, description = "Id or name of the workflow"),
+        ("run" = String, Path, description = "Its id")),
     request_body(content = Option<CancelRequest>),
     responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
 async fn cancel_of_workflow(

@@ -66,7 +66,8 @@ struct AnswerRequest {
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/approve", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The gate's name or path")),
-    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>),
+    responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
 async fn approve(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -80,7 +81,8 @@ async fn approve(
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deny", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The gate's name or path")),
-    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>),
+    responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
 async fn deny(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -93,7 +95,8 @@ async fn deny(
 /// Approve at a gate, by its step id
 #[utoipa::path(post, path = "/api/v1/steps/{step}/approve", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
-    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>),
+    responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
 async fn approve_by_id(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -107,7 +110,8 @@ async fn approve_by_id(
 /// Deny at a gate, by its step id
 #[utoipa::path(post, path = "/api/v1/steps/{step}/deny", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
-    request_body(content = Option<AnswerRequest>), responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
+    request_body(content = Option<AnswerRequest>),
+    responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
 async fn deny_by_id(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -207,7 +211,8 @@ struct FinishRequest {
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/finish", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
-    request_body(content = Option<FinishRequest>), responses((status = 200, description = "Ended", body = Data<Run>), Problems))]
+    request_body(content = Option<FinishRequest>),
+    responses((status = 200, description = "Ended", body = Data<Run>), Problems))]
 async fn finish(
     State(app): State<App>,
     Auth(caller): Auth,

@@ -104,7 +104,8 @@ pub fn tail(db: &Connection, run: RunId, after: Version, limit: u32) -> rusqlite
 }
 
 pub fn feed(db: &Connection, after: Position, limit: u32) -> rusqlite::Result<Vec<Fed>> {
-    let sql = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id FROM workflow_events e
+    let sql = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id
+               FROM workflow_events e
                JOIN workflow_runs r ON r.id = e.run WHERE e.position > ?1 ORDER BY e.position LIMIT ?2";
     let fed = |row: &Row| {
         let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
