@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_core::event::{Event, Failure, Outcome, Reply};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, RunStatus};
@@ -17,6 +18,9 @@ use stepwell_store::{Mail, OrgId, Parent, RunId, Stale, StoredMail};
 
 /// The scope of unique keys under which children are found by their parent's step.
 pub const SCOPE: &str = "child";
+
+/// How long after nobody got an answer a write may still happen.
+const LATEST_START: Duration = Duration::from_secs(5);
 
 /// Children of one run that are started at a time.
 const AT_ONCE: usize = 32;
@@ -191,7 +195,17 @@ pub async fn orphaned(inner: &Arc<Inner>, parent: RunId, notice: &str) {
 }
 
 async fn cancel(inner: &Arc<Inner>, parent: &Parenthood, path: &str, attempt: u32) -> Result<(), Error> {
-    let Some(child) = inner.store.keyed(SCOPE, &unique(parent.id, path, attempt)).await? else { return Ok(()) };
+    let key = unique(parent.id, path, attempt);
+    let mut child = inner.store.keyed(SCOPE, &key).await?;
+    if child.is_none() {
+        // A start whose outcome nobody knows may still be on its way.
+        inner.pause(LATEST_START).await;
+        if inner.stop.is_cancelled() {
+            return Err(Error::Unavailable("the engine is stopping".into()));
+        }
+        child = inner.store.keyed(SCOPE, &key).await?;
+    }
+    let Some(child) = child else { return Ok(()) };
     let reason: Arc<str> = format!("its parent run {} no longer waits for it", parent.public).into();
     match inner.ask(child, What::Cancel { by: parent.by.clone(), reason: Some(reason) }).await {
         // It ended by itself, or is long gone.

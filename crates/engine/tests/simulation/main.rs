@@ -26,7 +26,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 4_000;
 const THREADS: usize = 2;
 /// Failures that are shown.
 const SHOWN: usize = 3;
