@@ -33,6 +33,11 @@ impl Bare {
 
     /// Writes recorded commits in their order, `group` of them per transaction, and says how long that took.
     pub fn write(&mut self, commits: &[Commit], group: usize) -> Result<Duration, Error> {
+        // Decided when a workflow had been defined already, which is not written here.
+        if let Some(first) = commits.first() {
+            let sql = "UPDATE organisations SET epoch = ?1";
+            self.connection.execute(sql, [first.auth.epoch]).map_err(|failed| error(&failed))?;
+        }
         let start = Instant::now();
         for commits in commits.chunks(group.max(1)) {
             self.transact(commits).map_err(|failed| error(&failed))?;

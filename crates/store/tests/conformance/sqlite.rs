@@ -142,3 +142,32 @@ async fn a_failing_job_harms_no_other_of_its_group() {
     assert!(kept.is_sorted_by(|one, two| one.log.position < two.log.position));
     assert_eq!(kept.len(), (0..40).filter(|&run| !is_broken(run)).count());
 }
+
+#[tokio::test]
+async fn a_store_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it() {
+    let directory = TempDir::new().unwrap();
+    let old = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
+    old.execute_batch(include_str!("../../src/sqlite/migrations/0001_start.sql")).unwrap();
+    old.execute_batch(
+        r#"INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, created_at, test)
+           VALUES ('wf_1', 1, 'hello', 1, '{}', 'ann', 1, 0);
+           INSERT INTO workflow_runs (id, public_id, org, definition, status, version, created_by, test, secret, depth,
+             created_at, hash, state)
+           VALUES (1, 'run_1', 1, 1, 'paused', 1, 'ann', 0, zeroblob(16), 0, 1, zeroblob(32), '{}');
+           INSERT INTO workflow_events (position, run, version, at, facts, hash) VALUES (1, 1, 1, 1, '[]', zeroblob(32));
+           INSERT INTO workflow_step_runs (run, step, attempt, status, since, state)
+           VALUES (1, 'ask', 1, 'waiting', 7, '{"phase":"gate"}'), (1, 'call', 1, 'waiting', 7, '{"phase":"webhook"}');
+           PRAGMA user_version = 1; PRAGMA application_id = 1400137072;"#,
+    )
+    .unwrap();
+    drop(old);
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let run = store.load(RunId(1)).await.unwrap().unwrap();
+    // Whoever could open the directory started it.
+    assert_eq!((run.row.acts_as.as_str(), run.row.labels.len(), run.row.erased), ("*", 0, None));
+    assert_eq!(store.find_definition(ORG, "hello").await.unwrap().unwrap().author, "*");
+    assert_eq!(store.tail(RunId(1), Version(0), 10).await.unwrap()[0].row.payloads, "");
+    let gates = store.gates(ORG, None, 10).await.unwrap();
+    assert_eq!(gates.iter().map(|gate| gate.path.as_str()).collect::<Vec<_>>(), ["ask"]);
+    assert!(store.integrity().await.unwrap().is_empty());
+}
