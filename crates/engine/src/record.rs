@@ -273,6 +273,7 @@ pub fn restore(graph: &Graph, stored: &LoadedRun) -> Result<Run, StoredRunError>
     Ok(Run::restore(graph, snapshot, values)?)
 }
 
-fn json<T: serde::Serialize>(value: &T) -> String {
+/// What is stored of a value.
+pub fn json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("rows are plain structs with text keys, which always serialise")
 }

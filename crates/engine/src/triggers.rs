@@ -7,6 +7,7 @@ use crate::commands::{Begin, begin_as};
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::people::{Kept, body, secret_hash};
+use crate::record::json;
 use crate::rights::Actor;
 use crate::runs::What;
 use base64::Engine as _;
@@ -74,14 +75,29 @@ pub async fn sync(
     let mut schedules = of_workflow(inner, Scheduled::KIND, org, workflow).await?;
     let mut hooks = of_workflow(inner, Hook::KIND, org, workflow).await?;
     for (index, trigger) in definition.triggers.iter().enumerate() {
-        let id = format!("{workflow}.{index}");
-        if let Some(due) = first_tick(trigger, now) {
-            let written = format!("{trigger:?}");
-            let scheduled =
-                Scheduled { workflow: workflow.into(), index, written, last: None, last_run: None, last_error: None };
-            let before = schedules.iter().position(|record| record.id == id).map(|n| schedules.swap_remove(n));
-            changes.extend(reschedule(before, org, id, scheduled, due)?);
+        if !matches!(trigger, Trigger::Cron(_) | Trigger::At { .. }) {
+            continue;
         }
+        let id = format!("{workflow}.{index}");
+        let written = format!("{trigger:?}");
+        let before = schedules.iter().position(|record| record.id == id).map(|n| schedules.swap_remove(n));
+        // One that this version does not change goes on as it was: an `at` that has fired does not fire again.
+        if let Some(before) = &before
+            && body::<Scheduled>(before)?.written == written
+        {
+            continue;
+        }
+        let due = first_tick(trigger, now);
+        let scheduled =
+            Scheduled { workflow: workflow.into(), index, written, last: None, last_run: None, last_error: None };
+        let body = json(&scheduled);
+        changes.push(match before {
+            Some(before) => RecordChange::Replace(Record { due, body, ..before }),
+            None => {
+                let (kind, key) = (Scheduled::KIND.into(), id.clone());
+                RecordChange::Create(Record { kind, id, org, key, due, body, version: 0 })
+            }
+        });
     }
     changes.extend(sync_hooks(inner, org, workflow, (definition, &mut hooks))?);
     let gone = schedules.into_iter().chain(hooks);
@@ -139,18 +155,13 @@ pub async fn removed(inner: &Inner, org: OrgId, workflow: &str) -> Result<Vec<Re
     Ok(all.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id }).collect())
 }
 
+/// Records of a sort that belong to a workflow. Their ids begin with it; their keys need not.
 pub async fn of_workflow(inner: &Inner, kind: &str, org: OrgId, workflow: &str) -> Result<Vec<Record>, Error> {
-    if kind == Hook::KIND {
-        // They are kept by the hash of their token; ids name the workflow.
-        let all =
-            RecordFilter { kind: kind.into(), org: Some(org), prefix: String::new(), after: None, limit: u32::MAX };
-        let all = inner.store.records(all).await?;
-        let prefix = format!("{workflow}.");
-        return Ok(all.into_iter().filter(|record| record.id.starts_with(&prefix)).collect());
-    }
     let prefix = format!("{workflow}.");
-    let filter = RecordFilter { kind: kind.into(), org: Some(org), prefix, after: None, limit: u32::MAX };
-    Ok(inner.store.records(filter).await?)
+    let keys = if kind == Scheduled::KIND { prefix.clone() } else { String::new() };
+    let filter = RecordFilter { kind: kind.into(), org: Some(org), prefix: keys, after: None, limit: u32::MAX };
+    let found = inner.store.records(filter).await?;
+    Ok(found.into_iter().filter(|record| record.id.starts_with(&prefix)).collect())
 }
 
 fn first_tick(trigger: &Trigger, now: Time) -> Option<Time> {
@@ -160,27 +171,6 @@ fn first_tick(trigger: &Trigger, now: Time) -> Option<Time> {
         Trigger::At { at, .. } => Some(*at).filter(|at| now.since(*at) <= ON_TIME),
         Trigger::Api | Trigger::Webhook(_) => None,
     }
-}
-
-/// A schedule that a new version did not change goes on as it was; an `at` that has fired does not fire again.
-fn reschedule(
-    before: Option<Record>,
-    org: OrgId,
-    id: String,
-    scheduled: Scheduled,
-    due: Time,
-) -> Result<Option<RecordChange>, Error> {
-    let Some(before) = before else {
-        let body = json(&scheduled);
-        let (kind, key) = (Scheduled::KIND.into(), id.clone());
-        let record = Record { kind, id, org, key, due: Some(due), body, version: 0 };
-        return Ok(Some(RecordChange::Create(record)));
-    };
-    let was: Scheduled = body(&before)?;
-    if was.written == scheduled.written {
-        return Ok(None);
-    }
-    Ok(Some(RecordChange::Replace(Record { due: Some(due), body: json(&scheduled), ..before })))
 }
 
 pub fn hook(inner: &Inner, org: OrgId, workflow: &str, (index, written): (usize, String)) -> Record {
@@ -268,7 +258,7 @@ async fn fire(inner: &Arc<Inner>, record: Record, now: Time) -> Result<(), Error
             let Some(schedule) = Schedule::new(cron) else { return remove(inner, record).await };
             (ticks(cron, &schedule, due, now), schedule.next(now), cron.input.clone(), cron.overlap)
         }
-        Trigger::At { input, .. } => (vec![due], None, input.clone(), Overlap::Allow),
+        Trigger::At { at, input } => (vec![*at], None, input.clone(), Overlap::Allow),
         Trigger::Api | Trigger::Webhook(_) => return remove(inner, record).await,
     };
     for tick in ticks {
@@ -349,8 +339,4 @@ async fn tick_once(
     };
     let started = begin_as(inner, record.org, &author, begin).await?;
     Ok(Some(started.run))
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("plain structs with text keys always serialise")
 }

@@ -8,10 +8,15 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
+use jsonschema::Validator;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use utoipa::ToSchema;
 
 /// The bytes of a body, as many as are allowed.
 pub struct Raw(pub Bytes);
@@ -27,6 +32,8 @@ impl FromRequest<App> for Raw {
 /// Bytes of bodies that are held at a time, in pieces of 64 kB: what is made of them may take ten times as much.
 static ROOM: Semaphore = Semaphore::const_new(1_024);
 const PIECE: u64 = 64 * 1024;
+/// Faults of a body that are told at the most.
+const MOST_FAULTS: usize = 50;
 /// How long a body waits for room.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -69,7 +76,7 @@ async fn whole(body: Body, most: usize) -> Result<Bytes, Problem> {
 /// A JSON body of a known shape. An empty one is an empty object.
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<T: DeserializeOwned + ToSchema + 'static> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Json<T>, Problem> {
@@ -78,8 +85,43 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         if !value.is_object() {
             return Err(Problem::input("", "the body must be a JSON object"));
         }
+        faults::<T>(&value)?;
         typed(value).map(Json)
     }
+}
+
+/// Everything that is wrong with a body, by the schema that the API's description has for it.
+fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
+    static KNOWN: Mutex<BTreeMap<TypeId, Option<Arc<Validator>>>> = Mutex::new(BTreeMap::new());
+    let validator = {
+        let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        known.entry(TypeId::of::<T>()).or_insert_with(|| validator::<T>().map(Arc::new)).clone()
+    };
+    let faults = validator.iter().flat_map(|validator| validator.iter_errors(value)).map(|fault| FaultView {
+        path: fault.instance_path().to_string().trim_start_matches('/').replace('/', "."),
+        message: fault.to_string(),
+        ..FaultView::default()
+    });
+    let errors: Vec<FaultView> = faults.take(MOST_FAULTS).collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let said = errors.iter().map(|fault| match fault.path.as_str() {
+        "" => fault.message.clone(),
+        path => format!("{path}: {}", fault.message),
+    });
+    let detail = said.collect::<Vec<_>>().join("; ");
+    Err(Problem { errors, ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-input", detail) })
+}
+
+/// `None` if there is none to be made: then the first fault is told, by whoever reads the body.
+fn validator<T: ToSchema>() -> Option<Validator> {
+    let mut others = Vec::new();
+    T::schemas(&mut others);
+    let others: BTreeMap<String, _> = others.into_iter().collect();
+    let mut schema = serde_json::to_value(T::schema()).ok()?;
+    schema["components"] = serde_json::json!({ "schemas": others });
+    jsonschema::validator_for(&schema).ok()
 }
 
 /// Any JSON; an empty body is an empty object.

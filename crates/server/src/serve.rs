@@ -29,10 +29,7 @@ fn parts() -> (Router<App>, OpenApi) {
     info.description = Some("A durable workflow engine. Show an API key as `Authorization: Bearer sw_…`.".into());
     api.info = info;
     let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-    let components = api.components.take().unwrap_or_else(|| ComponentsBuilder::new().build());
-    let mut components = components;
-    components.add_security_scheme("key", scheme);
-    api.components = Some(components);
+    api.components.get_or_insert_with(|| ComponentsBuilder::new().build()).add_security_scheme("key", scheme);
     name_operations(&mut api);
     api.security = Some(vec![SecurityRequirement::new("key", Vec::<String>::new())]);
     (router, api)

@@ -328,3 +328,17 @@ fn a_list_is_not_taken_for_an_object_that_says_nothing() {
     assert_eq!(api.run(&run)["status"], "running");
     assert_eq!(api.get("/api/v1/workflows/nap").data()["paused"], false);
 }
+
+#[test]
+fn every_fault_of_a_body_is_told_at_once() {
+    let place = Place::new();
+    let server = place.serve();
+    let body = json!({"name": 5, "roles": "admin", "colour": "red"});
+    let problem = server.api.post("/api/v1/users", &body).refused(422, "invalid-input");
+    let faults = problem["errors"].as_array().unwrap();
+    assert_eq!(faults.len(), 3, "{problem:#}");
+    for part in ["name", "roles", "colour"] {
+        let said = |fault: &serde_json::Value| format!("{}{}", fault["path"], fault["message"]).contains(part);
+        assert!(faults.iter().any(said), "{part}: {problem:#}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Moving runs on: cancel, retry, answer gates, deliver calls, signal that a step is ready.
 
 use super::look::find;
+use super::people::bad;
 use super::{Caller, Right, Source, Started, Trigger};
 use crate::callback::Named;
 use crate::engine::{Engine, Inner};
@@ -228,10 +229,6 @@ async fn live_is_test(inner: &Inner, id: RunId, run: &str) -> Result<bool, Error
 
 async fn newest(inner: &Inner, live: &Live) -> Result<Arc<crate::Compiled>, Error> {
     inner.definitions.newest(inner, live.org, &live.compiled.row.workflow).await
-}
-
-fn bad(path: &str, message: &str) -> Error {
-    Error::Input { path: path.into(), message: message.into() }
 }
 
 /// A step by its path; or by its name, if one step of that name waits for someone.

@@ -117,7 +117,7 @@ impl Engine {
         }
         let Some(record) = self.inner.store.record(Switches::KIND, workflow).await? else { return Ok(None) };
         let switches = Switches { enabled: None, ..body(&record)? };
-        Ok(Some(RecordChange::Replace(Record { body: super::people::json(&switches), ..record })))
+        Ok(Some(RecordChange::Replace(Record { body: crate::record::json(&switches), ..record })))
     }
 
     /// Checks a definition without keeping it; gives its name.

@@ -169,30 +169,31 @@ impl Engine {
         if !live.test {
             return Err(Error::NotNow("only test runs can be discarded; others go when their time is over".into()));
         }
-        match self.cancel(caller, run, Some("discarded")).await {
-            Ok(()) | Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(error),
-        }
         let now = self.inner.clock.now();
-        let mut all = vec![(id, run.to_string())];
-        let mut next = 0;
-        while let Some((parent, _)) = all.get(next).cloned() {
-            let filter = RunFilter { tests: true, parent: Some(parent), ..RunFilter::all(caller.org, PAGE) };
-            let children = self.inner.store.runs(filter).await?;
-            all.extend(children.into_iter().map(|child| (child.id, child.public)));
-            next += 1;
-        }
-        for (id, run) in all.iter().skip(1) {
-            match self.cancel(caller, run, Some("discarded")).await {
+        // Each is stopped before its children are looked for, so that no more of them come.
+        let (mut family, mut next) = (vec![(id, run.to_string())], 0);
+        while let Some((id, run)) = family.get(next).cloned() {
+            match self.cancel(caller, &run, Some("discarded")).await {
                 Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
-            self.inner.store.expire(*id, now).await?;
+            self.inner.store.expire(id, now).await?;
+            let mut before = None;
+            loop {
+                let all = RunFilter::all(caller.org, PAGE);
+                let page = self.inner.store.runs(RunFilter { tests: true, parent: Some(id), before, ..all }).await?;
+                before = page.last().map(|child| child.id);
+                let last = page.len() < PAGE as usize;
+                family.extend(page.into_iter().map(|child| (child.id, child.public)));
+                if last {
+                    break;
+                }
+            }
+            next += 1;
         }
-        self.inner.store.expire(id, now).await?;
         let audit = vec![caller.audit(now, "run.discard", run, json!({}))];
         let _ = self.inner.store.change(Change { audit, ..Change::default() }).await?;
-        for (id, _) in all {
+        for (id, _) in family {
             while self.inner.store.run(id).await?.is_some() && self.inner.store.purge(now, PAGE).await? > 0 {}
         }
         Ok(())

@@ -1,12 +1,13 @@
 //! Organisations, their plans and what they have used; and the audit trail.
 
-use super::people::{bad, change, first_people, json};
+use super::people::{bad, change, first_people};
 use super::{Caller, Right};
 use crate::audit::{self, Verdict};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::people::{Kept, User};
 use crate::plans::{self, Limits, Subscription};
+use crate::record::json;
 use serde_json::json;
 use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange};
 

@@ -4,6 +4,7 @@ use super::{Caller, Right};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::people::{self, BUILT_IN_ROLES, Kept, Key, Role, Session, Used, User, body, name_key, secret_hash};
+use crate::record::json;
 use crate::rights::check_grant;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -523,10 +524,6 @@ pub(crate) async fn note_use(inner: &Arc<Inner>, org: OrgId, id: &str, now: Time
     // If somebody else says so at the same time, theirs will do.
     let _ = inner.store.change(Change { records: vec![record], ..Change::default() }).await?;
     Ok(())
-}
-
-pub(super) fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("plain structs with text keys always serialise")
 }
 
 pub(super) fn bad(path: &str, message: &str) -> Error {

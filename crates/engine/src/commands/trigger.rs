@@ -101,6 +101,7 @@ impl Engine {
 
     async fn beginning(&self, caller: &Caller, trigger: Trigger<'_>) -> Result<Beginning, Error> {
         caller.check(Right::Run)?;
+        let epoch = self.inner.epoch(caller.org).await?;
         let compiled = self.inner.definitions.newest(&self.inner, caller.org, trigger.workflow).await?;
         let unique = trigger.key.map(|key| UniqueKey {
             scope: format!("trigger:{}", compiled.row.workflow),
@@ -111,6 +112,7 @@ impl Engine {
         let labels = labels(&compiled, trigger.labels)?;
         let audit = self.trail(caller, "run.start", "", json!({"workflow": compiled.row.name}));
         Ok(Beginning {
+            epoch,
             compiled,
             input: Arc::new(trigger.input),
             headers: trigger.headers.map(Arc::new),
@@ -145,10 +147,12 @@ impl Engine {
         caller.check(Right::Run)?;
         let definition = check(&self.inner, source)?;
         check_input(&definition, &input)?;
+        let epoch = self.inner.epoch(caller.org).await?;
         plans::check_steps(&self.inner, caller.org, &definition).await?;
         let compiled = keep_for_test(&self.inner, caller, &definition, source.text).await?;
         let audit = self.trail(caller, "run.test", "", json!({"workflow": definition.name}));
         let beginning = Beginning {
+            epoch,
             compiled,
             input: Arc::new(input),
             headers: None,
@@ -183,6 +187,7 @@ pub(crate) async fn begin_as(
     actor: &Actor,
     asked: Begin<'_>,
 ) -> Result<Started, Error> {
+    let epoch = inner.epoch(org).await?;
     let compiled = inner.definitions.newest(inner, org, asked.workflow).await?;
     let caller = if actor.is_local() {
         Caller::local(compiled.row.by.as_str())
@@ -202,6 +207,7 @@ pub(crate) async fn begin_as(
     });
     let detail = json!({"workflow": compiled.row.name, "by": asked.how});
     let beginning = Beginning {
+        epoch,
         labels: labels(&compiled, BTreeMap::new())?,
         compiled,
         input: Arc::new(asked.input),
@@ -232,11 +238,13 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
     if depth > MAX_CHILD_DEPTH {
         return Err(Error::Refused(format!("child runs are nested more than {MAX_CHILD_DEPTH} deep")));
     }
+    let epoch = inner.epoch(parent.org).await?;
     let compiled = inner.definitions.newest(inner, parent.org, workflow).await?;
     let key = children::unique(parent.id, path, attempt);
     let unique = UniqueKey { scope: children::SCOPE.into(), key, digest: String::new(), expires: None };
     let labels = labels(&compiled, BTreeMap::new())?;
     let beginning = Beginning {
+        epoch,
         compiled,
         input,
         headers: None,
@@ -253,6 +261,8 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
 
 #[derive(Clone)]
 struct Beginning {
+    /// Read before everything that the decision to start rests on: whatever changes after that refuses the commit.
+    epoch: i64,
     compiled: Arc<Compiled>,
     input: Arc<Value>,
     headers: Option<Arc<Value>>,
@@ -296,12 +306,12 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
         Some(unique) => inner.store.keyed(&unique.scope, &unique.key).await?.is_some(),
         None => false,
     };
-    let mut epoch = if again { inner.epoch(org).await? } else { decide(inner, &beginning, &limits).await? };
-    let mut entry = Entry::Enter;
-    let mut evictions = 0;
-    let mut gone = false;
+    if !again {
+        decide(inner, &beginning, &limits).await?;
+    }
+    let (mut entry, mut evictions, mut gone) = (Entry::Enter, 0, false);
     loop {
-        match try_begin(inner, &beginning, (entry, epoch), watch).await? {
+        match try_begin(inner, &beginning, entry, watch).await? {
             Ok(started) => return Ok(started),
             Err(Refused::Duplicate { run, digest }) => match repeated(inner, &beginning, run, &digest).await {
                 // It was purged just now, and its key with it.
@@ -311,7 +321,7 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
             Err(Refused::AuthChanged) => {
                 inner.forget_epoch(org);
                 look_again(inner, &mut beginning).await?;
-                epoch = decide(inner, &beginning, &limits).await?;
+                decide(inner, &beginning, &limits).await?;
             }
             // Two runs of one millisecond drew the same number.
             Err(Refused::Conflict | Refused::Taken) => {}
@@ -331,11 +341,9 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
     }
 }
 
-/// Whether the run may start, and the epoch in which that was decided.
-async fn decide(inner: &Inner, beginning: &Beginning, limits: &Limits) -> Result<i64, Error> {
+/// Whether the run may start, as things are.
+async fn decide(inner: &Inner, beginning: &Beginning, limits: &Limits) -> Result<(), Error> {
     let org = beginning.compiled.row.org;
-    // Read first: whatever changes after this refuses the commit.
-    let epoch = inner.epoch(org).await?;
     let definition = &beginning.compiled.definition;
     let switches = switches::switches(inner, org, &beginning.compiled.row.workflow).await?;
     if !switches.enabled.unwrap_or(definition.enabled) && !beginning.test {
@@ -343,15 +351,15 @@ async fn decide(inner: &Inner, beginning: &Beginning, limits: &Limits) -> Result
     }
     beginning.compiled.check_input(&beginning.input)?;
     match beginning.test || beginning.parent.is_some() {
-        true => plans::check_executions(inner, org, limits).await?,
-        false => plans::check_run(inner, org, limits).await?,
+        true => plans::check_executions(inner, org, limits).await,
+        false => plans::check_run(inner, org, limits).await,
     }
-    Ok(epoch)
 }
 
 /// Something about the organisation has changed: rights and the newest version are looked up again.
 async fn look_again(inner: &Inner, beginning: &mut Beginning) -> Result<(), Error> {
     let org = beginning.compiled.row.org;
+    beginning.epoch = inner.epoch(org).await?;
     for actor in actors(&beginning.acts_as).filter(|actor| !actor.is_local()) {
         let grants = people::grants(inner, org, &actor).await?;
         if !grants.is_some_and(|grants| grants.allow(Need::Right(Right::Run))) {
@@ -396,7 +404,7 @@ fn just_started(live: &Live, created: Time) -> Started {
 async fn try_begin(
     inner: &Arc<Inner>,
     beginning: &Beginning,
-    (mut entry, epoch): (Entry, i64),
+    mut entry: Entry,
     watch: &mut Watch,
 ) -> Result<Result<Started, Refused>, Error> {
     let now = inner.clock.now();
@@ -432,7 +440,7 @@ async fn try_begin(
         run: live.id,
         version: live.version,
         hash: live.hash,
-        auth: Auth { org: live.org, epoch },
+        auth: Auth { org: live.org, epoch: beginning.epoch },
         create: Some(new),
         now,
         status: before,

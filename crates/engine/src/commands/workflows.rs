@@ -1,6 +1,6 @@
 //! A workflow as a whole: its versions, its end, its switches, its schedules and the addresses that start it.
 
-use super::people::{change, json};
+use super::people::change;
 use super::{Caller, Right, Started};
 use crate::commands::trigger::{Begin, begin_as};
 use crate::definitions::Compiled;
@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::incoming::{Incoming, identity, verify};
 use crate::people::{Kept, body};
+use crate::record::json;
 use crate::rights::{Actor, Need};
 use crate::switches::{Pause, Switches, switches};
 use crate::triggers::{self, Hook, Scheduled};

@@ -213,22 +213,16 @@ impl Plan {
         cron: true,
     };
 
+    /// Those that the engine knows by itself.
     fn built_in() -> BTreeMap<String, Plan> {
-        let free = Plan {
-            workflows: Some(3),
-            tasks_per_workflow: Some(5),
-            concurrent_runs: Some(1),
-            executions_per_month: Some(10_000),
-            cron: false,
+        let plan = |limits: stepwell_engine::Limits| Plan {
+            workflows: limits.workflows.map(Into::into),
+            tasks_per_workflow: limits.tasks_per_workflow.map(Into::into),
+            concurrent_runs: limits.concurrent_runs.map(Into::into),
+            executions_per_month: limits.executions_per_month,
+            cron: !limits.no_cron,
         };
-        let pro = Plan {
-            workflows: None,
-            tasks_per_workflow: Some(20),
-            concurrent_runs: Some(10),
-            executions_per_month: Some(1_000_000),
-            cron: true,
-        };
-        [("free", free), ("pro", pro), ("unlimited", Plan::UNLIMITED)].map(|(name, plan)| (name.into(), plan)).into()
+        stepwell_engine::Plans::default().by_name.into_iter().map(|(name, limits)| (name, plan(limits))).collect()
     }
 }
 
