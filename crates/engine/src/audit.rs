@@ -1,6 +1,7 @@
 //! The audit trail of an organisation: whether any of it was tampered with.
 
 use crate::error::Error;
+use std::collections::BTreeMap;
 use stepwell_store::{AuditFilter, AuditRow, OrgId, Store, audit_hash};
 
 /// Rows read in one go.
@@ -17,7 +18,7 @@ pub struct Verdict {
 pub async fn verify(store: &dyn Store, org: OrgId) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
     // Newest first: each row is looked at with the one before it in hand.
-    let (mut before, mut later) = (None, None::<AuditRow>);
+    let (mut before, mut later) = (None, BTreeMap::<i32, AuditRow>::new());
     loop {
         let filter = AuditFilter { org, by: None, action: None, target: None, before, limit: PAGE };
         let page = store.audit(filter).await?;
@@ -25,17 +26,17 @@ pub async fn verify(store: &dyn Store, org: OrgId) -> Result<Verdict, Error> {
         before = page.last().map(|row| row.id);
         for row in page {
             verdict.rows += 1;
-            if let Some(later) = later.filter(|later| audit_hash(&row.hash, &later.row) != later.hash) {
+            let hash = row.hash;
+            let later = later.insert(row.writer, row);
+            if let Some(later) = later.filter(|later| audit_hash(&hash, &later.row) != later.hash) {
                 verdict.broken_at = Some(later.id);
             }
-            later = Some(row);
         }
         if last {
             break;
         }
     }
-    if let Some(first) = later.filter(|first| audit_hash(&[0; 32], &first.row) != first.hash) {
-        verdict.broken_at = Some(first.id);
-    }
+    let firsts = later.values().filter(|first| audit_hash(&[0; 32], &first.row) != first.hash);
+    verdict.broken_at = firsts.map(|first| first.id).chain(verdict.broken_at).min();
     Ok(verdict)
 }

@@ -202,7 +202,9 @@ async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) ->
                 }
                 return Ok(Tried::Refused);
             }
-            Err(Refused::Conflict | Refused::Taken | Refused::Duplicate { .. }) => return Ok(Tried::Refused),
+            Err(Refused::Conflict | Refused::Taken | Refused::TooManyOpen | Refused::Duplicate { .. }) => {
+                return Ok(Tried::Refused);
+            }
         }
     } else if plan.turns_down() && !is_current(inner, live).await? {
         // What counts for nothing here may count for what another process has written since.
@@ -314,7 +316,7 @@ pub async fn submit(
         notices: commit.outbox.iter().map(|notice| notice.key.clone()).collect(),
         hash: commit.log.hash,
         left_ready: !left.is_empty() || (inner.slots.limits_orgs() && !commit.work.remove.is_empty()),
-        position: Position(0),
+        position: Position::new(0, 0),
     };
     let answer = inner.store.commit(vec![commit]).await;
     let refused = match answer.map(|mut answers| answers.pop()) {

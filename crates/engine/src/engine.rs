@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_store::{NewAudit, NodeId, OrgId, Position, RunId, Store, Version};
+use stepwell_store::{NewAudit, NewNode, NodeId, OrgId, Position, RunId, Store, Version};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -126,7 +126,9 @@ impl Engine {
     /// Starts on a store and takes up what is unfinished in it.
     pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Engine, Error> {
         let inner = Inner::new(store, config);
-        inner.store.beat(inner.node).await?;
+        let joined = inner.clock.now();
+        let node = NewNode { id: inner.node, name: String::new(), version: String::new(), slots: 0, joined };
+        inner.store.join(node).await?;
         let tasks = [
             tokio::spawn(timers::run(inner.clone())),
             tokio::spawn(dispatch::claim(inner.clone())),

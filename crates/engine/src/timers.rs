@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{DueTimer, LoadedRun, RunId};
+use stepwell_store::{DueTimer, LoadedRun, RunId, Share};
 use tokio::sync::Notify;
 
 /// How far ahead rows are read.
@@ -200,7 +200,7 @@ async fn read(inner: &Inner, now: Time, in_flight: usize) -> bool {
     let limit = MOST + in_flight;
     // Before the rows are read: what is written meanwhile must not be missed.
     let before = std::mem::replace(&mut inner.timers.state().horizon, until);
-    match inner.store.due(until, limit as u32).await {
+    match inner.store.due(until, Share::ALL, limit as u32).await {
         Ok(rows) => {
             let whole = rows.len() < limit;
             inner.timers.state().refill(rows, whole);

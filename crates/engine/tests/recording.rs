@@ -83,6 +83,7 @@ impl Walk<'_> {
             secret: [0; 16],
             parent: None,
             place: None,
+            most_open: None,
         };
         let place = Place {
             run: self.run,
@@ -114,7 +115,8 @@ impl Walk<'_> {
         let held: BTreeSet<(String, u32)> = held.map(|work| (work.key.path, work.key.attempt)).collect();
         let running = self.world.running.iter().map(|(at, attempt)| (run.path(graph, *at), *attempt)).collect();
         assert_eq!(held, running);
-        let due = self.store.due(stepwell_core::time::Time(i64::MAX), 100_000).await.unwrap();
+        let due =
+            self.store.due(stepwell_core::time::Time(i64::MAX), stepwell_store::Share::ALL, 100_000).await.unwrap();
         let due: BTreeMap<String, _> =
             due.into_iter().filter(|timer| timer.run == self.run).map(|timer| (timer.key, timer.due)).collect();
         let set = self.world.timers.iter().map(|(timer, due)| (timer_key(graph, run, timer), *due)).collect();

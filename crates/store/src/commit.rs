@@ -26,11 +26,6 @@ pub struct OrgId(pub i64);
 #[serde(transparent)]
 pub struct Version(pub i64);
 
-/// A place in the order in which one writer committed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Position(pub i64);
-
 /// One run, one transition.
 #[derive(Clone, Debug)]
 pub struct Commit {
@@ -90,6 +85,8 @@ pub struct NewRun {
     pub parent: Option<Parent>,
     /// The limit of concurrent runs that this one counts against.
     pub place: Option<String>,
+    /// Refused if the organisation has this many runs that have not ended, tests left out.
+    pub most_open: Option<u32>,
 }
 
 /// The step of another run that waits for this one.
@@ -264,4 +261,6 @@ pub enum Refused {
     AuthChanged,
     #[error("there is one already")]
     Taken,
+    #[error("the organisation has as many open runs as it may have")]
+    TooManyOpen,
 }

@@ -7,6 +7,8 @@ mod commit;
 mod error;
 mod hash;
 pub mod memory;
+mod nodes;
+mod progress;
 mod read;
 mod registry;
 pub mod sqlite;
@@ -15,6 +17,8 @@ mod turns;
 pub use commit::*;
 pub use error::Error;
 pub use hash::{digest, hash, payloads};
+pub use nodes::*;
+pub use progress::*;
 pub use read::*;
 pub use registry::*;
 
@@ -24,7 +28,7 @@ use stepwell_core::value::ValueId;
 
 /// Everything the engine asks of durable storage. A method applies fully or not at all.
 #[async_trait]
-pub trait Store: Registry + Send + Sync {
+pub trait Store: Registry + Nodes {
     /// Writes transitions; each is applied or refused alone. `Ok` means on disk; `Err` means the outcome is unknown.
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error>;
 
@@ -49,18 +53,8 @@ pub trait Store: Registry + Send + Sync {
     /// Every attempt of every step, by step and attempt.
     async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error>;
 
-    /// Gives ready attempts to the node, the longest waiting of each organisation in turn.
-    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error>;
-    /// What the store says the node has.
-    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
-    /// Attempts on nodes that are not alive.
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error>;
-    /// Says that the node is alive; `false` if it was given up and must take a new id.
-    async fn beat(&self, node: NodeId) -> Result<bool, Error>;
-    async fn leave(&self, node: NodeId) -> Result<(), Error>;
-
-    /// Timers due by `until`, soonest first.
-    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error>;
+    /// Timers of a share due by `until`, soonest first.
+    async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error>;
     /// Mail for a run, oldest first.
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error>;
     /// Runs that have mail.
@@ -77,10 +71,10 @@ pub trait Store: Registry + Send + Sync {
     async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error>;
     /// The oldest run that holds a place.
     async fn holder(&self, place: &str) -> Result<Option<RunId>, Error>;
-    /// The position of the newest commit.
-    async fn position(&self) -> Result<Position, Error>;
-    /// Log rows of all runs after a position, in commit order.
-    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error>;
+    /// The positions of the newest commits.
+    async fn progress(&self) -> Result<Progress, Error>;
+    /// Log rows of all runs that the reader does not have, in an order that is each run's own.
+    async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
 
     /// Stores the next version of a workflow and makes the change, or gives back the newest one if nothing differs.
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error>;
@@ -95,6 +89,8 @@ pub trait Store: Registry + Send + Sync {
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error>;
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error>;
+    /// Those of these runs that have ended, or are gone.
+    async fn ended(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error>;
     /// Gives a run other labels. False if there is no such run.
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error>;
     /// What people are waited for, oldest first, after the last one of the page before.

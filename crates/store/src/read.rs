@@ -83,6 +83,29 @@ pub struct DueTimer {
     pub key: String,
 }
 
+/// Which part of all runs is looked after by whom, when several nodes share them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    pub index: u32,
+    pub of: u32,
+    /// What was due by then is everybody's.
+    pub overdue: Time,
+}
+
+impl Share {
+    /// Runs are dealt out in this many parts.
+    pub const SHARDS: i64 = 64;
+    pub const ALL: Share = Share { index: 0, of: 1, overdue: Time(i64::MIN) };
+
+    pub fn shard(run: RunId) -> i64 {
+        run.0.rem_euclid(Share::SHARDS)
+    }
+
+    pub fn has(&self, run: RunId) -> bool {
+        Share::shard(run) % i64::from(self.of) == i64::from(self.index)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredMail {
     pub id: i64,

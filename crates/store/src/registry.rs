@@ -3,7 +3,7 @@
 //! A record is a small JSON document with a key to find it by and, if it has to be looked at some day, a time. What it means
 //! is the engine's business: a new sort of thing needs no new table.
 
-use crate::{Error, OrgId, Refused};
+use crate::{Auth, Error, OrgId, Refused};
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use stepwell_core::time::Time;
@@ -64,6 +64,8 @@ pub struct Change {
     pub audit: Vec<NewAudit>,
     /// Decisions on the grants of this organisation that were made before are refused from now on.
     pub grants_of: Option<OrgId>,
+    /// What the decision to change was made on; refused if that has changed since.
+    pub decided: Option<Auth>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,7 +98,9 @@ pub struct NewAudit {
 pub struct AuditRow {
     pub id: i64,
     pub row: NewAudit,
-    /// Over the organisation's row before and this one.
+    /// Who wrote it: there is a chain for each writer.
+    pub writer: i32,
+    /// Over the writer's row before of the same organisation, and this one.
     pub hash: [u8; 32],
 }
 
@@ -111,7 +115,7 @@ pub struct AuditFilter {
     pub limit: u32,
 }
 
-/// The hash of a row of the audit trail. The first of an organisation follows 32 zero bytes.
+/// The hash of a row of the audit trail. The first of a writer and an organisation follows 32 zero bytes.
 pub fn audit_hash(previous: &[u8; 32], row: &NewAudit) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(previous);

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use stepwell_store::sqlite::SqliteStore;
-use stepwell_store::{Position, Store};
+use stepwell_store::{Progress, Store};
 
 #[test]
 fn what_was_acknowledged_survives_being_killed_again_and_again() {
@@ -58,11 +58,13 @@ fn ended(directory: &Path) -> BTreeMap<String, Ended> {
         let store = SqliteStore::open(directory).unwrap();
         let mut runs: BTreeMap<String, Ended> = BTreeMap::new();
         let mut names = BTreeMap::new();
-        let mut after = Position(0);
+        let mut after = Progress::default();
         loop {
-            let page = store.feed(after, 1_000).await.unwrap();
-            let Some(last) = page.last() else { return runs };
-            after = last.log.position;
+            let page = store.feed(&after, 1_000).await.unwrap();
+            if page.is_empty() {
+                return runs;
+            }
+            page.iter().for_each(|row| after.pass(row.log.position));
             for row in page {
                 if let std::collections::btree_map::Entry::Vacant(unknown) = names.entry(row.run) {
                     unknown.insert(store.run(row.run).await.unwrap().unwrap().public);

@@ -87,6 +87,7 @@ impl Engine {
             records,
             audit: vec![caller.audit(at, "workflow.define", &definition.name, detail)],
             grants_of: Some(caller.org),
+            decided: None,
         };
         let new = NewDefinition { after, ..new_row(inner, caller, definition, (text, workflow)) };
         let (write, org) = (inner.clone(), caller.org);

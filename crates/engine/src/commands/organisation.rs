@@ -76,7 +76,7 @@ impl Engine {
         let detail = json!({"id": id.0});
         let own = caller.audit(now, "organisation.create", name, detail.clone());
         let theirs = NewAudit { org: id, ..own.clone() };
-        let done = Change { records, audit: vec![own, theirs], grants_of: Some(id) };
+        let done = Change { records, audit: vec![own, theirs], grants_of: Some(id), decided: None };
         change(&self.inner, done, "organisation", name).await?;
         let (plan, limits) = plans::limits(&self.inner, id).await?;
         Ok((Organisation { id, name: name.to_string(), plan, limits }, secret))
@@ -106,8 +106,13 @@ impl Engine {
         let own = caller.audit(self.inner.clock.now(), "organisation.plan", &name, detail);
         let theirs = NewAudit { org: id, ..own.clone() };
         let audit = if id == caller.org { vec![own] } else { vec![own, theirs] };
-        change(&self.inner, Change { records: vec![record], audit, grants_of: Some(id) }, "organisation", &name)
-            .await?;
+        change(
+            &self.inner,
+            Change { records: vec![record], audit, grants_of: Some(id), decided: None },
+            "organisation",
+            &name,
+        )
+        .await?;
         let (plan, limits) = plans::limits(&self.inner, id).await?;
         Ok(Organisation { id, name, plan, limits })
     }

@@ -86,7 +86,8 @@ impl Engine {
         let now = self.inner.clock.now();
         let (session, secret) = self.new_session(caller, LINK, now + LINK_LIFE);
         let audit = vec![caller.audit(now, "session.link", &caller.name, Value::Null)];
-        change(&self.inner, Change { records: vec![session], audit, grants_of: None }, "session", "").await?;
+        change(&self.inner, Change { records: vec![session], audit, grants_of: None, decided: None }, "session", "")
+            .await?;
         Ok(secret)
     }
 
@@ -107,7 +108,7 @@ impl Engine {
         let gone = RecordChange::Remove { kind: LINK.into(), id: record.id };
         let audit = vec![caller.audit(now, "session.start", &was.user, Value::Null)];
         let records = vec![used, gone, session];
-        match self.inner.store.change(Change { records, audit, grants_of: None }).await? {
+        match self.inner.store.change(Change { records, audit, grants_of: None, decided: None }).await? {
             Ok(()) => Ok((secret, expires)),
             Err(_) => Err(over()),
         }
@@ -122,7 +123,7 @@ impl Engine {
         let audit = vec![caller.audit(self.inner.clock.now(), "session.end", &session.user, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Session::KIND.into(), id: record.id }];
         // Who is signed in is remembered by epoch.
-        let done = Change { records, audit, grants_of: Some(record.org) };
+        let done = Change { records, audit, grants_of: Some(record.org), decided: None };
         change(&self.inner, done, "session", "").await
     }
 
@@ -165,7 +166,7 @@ impl Engine {
         let audit = vec![caller.audit(now, "user.create", &user.name, detail)];
         let id = record.id.clone();
         let records = vec![RecordChange::Create(record)];
-        let done = Change { records, audit, grants_of: Some(caller.org) };
+        let done = Change { records, audit, grants_of: Some(caller.org), decided: None };
         change(&self.inner, done, "user", &user.name).await?;
         Ok(With { id, is: user })
     }
@@ -229,7 +230,8 @@ impl Engine {
             }
             None => {
                 let record = RecordChange::Create(named(&self.inner, caller.org, "role", name, &role));
-                let done = Change { records: vec![record], audit: vec![audit], grants_of: Some(caller.org) };
+                let done =
+                    Change { records: vec![record], audit: vec![audit], grants_of: Some(caller.org), decided: None };
                 change(&self.inner, done, "role", name).await?;
                 Ok(role)
             }
@@ -245,7 +247,7 @@ impl Engine {
         }
         let audit = vec![caller.audit(self.inner.clock.now(), "role.remove", name, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Role::KIND.into(), id: record.id }];
-        change(&self.inner, Change { records, audit, grants_of: Some(caller.org) }, "role", name).await
+        change(&self.inner, Change { records, audit, grants_of: Some(caller.org), decided: None }, "role", name).await
     }
 
     /// All of the organisation for those who administer it; their own for others.
@@ -298,7 +300,8 @@ impl Engine {
         let detail = json!({"name": key.name, "user": key.user, "agent": key.agent, "grants": key.grants});
         let audit = vec![caller.audit(now, "key.create", &record.id, detail)];
         let id = record.id.clone();
-        let done = Change { records: vec![RecordChange::Create(record)], audit, grants_of: Some(caller.org) };
+        let done =
+            Change { records: vec![RecordChange::Create(record)], audit, grants_of: Some(caller.org), decided: None };
         change(&self.inner, done, "key", &id).await?;
         Ok((With { id, is: key }, secret))
     }
@@ -361,7 +364,7 @@ impl Engine {
             org,
             ..Caller::local("stepwell").audit(self.inner.clock.now(), "organisation.create", "default", Value::Null)
         }];
-        match self.inner.store.change(Change { records, audit, grants_of: Some(org) }).await? {
+        match self.inner.store.change(Change { records, audit, grants_of: Some(org), decided: None }).await? {
             Ok(()) => {
                 self.inner.forget_epoch(org);
                 Ok(true)
@@ -422,7 +425,8 @@ impl Engine {
     async fn replace<T: Kept>(&self, record: Record, is: &T, audit: NewAudit) -> Result<(), Error> {
         let (org, id) = (record.org, record.id.clone());
         let records = vec![RecordChange::Replace(Record { body: json(is), ..record })];
-        change(&self.inner, Change { records, audit: vec![audit], grants_of: Some(org) }, T::KIND, &id).await
+        change(&self.inner, Change { records, audit: vec![audit], grants_of: Some(org), decided: None }, T::KIND, &id)
+            .await
     }
 }
 

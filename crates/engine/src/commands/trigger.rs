@@ -324,7 +324,7 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
                 decide(inner, &beginning, &limits).await?;
             }
             // Two runs of one millisecond drew the same number.
-            Err(Refused::Conflict | Refused::Taken) => {}
+            Err(Refused::Conflict | Refused::Taken | Refused::TooManyOpen) => {}
             Err(Refused::Full) => {
                 let concurrency = beginning.compiled.definition.concurrency.as_ref();
                 match concurrency.map_or(WhenFull::Skip, |concurrency| concurrency.when_full) {
@@ -435,6 +435,7 @@ async fn try_begin(
         secret: live.secret,
         parent: beginning.parent.clone(),
         place: live.place.clone(),
+        most_open: None,
     };
     let place = Place {
         run: live.id,

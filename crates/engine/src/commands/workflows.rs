@@ -67,6 +67,7 @@ impl Engine {
             records: triggers::removed(&self.inner, row.org, &row.workflow).await?,
             audit: vec![caller.audit(now, "workflow.delete", &row.name, json!({"id": row.workflow}))],
             grants_of: Some(row.org),
+            decided: None,
         };
         let (write, org, id) = (self.inner.clone(), row.org, row.workflow.clone());
         let done = tokio::spawn(async move {
@@ -150,7 +151,7 @@ impl Engine {
             }
         };
         let audit = vec![caller.audit(self.inner.clock.now(), action, &compiled.row.name, detail)];
-        let done = Change { records: vec![record], audit, grants_of: Some(org) };
+        let done = Change { records: vec![record], audit, grants_of: Some(org), decided: None };
         change(&self.inner, done, "workflow", workflow).await
     }
 
@@ -215,7 +216,7 @@ impl Engine {
             records.push(RecordChange::Replace(Record { id: record.id, version: record.version, ..new }));
         }
         let audit = vec![caller.audit(self.inner.clock.now(), "workflow.rotate", &compiled.row.name, json!({}))];
-        change(&self.inner, Change { records, audit, grants_of: None }, "workflow", workflow).await?;
+        change(&self.inner, Change { records, audit, grants_of: None, decided: None }, "workflow", workflow).await?;
         self.hooks(caller, workflow).await
     }
 

@@ -11,7 +11,7 @@ use stepwell_core::event::{Timer, TimerKind};
 use stepwell_core::graph::Graph;
 use stepwell_core::run::{Phase, Run, RunStatus, StepState};
 use stepwell_core::time::Time;
-use stepwell_store::{LoadedRun, RunId, Store, WorkKey};
+use stepwell_store::{LoadedRun, RunId, Share, Store, WorkKey};
 
 /// Timers that are looked at. With more, it is not looked whether each run has its own.
 const MOST_TIMERS: u32 = 4_000_000;
@@ -36,7 +36,7 @@ pub struct Pending {
 
 impl Pending {
     pub async fn read(store: &dyn Store) -> Result<Pending, Error> {
-        let due = store.due(Time(i64::MAX), MOST_TIMERS).await?;
+        let due = store.due(Time(i64::MAX), Share::ALL, MOST_TIMERS).await?;
         let mut timers: Option<BTreeMap<RunId, Vec<u64>>> = (due.len() < MOST_TIMERS as usize).then(BTreeMap::new);
         for timer in due {
             if let Some(timers) = &mut timers {

@@ -234,28 +234,8 @@ impl Store for Faulty {
         self.through(self.sim.disk.attempts(run)).await
     }
 
-    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
-        self.through(self.sim.disk.claim(claim)).await
-    }
-
-    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
-        self.through(self.sim.disk.held(node)).await
-    }
-
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
-        self.through(self.sim.disk.orphans(limit)).await
-    }
-
-    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
-        self.through(self.sim.disk.beat(node)).await
-    }
-
-    async fn leave(&self, node: NodeId) -> Result<(), Error> {
-        self.through(self.sim.disk.leave(node)).await
-    }
-
-    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error> {
-        self.through(self.sim.disk.due(until, limit)).await
+    async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error> {
+        self.through(self.sim.disk.due(until, share, limit)).await
     }
 
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
@@ -296,11 +276,11 @@ impl Store for Faulty {
         self.through(self.sim.disk.holder(place)).await
     }
 
-    async fn position(&self) -> Result<Position, Error> {
-        self.through(self.sim.disk.position()).await
+    async fn progress(&self) -> Result<Progress, Error> {
+        self.through(self.sim.disk.progress()).await
     }
 
-    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
+    async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         self.through(self.sim.disk.feed(after, limit)).await
     }
 
@@ -342,6 +322,10 @@ impl Store for Faulty {
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
         self.through(self.sim.disk.runs(filter)).await
+    }
+
+    async fn ended(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
+        self.through(self.sim.disk.ended(runs)).await
     }
 
     async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error> {
@@ -413,5 +397,36 @@ impl Registry for Faulty {
 
     async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
         self.through(self.sim.disk.open_runs(org)).await
+    }
+}
+
+#[async_trait]
+impl Nodes for Faulty {
+    async fn join(&self, node: NewNode) -> Result<(), Error> {
+        self.through(self.sim.disk.join(node)).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeRow>, Error> {
+        self.through(self.sim.disk.nodes()).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.claim(claim)).await
+    }
+
+    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.held(node)).await
+    }
+
+    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.orphans(limit)).await
+    }
+
+    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
+        self.through(self.sim.disk.beat(node)).await
+    }
+
+    async fn leave(&self, node: NodeId) -> Result<(), Error> {
+        self.through(self.sim.disk.leave(node)).await
     }
 }

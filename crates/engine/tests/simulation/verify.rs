@@ -124,7 +124,7 @@ async fn nothing_is_left(sim: &Sim, faults: &mut Vec<String>) {
         if ["work", "timers", "mail", "outbox"].contains(&table.as_str()) && rows > 0 {
             let mailed = sim.disk.mailed(10).await.unwrap();
             let notices = sim.disk.outbox(Time(i64::MAX), 10).await.unwrap();
-            let timers = sim.disk.due(Time(i64::MAX), 10).await.unwrap();
+            let timers = sim.disk.due(Time(i64::MAX), Share::ALL, 10).await.unwrap();
             faults.push(format!("{rows} rows of {table} are left: {mailed:?} {notices:?} {timers:?}"));
         }
     }

@@ -1,12 +1,12 @@
 //! Reads the log once for everybody who watches, from the moment the first one comes until the last one has gone.
 
-use super::frames::{Frames, by_position, by_version};
+use super::frames::{Frames, by_version, without_ids};
 use super::hub::{Hub, State};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use stepwell_engine::Committed;
-use stepwell_store::{Error, Fed, Position};
+use stepwell_store::{Error, Fed, Position, Progress};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::watch;
@@ -15,9 +15,9 @@ use tokio::time::sleep;
 /// Rows that are read at a time.
 const PAGE: u32 = 200;
 
-/// Rows that follow each other: nothing was committed between `after` and the last of them but these.
+/// Rows that follow each other: nothing comes between `after` and the last of them but these.
 pub struct Batch {
-    pub after: Position,
+    pub after: Progress,
     pub rows: Vec<Row>,
 }
 
@@ -27,20 +27,20 @@ pub struct Row {
     /// When it was known to be on disk. Not known for rows of the past.
     pub since: Option<Instant>,
     by_version: OnceLock<Frames>,
-    by_position: OnceLock<Frames>,
+    without_ids: OnceLock<Vec<String>>,
 }
 
 impl Row {
     pub fn new(fed: Fed, since: Option<Instant>) -> Row {
-        Row { fed, since, by_version: OnceLock::new(), by_position: OnceLock::new() }
+        Row { fed, since, by_version: OnceLock::new(), without_ids: OnceLock::new() }
     }
 
     pub fn by_version(&self) -> &Frames {
         self.by_version.get_or_init(|| by_version(&self.fed.public, &self.fed.log, None))
     }
 
-    pub fn by_position(&self) -> &Frames {
-        self.by_position.get_or_init(|| by_position(&self.fed.public, &self.fed.log, None))
+    pub fn without_ids(&self) -> &[String] {
+        self.without_ids.get_or_init(|| without_ids(&self.fed.public, &self.fed.log))
     }
 }
 
@@ -65,7 +65,7 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
     let mut state = hub.state.subscribe();
     // Before the position: what is committed in between is in both.
     let mut hints = hub.engine.watch();
-    let mut at = hub.engine.store().position().await?;
+    let mut at = hub.engine.store().progress().await?;
     let mut heard = BTreeMap::new();
     hub.state.send_modify(|state| state.following = true);
     loop {
@@ -78,7 +78,7 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
                 }
                 continue;
             }
-            hint = hints.recv() => if !hear(hint, &mut hints, &mut heard, at) {
+            hint = hints.recv() => if !hear(hint, &mut hints, &mut heard, &at) {
                 continue;
             },
             () = sleep(hub.settings.look) => {}
@@ -88,7 +88,7 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
             tracing::warn!(%error, "the log cannot be read for those who watch");
             sleep(hub.settings.look).await;
         }
-        heard.retain(|position, _| *position > at);
+        heard.retain(|position, _| !at.has(*position));
     }
 }
 
@@ -99,13 +99,15 @@ pub async fn until(state: &mut watch::Receiver<State>, is: impl FnMut(&State) ->
 }
 
 /// Everything after `at`, which moves on.
-async fn pass_on(hub: &Hub, at: &mut Position, heard: &Heard) -> Result<(), Error> {
+async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Error> {
     loop {
         let read = Instant::now();
-        let rows = hub.engine.store().feed(*at, PAGE).await?;
-        let (count, after) = (rows.len(), *at);
-        let Some(last) = rows.last() else { return Ok(()) };
-        *at = last.log.position;
+        let rows = hub.engine.store().feed(at, PAGE).await?;
+        let (count, after) = (rows.len(), at.clone());
+        if rows.is_empty() {
+            return Ok(());
+        }
+        rows.iter().for_each(|fed| at.pass(fed.log.position));
         let rows = rows.into_iter().map(|fed| {
             // A row can be read before the hint of it comes.
             let since = heard.get(&fed.log.position).copied().unwrap_or(read);
@@ -123,12 +125,12 @@ async fn pass_on(hub: &Hub, at: &mut Position, heard: &Heard) -> Result<(), Erro
 type Heard = BTreeMap<Position, Instant>;
 
 /// Takes all hints there are. False if they are about rows up to `at` only.
-fn hear(first: Result<Committed, RecvError>, more: &mut Receiver<Committed>, heard: &mut Heard, at: Position) -> bool {
+fn hear(first: Result<Committed, RecvError>, more: &mut Receiver<Committed>, heard: &mut Heard, at: &Progress) -> bool {
     // Hints that were lost may have been about anything.
     let mut lost = first.is_err();
     let mut next = first.ok();
     loop {
-        if let Some(hint) = next.take_if(|hint| hint.position > at) {
+        if let Some(hint) = next.take_if(|hint| !at.has(hint.position)) {
             heard.insert(hint.position, hint.at);
         }
         next = match more.try_recv() {

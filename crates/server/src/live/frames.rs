@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use bytes::Bytes;
 use serde::Serialize;
 use std::fmt::{Display, Write};
-use stepwell_store::StoredLog;
+use stepwell_store::{Position, Progress, StoredLog};
 
 /// The events of one log row.
 #[derive(Clone)]
@@ -26,15 +26,6 @@ pub enum Turn {
 
 /// With the run's version and the number of the event as ids; those up to `seen` are left out.
 pub fn by_version(run: &str, log: &StoredLog, seen: Option<usize>) -> Frames {
-    frames(run, log, log.version.0, seen)
-}
-
-/// The same with the position in the log of all runs.
-pub fn by_position(run: &str, log: &StoredLog, seen: Option<usize>) -> Frames {
-    frames(run, log, log.position.0, seen)
-}
-
-fn frames(run: &str, log: &StoredLog, number: i64, seen: Option<usize>) -> Frames {
     let (mut text, mut turn) = (String::new(), None);
     for (n, event) in Event::of_row(run, log).iter().enumerate() {
         match event.kind.as_str() {
@@ -46,19 +37,88 @@ fn frames(run: &str, log: &StoredLog, number: i64, seen: Option<usize>) -> Frame
             _ => {}
         }
         if seen.is_none_or(|seen| n > seen) {
-            frame(&mut text, format_args!("{number}.{n}"), &event.kind, event);
+            frame(&mut text, format_args!("{}.{n}", log.version.0), &event.kind, event);
         }
     }
     Frames { text: text.into(), turn }
 }
 
-pub fn frame(text: &mut String, id: impl Display, event: &str, data: &impl Serialize) {
-    // JSON in one line: it has no line breaks outside of strings, nor inside.
-    let data = serde_json::to_string(data).expect("what is shown has text keys only");
-    write!(text, "id: {id}\nevent: {event}\ndata: {data}\n\n").expect("text can always grow");
+/// The events of a row but for their ids, which are each reader's own.
+pub fn without_ids(run: &str, log: &StoredLog) -> Vec<String> {
+    Event::of_row(run, log).iter().map(|event| named(&event.kind, event)).collect()
 }
 
-/// Where a reader stopped.
+/// Events of the log of all runs, with how far the reader has come as their ids; those up to `seen` are left out.
+pub fn by_progress(events: &[String], reached: &Reached, seen: Option<usize>) -> Bytes {
+    let mut text = String::new();
+    for (n, event) in events.iter().enumerate().filter(|(n, _)| seen.is_none_or(|seen| *n > seen)) {
+        write!(text, "id: {reached}.{n}\n{event}").expect("text can always grow");
+    }
+    text.into()
+}
+
+pub fn frame(text: &mut String, id: impl Display, event: &str, data: &impl Serialize) {
+    write!(text, "id: {id}\n{}", named(event, data)).expect("text can always grow");
+}
+
+fn named(event: &str, data: &impl Serialize) -> String {
+    // JSON in one line: it has no line breaks outside of strings, nor inside.
+    let data = serde_json::to_string(data).expect("what is shown has text keys only");
+    format!("event: {event}\ndata: {data}\n\n")
+}
+
+/// How far the reader of the log of all runs has come: what it has, and the row it got last.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Reached {
+    pub progress: Progress,
+    pub row: Option<Position>,
+}
+
+/// As [`Progress`], but that the row comes first.
+impl Display for Reached {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut positions: Vec<Position> = self.progress.positions().collect();
+        if positions.iter().all(|position| position.writer == 0) {
+            return self.progress.fmt(out);
+        }
+        positions.sort_by_key(|position| Some(*position) != self.row);
+        for (n, position) in positions.iter().enumerate() {
+            let gap = if n == 0 { "" } else { "_" };
+            write!(out, "{gap}{}-{}", position.writer, position.number)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a reader of the log of all runs stopped, and how many events of the last row it has if that was in its midst.
+pub fn stopped(headers: &HeaderMap, after: Option<&str>) -> Result<Option<(Reached, Option<usize>)>, Problem> {
+    let read = |text: &str| {
+        let (at, seen) = match text.split_once('.') {
+            None => (text, None),
+            Some((at, n)) => (at, Some(n.parse::<usize>().ok()?)),
+        };
+        let progress: Progress = at.parse().ok()?;
+        let first: Progress = at.split('_').next()?.parse().ok()?;
+        Some((Reached { row: first.positions().next(), progress }, seen))
+    };
+    asked(headers, after, read)
+}
+
+/// `Last-Event-ID`, or else what the address says: a browser that comes back sends both.
+fn asked<T>(headers: &HeaderMap, after: Option<&str>, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Problem> {
+    let (name, text) = match headers.get("last-event-id") {
+        Some(id) => ("Last-Event-ID", id.to_str().unwrap_or("?")),
+        None => ("after", after.unwrap_or_default()),
+    };
+    // Browsers may send an empty one.
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || Problem::input(name, "this is not an id of this stream, such as 12 or 12.0");
+    read(text).map(Some).ok_or_else(wrong)
+}
+
+/// Where a reader of a run's events stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cursor {
     /// The row of the last event.
@@ -78,18 +138,8 @@ pub enum Seen {
 }
 
 impl Cursor {
-    /// `Last-Event-ID`, or else what the address says: a browser that comes back sends both.
     pub fn asked(headers: &HeaderMap, after: Option<&str>) -> Result<Option<Cursor>, Problem> {
-        let (name, text) = match headers.get("last-event-id") {
-            Some(id) => ("Last-Event-ID", id.to_str().unwrap_or("?")),
-            None => ("after", after.unwrap_or_default()),
-        };
-        // Browsers may send an empty one.
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let wrong = || Problem::input(name, "this is not an id of this stream, such as 12 or 12.0");
-        Cursor::read(text).map(Some).ok_or_else(wrong)
+        asked(headers, after, Cursor::read)
     }
 
     fn read(text: &str) -> Option<Cursor> {
@@ -120,11 +170,11 @@ impl Cursor {
 mod tests {
     use super::*;
     use stepwell_core::time::Time;
-    use stepwell_store::{LogRow, Position, Version};
+    use stepwell_store::{LogRow, Version};
 
     fn log(facts: &str) -> StoredLog {
         let row = LogRow { at: Time(0), facts: facts.into(), payloads: String::new(), hash: [0; 32] };
-        StoredLog { version: Version(3), position: Position(70), row }
+        StoredLog { version: Version(3), position: Position::new(0, 70), row }
     }
 
     #[test]
@@ -135,9 +185,20 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines[0], lines[1], lines[3]), ("id: 3.0", "event: started", ""));
         assert_eq!((lines[4], lines[5], lines.len()), ("id: 3.1", "event: skipped", 8));
-        let rest = by_position("run_1", &log, Some(0));
-        assert!(rest.text.starts_with(b"id: 70.1\nevent: skipped\ndata: {"));
+        let reached = Reached { progress: Progress::from_iter([log.position]), row: Some(log.position) };
+        let rest = by_progress(&without_ids("run_1", &log), &reached, Some(0));
+        assert!(rest.starts_with(b"id: 70.1\nevent: skipped\ndata: {"));
         assert!(by_version("run_1", &log, Some(1)).text.is_empty());
+    }
+
+    #[test]
+    fn a_place_in_the_log_of_several_writers_is_read_back_with_its_row_first() {
+        let positions = [Position::new(0, 12), Position::new(3, 7), Position::new(4, 9)];
+        let reached = Reached { progress: Progress::from_iter(positions), row: Some(positions[1]) };
+        assert_eq!(reached.to_string(), "3-7_0-12_4-9");
+        let headers = HeaderMap::from_iter([("last-event-id".parse().unwrap(), "3-7_0-12_4-9.1".parse().unwrap())]);
+        assert_eq!(stopped(&headers, None).ok().flatten(), Some((reached, Some(1))));
+        assert!(stopped(&HeaderMap::new(), Some("3-7_x")).is_err());
     }
 
     #[test]

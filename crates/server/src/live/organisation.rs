@@ -1,6 +1,6 @@
 //! The events of all runs of an organisation, from now on or from where the reader stopped.
 
-use super::frames::{Cursor, by_position};
+use super::frames::{Reached, by_progress, stopped, without_ids};
 use super::stream::{Next, Over, Shown, Stream};
 use crate::app::App;
 use crate::auth::Auth;
@@ -44,20 +44,24 @@ pub async fn event_stream(
     Params(filter): Params<Filter>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let cursor = Cursor::asked(&shown.headers, filter.after.as_deref())?;
+    let stopped = stopped(&shown.headers, filter.after.as_deref())?;
     let workflow = match &filter.workflow {
         Some(name) => Some(app.engine.workflow(&caller, name).await?.row.workflow.clone()),
         None => None,
     };
     let watch = app.hub.watch().await?;
-    let now = app.engine.store().position().await.map_err(Error::from)?;
-    let cursor = cursor.unwrap_or(Cursor { at: now.0, ..Cursor::default() });
-    if cursor.at > now.0 {
-        return Err(Problem::input("Last-Event-ID", format!("the log is at {}: this id is of another one", now.0)));
+    let now = app.engine.store().progress().await.map_err(Error::from)?;
+    let (mut reached, seen) = stopped.unwrap_or_else(|| (Reached { progress: now.clone(), row: None }, None));
+    if !now.covers(&reached.progress) {
+        return Err(Problem::input("Last-Event-ID", format!("the log is at {now}: this id is of another one")));
+    }
+    let partly = reached.row.zip(seen);
+    if let Some((row, _)) = partly {
+        // It comes again, in part.
+        reached.progress.back(row);
     }
     let (stream, response) = Stream::new(app, watch, shown);
-    let at = Position(cursor.after());
-    let mut events = Events { stream, org: caller.org, workflow, tests: filter.tests, cursor, at };
+    let mut events = Events { stream, org: caller.org, workflow, tests: filter.tests, partly, reached };
     tokio::spawn(async move {
         if let Err(over) = events.send().await {
             over.count();
@@ -71,14 +75,14 @@ struct Events {
     org: OrgId,
     workflow: Option<String>,
     tests: bool,
-    cursor: Cursor,
-    /// The position of the last row.
-    at: Position,
+    /// A row that the reader has in part, up to this event.
+    partly: Option<(Position, usize)>,
+    reached: Reached,
 }
 
 impl Events {
     async fn send(&mut self) -> Result<(), Over> {
-        if self.cursor.after() == self.cursor.at {
+        if self.partly.is_none() {
             self.here().await?;
         }
         loop {
@@ -89,7 +93,7 @@ impl Events {
 
     /// Tells the reader the place, so that it can come back even if it was not sent any event.
     async fn here(&mut self) -> Result<(), Over> {
-        let text = format!(": here\nid: {}\n\n", self.at.0);
+        let text = format!(": here\nid: {}\n\n", self.reached);
         self.stream.say(text, None).await
     }
 
@@ -98,15 +102,15 @@ impl Events {
         loop {
             // There may be nothing to say for many pages.
             self.stream.tend().await?;
-            let rows = self.stream.app.engine.store().feed(self.at, PAGE).await?;
+            let rows = self.stream.app.engine.store().feed(&self.reached.progress, PAGE).await?;
             let last = rows.len() < PAGE as usize;
             for fed in rows {
-                let seen = self.cursor.seen_of(fed.log.position.0);
+                self.take(fed.log.position);
                 if self.wants(&fed).await? {
-                    let frames = by_position(&fed.public, &fed.log, seen);
-                    self.stream.rows(&frames, None).await?;
+                    let seen = self.partly.filter(|(row, _)| *row == fed.log.position).map(|(_, seen)| seen);
+                    let text = by_progress(&without_ids(&fed.public, &fed.log), &self.reached, seen);
+                    self.stream.rows(text, None).await?;
                 }
-                self.at = fed.log.position;
             }
             if last {
                 return Ok(());
@@ -125,21 +129,27 @@ impl Events {
                     continue;
                 }
             };
-            if batch.after > self.at {
+            if !self.reached.progress.covers(&batch.after) {
                 // It comes again from the store, with what is missing before it.
                 return Ok(());
             }
             for row in &batch.rows {
                 let position = row.fed.log.position;
-                if position <= self.at {
+                if self.reached.progress.has(position) {
                     continue;
                 }
+                self.take(position);
                 if self.wants(&row.fed).await? {
-                    self.stream.rows(row.by_position(), row.since).await?;
+                    let text = by_progress(row.without_ids(), &self.reached, None);
+                    self.stream.rows(text, row.since).await?;
                 }
-                self.at = position;
             }
         }
+    }
+
+    fn take(&mut self, position: Position) {
+        self.reached.progress.pass(position);
+        self.reached.row = Some(position);
     }
 
     async fn wants(&self, fed: &Fed) -> Result<bool, Over> {

@@ -108,7 +108,7 @@ impl Events {
             let rows = self.stream.app.engine.store().tail(self.id, Version(self.at), PAGE).await?;
             for row in &rows {
                 let frames = by_version(&self.run, row, self.cursor.seen_of(row.version.0));
-                self.stream.rows(&frames, None).await?;
+                self.stream.rows(frames.text.clone(), None).await?;
                 self.passed(row.version, frames.turn);
             }
             if rows.len() < PAGE as usize {
@@ -142,7 +142,7 @@ impl Events {
                     return Ok(());
                 }
                 let frames = row.by_version();
-                self.stream.rows(frames, row.since).await?;
+                self.stream.rows(frames.text.clone(), row.since).await?;
                 self.passed(version, frames.turn.clone());
             }
             self.end().await?;

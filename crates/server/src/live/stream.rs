@@ -4,7 +4,6 @@
 //! come back with it.
 
 use super::follow::Batch;
-use super::frames::Frames;
 use super::hub::Watch;
 use crate::app::App;
 use crate::auth::Auth;
@@ -157,8 +156,8 @@ impl Stream {
         (Stream { app, watch, shown, out, recheck, keep_alive }, response)
     }
 
-    pub async fn rows(&mut self, frames: &Frames, since: Option<Instant>) -> Result<(), Over> {
-        if frames.text.is_empty() { Ok(()) } else { self.say(frames.text.clone(), since).await }
+    pub async fn rows(&mut self, text: Bytes, since: Option<Instant>) -> Result<(), Over> {
+        if text.is_empty() { Ok(()) } else { self.say(text, since).await }
     }
 
     pub async fn say(&mut self, text: impl Into<Bytes>, since: Option<Instant>) -> Result<(), Over> {

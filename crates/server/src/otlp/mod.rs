@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_engine::{Committed, Engine};
-use stepwell_store::{Position, Store};
+use stepwell_store::{Progress, Store};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{sleep, timeout};
 
@@ -64,7 +64,7 @@ pub enum Error {
 pub struct Exporter {
     store: Arc<dyn Store>,
     hints: broadcast::Receiver<Committed>,
-    position: Position,
+    progress: Progress,
     collector: Collector,
     /// Not sent yet: no more than one page of the log brings.
     pending: VecDeque<Span>,
@@ -77,10 +77,10 @@ impl Exporter {
     pub async fn new(engine: &Engine, config: &Otlp, pace: Pace) -> Result<Exporter, Error> {
         let hints = engine.watch();
         let store = engine.store().clone();
-        let position = store.position().await?;
+        let progress = store.progress().await?;
         let sender = Sender::new(config)?;
         let collector = Collector::new(store.clone());
-        Ok(Exporter { store, hints, position, collector, pending: VecDeque::new(), sender, pace })
+        Ok(Exporter { store, hints, progress, collector, pending: VecDeque::new(), sender, pace })
     }
 
     /// Sends spans until `stop`, then what is left, if that does not take long.
@@ -142,19 +142,21 @@ impl Exporter {
 
     /// Reads on in the log. False if there was nothing, or nothing could be read.
     async fn gather(&mut self) -> bool {
-        let rows = match self.store.feed(self.position, PAGE).await {
+        let rows = match self.store.feed(&self.progress, PAGE).await {
             Ok(rows) => rows,
             Err(error) => {
                 tracing::warn!(%error, "the log cannot be read for traces");
                 return false;
             }
         };
-        let Some(last) = rows.last().map(|row| row.log.position) else { return false };
+        if rows.is_empty() {
+            return false;
+        }
         match self.collector.collect(&rows).await {
             Ok(spans) => {
                 // Together, so that being stopped in between neither loses nor repeats anything.
                 self.pending.extend(spans);
-                self.position = last;
+                rows.iter().for_each(|row| self.progress.pass(row.log.position));
                 true
             }
             Err(error) => {

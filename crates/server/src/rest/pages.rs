@@ -42,6 +42,6 @@ async fn ready(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
     if app.engine.is_draining() {
         return Err(unready("the server is stopping".into()));
     }
-    app.engine.store().position().await.map_err(|error| unready(error.to_string()))?;
+    app.engine.store().progress().await.map_err(|error| unready(error.to_string()))?;
     Ok(([(CACHE_CONTROL, "no-store")], "ready\n"))
 }

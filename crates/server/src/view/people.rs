@@ -271,7 +271,7 @@ pub struct AuditView {
 }
 
 impl From<AuditRow> for AuditView {
-    fn from(AuditRow { id, row, hash }: AuditRow) -> AuditView {
+    fn from(AuditRow { id, row, hash, .. }: AuditRow) -> AuditView {
         AuditView {
             id,
             at: row.at.into(),

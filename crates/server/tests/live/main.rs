@@ -189,7 +189,7 @@ async fn a_quiet_stream_says_that_it_is_there_and_where() {
     let run = rig.start("holding").await;
     let mut of_run = rig.stream(&format!("/api/v1/runs/{run}/stream"), None).await;
     of_run.until(": quiet").await;
-    let position = rig.engine.store().position().await.unwrap().0;
+    let position = rig.engine.store().progress().await.unwrap();
     let mut of_all = rig.stream("/api/v1/events", None).await;
     of_all.until(&format!("id: {position}")).await;
 }

@@ -14,7 +14,7 @@ use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
 use stepwell_server::listen::{Limits, serve};
 use stepwell_server::live::{Hub, Settings};
 use stepwell_server::{App, Rates};
-use stepwell_store::Position;
+use stepwell_store::Progress;
 use stepwell_store::sqlite::SqliteStore;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
@@ -131,7 +131,7 @@ impl Rig {
 
     /// Every event that is in the log: run, version, number.
     pub async fn log(&self) -> Vec<(String, i64, usize)> {
-        let rows = self.engine.store().feed(Position(0), 1_000_000).await.unwrap();
+        let rows = self.engine.store().feed(&Progress::default(), 1_000_000).await.unwrap();
         let events = rows.iter().flat_map(|row| {
             let facts: Vec<Value> = serde_json::from_str(&row.log.row.facts).unwrap();
             (0..facts.len()).map(|n| (row.public.clone(), row.log.version.0, n))

@@ -22,6 +22,11 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
     if state.epochs.get(&commit.auth.org) != Some(&commit.auth.epoch) {
         return Err(Refused::AuthChanged);
     }
+    if let Some(most) = commit.create.as_ref().and_then(|new| new.most_open)
+        && state.open_runs(commit.auth.org) >= u64::from(most)
+    {
+        return Err(Refused::TooManyOpen);
+    }
     let found = state.runs.get(&commit.run);
     let fits = match (&commit.create, found) {
         (Some(new), None) => {
@@ -97,7 +102,7 @@ fn write(state: &mut State, commit: Commit) -> Position {
     let id = commit.run;
     let version = Version(commit.expect.0 + 1);
     state.position += 1;
-    let position = Position(state.position);
+    let position = Position::new(0, state.position);
     if let (Some(new), Some(head)) = (commit.create, &commit.head) {
         state.public.insert(new.public.clone(), id);
         state.runs.insert(id, create(id, new, head));

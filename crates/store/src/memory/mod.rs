@@ -7,6 +7,7 @@
 
 mod apply;
 mod keep;
+mod nodes;
 mod registry;
 mod state;
 mod tables;
@@ -84,32 +85,8 @@ impl Store for MemoryStore {
         Ok(paths.flat_map(|attempts| attempts.values().cloned()).collect())
     }
 
-    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
-        Ok(self.lock().work.claim(claim))
-    }
-
-    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
-        Ok(self.lock().work.held(node).collect())
-    }
-
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
-        let state = self.lock();
-        Ok(state.work.orphans(&state.nodes, limit))
-    }
-
-    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
-        self.lock().nodes.insert(node);
-        // One process has the store, and it is the one that asks: no lease can run out.
-        Ok(true)
-    }
-
-    async fn leave(&self, node: NodeId) -> Result<(), Error> {
-        self.lock().nodes.remove(&node);
-        Ok(())
-    }
-
-    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error> {
-        Ok(self.lock().timers.due(until, limit))
+    async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error> {
+        Ok(self.lock().timers.due(until, share, limit))
     }
 
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
@@ -161,18 +138,18 @@ impl Store for MemoryStore {
         Ok(self.lock().places.held.get(place).and_then(|runs| runs.first().copied()))
     }
 
-    async fn position(&self) -> Result<Position, Error> {
-        Ok(Position(self.lock().position))
+    async fn progress(&self) -> Result<Progress, Error> {
+        Ok(Progress::from_iter([Position::new(0, self.lock().position)]))
     }
 
-    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
+    async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         let state = self.lock();
         let fed = |(run, version): &(RunId, Version)| {
             let found = state.runs.get(run)?;
             let public = found.row.public.clone();
             Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
         };
-        let rows = state.feed.range(beyond(after)).map(|(_, row)| row);
+        let rows = state.feed.range(beyond(Position::new(0, after.of(0)))).map(|(_, row)| row);
         Ok(rows.filter_map(fed).take(limit as usize).collect())
     }
 
@@ -247,6 +224,12 @@ impl Store for MemoryStore {
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
         Ok(self.lock().runs(&filter))
+    }
+
+    async fn ended(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
+        let state = self.lock();
+        let open = |run: &&RunId| state.runs.get(run).is_some_and(|run| run.row.finished.is_none());
+        Ok(runs.iter().filter(|run| !open(run)).copied().collect())
     }
 
     async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error> {

@@ -20,7 +20,7 @@ impl Book {
     pub fn append(&mut self, row: NewAudit) {
         let previous = self.audit.iter().rev().find(|before| before.row.org == row.org).map_or([0; 32], |row| row.hash);
         let (id, hash) = (self.audit.len() as i64 + 1, audit_hash(&previous, &row));
-        self.audit.push(AuditRow { id, row, hash });
+        self.audit.push(AuditRow { id, row, writer: 0, hash });
     }
 
     fn with_key<'a>(&'a self, kind: &'a str, key: &str) -> Option<&'a Record> {
@@ -60,6 +60,9 @@ impl Book {
 
 /// All of it, or nothing.
 pub fn apply(state: &mut State, change: Change) -> Result<(), Refused> {
+    if change.decided.is_some_and(|auth| state.epochs.get(&auth.org) != Some(&auth.epoch)) {
+        return Err(Refused::AuthChanged);
+    }
     let before = state.registry.records.clone();
     for record in change.records {
         if let Err(refused) = state.registry.put(record) {
@@ -144,8 +147,6 @@ impl Registry for MemoryStore {
     }
 
     async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
-        let state = self.lock();
-        let open = |row: &&RunRow| row.org == org && !row.test && row.finished.is_none();
-        Ok(state.runs.values().map(|run| &run.row).filter(open).count() as u64)
+        Ok(self.lock().open_runs(org))
     }
 }

@@ -25,7 +25,7 @@ pub struct State {
     pub unique: BTreeMap<(String, String), Unique>,
     pub unique_of_run: BTreeMap<RunId, BTreeSet<(String, String)>>,
     pub places: Places,
-    pub nodes: BTreeSet<NodeId>,
+    pub nodes: BTreeMap<NodeId, NewNode>,
     pub gates: BTreeMap<(OrgId, RunId, String), Time>,
     pub registry: Book,
 }
@@ -72,6 +72,11 @@ pub struct Unique {
 }
 
 impl State {
+    pub fn open_runs(&self, org: OrgId) -> u64 {
+        let open = |row: &&RunRow| row.org == org && !row.test && row.finished.is_none();
+        self.runs.values().map(|run| &run.row).filter(open).count() as u64
+    }
+
     /// As a new SQLite file is.
     pub fn new() -> State {
         let mut state = State { epochs: BTreeMap::from([(OrgId(1), 1)]), ..State::default() };

@@ -82,8 +82,8 @@ impl WorkTable {
         })
     }
 
-    pub fn orphans(&self, alive: &BTreeSet<NodeId>, limit: u32) -> Vec<Claimed> {
-        let gone = self.on_node.keys().filter(|node| !alive.contains(node));
+    pub fn orphans(&self, alive: &BTreeMap<NodeId, NewNode>, limit: u32) -> Vec<Claimed> {
+        let gone = self.on_node.keys().filter(|node| !alive.contains_key(node));
         gone.flat_map(|&node| self.held(node)).take(limit as usize).collect()
     }
 
@@ -121,8 +121,10 @@ impl Timers {
         }
     }
 
-    pub fn due(&self, until: Time, limit: u32) -> Vec<DueTimer> {
-        self.due.iter().take_while(|timer| timer.due <= until).take(limit as usize).cloned().collect()
+    pub fn due(&self, until: Time, share: Share, limit: u32) -> Vec<DueTimer> {
+        let due = self.due.iter().take_while(|timer| timer.due <= until);
+        let due = due.filter(|timer| share.has(timer.run) || timer.due <= share.overdue);
+        due.take(limit as usize).cloned().collect()
     }
 
     pub fn len(&self) -> usize {

@@ -29,12 +29,13 @@ pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Applies a commit, or finds that it must be refused. After `Ok(Err(_))` the caller takes back what was written.
 pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Result<Result<Position, Refused>> {
-    let epoch: Option<i64> = db
-        .prepare_cached("SELECT epoch FROM organisations WHERE id = ?1")?
-        .query_row([commit.auth.org.0], |row| row.get(0))
-        .optional()?;
-    if epoch != Some(commit.auth.epoch) {
+    if !registry::is_current(db, commit.auth)? {
         return Ok(Err(Refused::AuthChanged));
+    }
+    if let Some(most) = commit.create.as_ref().and_then(|new| new.most_open)
+        && registry::open_runs(db, commit.auth.org)? >= u64::from(most)
+    {
+        return Ok(Err(Refused::TooManyOpen));
     }
     if !put_head(db, commit)? {
         return Ok(Err(Refused::Conflict));
@@ -57,7 +58,7 @@ pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Resul
     let log = &commit.log;
     db.prepare_cached(sql)?.execute(params![position, run, version, log.at.0, log.facts, log.payloads, log.hash])?;
     registry::append(db, &commit.audit)?;
-    Ok(Ok(Position(position)))
+    Ok(Ok(Position::new(super::WRITER, position)))
 }
 
 /// The compare-and-swap: false if the run is not at the version the decision was made on.

@@ -6,6 +6,7 @@
 mod apply;
 pub mod bare;
 mod keep;
+mod nodes;
 mod query;
 mod readers;
 mod registry;
@@ -15,12 +16,14 @@ mod writer;
 use crate::*;
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use writer::Writer;
 
+/// There is but one.
+const WRITER: i32 = 0;
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 128;
 
@@ -28,7 +31,7 @@ pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
     /// Nodes of this process. Those of earlier ones are gone, for the lock is ours.
-    nodes: Mutex<BTreeSet<NodeId>>,
+    nodes: Mutex<BTreeMap<NodeId, NewNode>>,
     /// Everything that is committed, for whoever wants to write the same again.
     recording: Option<Recording>,
 }
@@ -62,7 +65,7 @@ impl SqliteStore {
         Ok(SqliteStore { writer, readers, nodes: Mutex::default(), recording: None })
     }
 
-    fn nodes(&self) -> MutexGuard<'_, BTreeSet<NodeId>> {
+    fn alive(&self) -> MutexGuard<'_, BTreeMap<NodeId, NewNode>> {
         self.nodes.lock().expect("nothing panics while it holds the nodes")
     }
 
@@ -171,32 +174,8 @@ impl Store for SqliteStore {
         self.read(move |db| query::attempts(db, run)).await
     }
 
-    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
-        self.writer.write(move |db| query::claim(db, claim)).await
-    }
-
-    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
-        self.read(move |db| query::held(db, node)).await
-    }
-
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
-        let alive = self.nodes().clone();
-        self.read(move |db| query::orphans(db, &alive, limit)).await
-    }
-
-    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
-        // The lock on the directory says that this process is alive: no lease can run out, and none has to be written.
-        self.nodes().insert(node);
-        Ok(true)
-    }
-
-    async fn leave(&self, node: NodeId) -> Result<(), Error> {
-        self.nodes().remove(&node);
-        Ok(())
-    }
-
-    async fn due(&self, until: Time, limit: u32) -> Result<Vec<DueTimer>, Error> {
-        self.read(move |db| query::due(db, until, limit)).await
+    async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error> {
+        self.read(move |db| query::due(db, until, share, limit)).await
     }
 
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
@@ -242,12 +221,14 @@ impl Store for SqliteStore {
         self.read(move |db| query::oldest(db, &place, true)).await
     }
 
-    async fn position(&self) -> Result<Position, Error> {
+    async fn progress(&self) -> Result<Progress, Error> {
         let sql = "SELECT max(position, coalesce((SELECT max(position) FROM workflow_events), 0)) FROM purged";
-        self.read(move |db| db.prepare_cached(sql)?.query_row([], |row| row.get(0).map(Position))).await
+        let number = self.read(move |db| db.prepare_cached(sql)?.query_row([], |row| row.get(0))).await?;
+        Ok(Progress::from_iter([Position::new(WRITER, number)]))
     }
 
-    async fn feed(&self, after: Position, limit: u32) -> Result<Vec<Fed>, Error> {
+    async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        let after = after.of(WRITER);
         self.read(move |db| query::feed(db, after, limit)).await
     }
 
@@ -316,6 +297,11 @@ impl Store for SqliteStore {
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
         self.read(move |db| query::runs(db, &filter)).await
+    }
+
+    async fn ended(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
+        let runs = runs.to_vec();
+        self.read(move |db| query::ended(db, runs)).await
     }
 
     async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error> {

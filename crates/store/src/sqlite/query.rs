@@ -94,7 +94,8 @@ fn value_row(row: &Row) -> rusqlite::Result<ValueRow> {
 
 fn log_row(row: &Row) -> rusqlite::Result<StoredLog> {
     let log = LogRow { at: Time(row.get(2)?), facts: row.get(3)?, payloads: row.get(4)?, hash: row.get(5)? };
-    Ok(StoredLog { position: Position(row.get(0)?), version: Version(row.get(1)?), row: log })
+    let position = Position::new(super::WRITER, row.get(0)?);
+    Ok(StoredLog { position, version: Version(row.get(1)?), row: log })
 }
 
 pub fn tail(db: &Connection, run: RunId, after: Version, limit: u32) -> rusqlite::Result<Vec<StoredLog>> {
@@ -103,7 +104,7 @@ pub fn tail(db: &Connection, run: RunId, after: Version, limit: u32) -> rusqlite
     db.prepare_cached(sql)?.query_map(params![run.0, after.0, limit], log_row)?.collect()
 }
 
-pub fn feed(db: &Connection, after: Position, limit: u32) -> rusqlite::Result<Vec<Fed>> {
+pub fn feed(db: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<Fed>> {
     let sql = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id
                FROM workflow_events e
                JOIN workflow_runs r ON r.id = e.run WHERE e.position > ?1 ORDER BY e.position LIMIT ?2";
@@ -111,7 +112,7 @@ pub fn feed(db: &Connection, after: Position, limit: u32) -> rusqlite::Result<Ve
         let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
         Ok(Fed { log: log_row(row)?, run, org, public })
     };
-    db.prepare_cached(sql)?.query_map(params![after.0, limit], fed)?.collect()
+    db.prepare_cached(sql)?.query_map(params![after, limit], fed)?.collect()
 }
 
 pub fn values(db: &Connection, run: RunId, ids: &[ValueId]) -> rusqlite::Result<Vec<ValueRow>> {
@@ -182,10 +183,23 @@ pub fn orphans(db: &Connection, alive: &BTreeSet<NodeId>, limit: u32) -> rusqlit
     lost.take(limit as usize).map(|work| work.map(|(work, _)| work)).collect()
 }
 
-pub fn due(db: &Connection, until: Time, limit: u32) -> rusqlite::Result<Vec<DueTimer>> {
-    let sql = "SELECT due, run, key FROM timers WHERE due <= ?1 ORDER BY due LIMIT ?2";
+pub fn due(db: &Connection, until: Time, share: Share, limit: u32) -> rusqlite::Result<Vec<DueTimer>> {
+    let sql = "SELECT due, run, key FROM timers WHERE due <= ?1 AND (run % ?3 % ?4 = ?5 OR due <= ?6)
+               ORDER BY due LIMIT ?2";
     let timer = |row: &Row| Ok(DueTimer { due: Time(row.get(0)?), run: RunId(row.get(1)?), key: row.get(2)? });
-    db.prepare_cached(sql)?.query_map(params![until.0, limit], timer)?.collect()
+    let params = params![until.0, limit, Share::SHARDS, share.of, share.index, share.overdue.0];
+    db.prepare_cached(sql)?.query_map(params, timer)?.collect()
+}
+
+pub fn ended(db: &Connection, runs: Vec<RunId>) -> rusqlite::Result<Vec<RunId>> {
+    let mut open = db.prepare_cached("SELECT 1 FROM workflow_runs WHERE id = ?1 AND finished_at IS NULL")?;
+    let mut ended = Vec::new();
+    for run in runs {
+        if !open.exists([run.0])? {
+            ended.push(run);
+        }
+    }
+    Ok(ended)
 }
 
 pub fn mail(db: &Connection, run: RunId) -> rusqlite::Result<Vec<StoredMail>> {

@@ -73,8 +73,7 @@ impl Registry for SqliteStore {
     }
 
     async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
-        let sql = format!("SELECT count(*) FROM workflow_runs WHERE org = ?1 AND test = 0 AND {RUN_IS_OPEN}");
-        self.read(move |db| db.prepare_cached(&sql)?.query_row([org.0], |row| row.get(0).map(i64::unsigned_abs))).await
+        self.read(move |db| open_runs(db, org)).await
     }
 }
 
@@ -100,7 +99,24 @@ pub fn alone<T>(
     Ok(result)
 }
 
+pub fn open_runs(db: &Connection, org: OrgId) -> rusqlite::Result<u64> {
+    let sql = format!("SELECT count(*) FROM workflow_runs WHERE org = ?1 AND test = 0 AND {RUN_IS_OPEN}");
+    db.prepare_cached(&sql)?.query_row([org.0], |row| row.get(0).map(i64::unsigned_abs))
+}
+
+/// Whether the organisation's grants are still those of a decision.
+pub fn is_current(db: &Connection, auth: Auth) -> rusqlite::Result<bool> {
+    let sql = "SELECT epoch FROM organisations WHERE id = ?1";
+    let epoch: Option<i64> = db.prepare_cached(sql)?.query_row([auth.org.0], |row| row.get(0)).optional()?;
+    Ok(epoch == Some(auth.epoch))
+}
+
 pub fn apply(db: &Connection, change: &Change) -> rusqlite::Result<Result<(), Refused>> {
+    if let Some(auth) = change.decided
+        && !is_current(db, auth)?
+    {
+        return Ok(Err(Refused::AuthChanged));
+    }
     for record in &change.records {
         if let Err(refused) = put(db, record)? {
             return Ok(Err(refused));
@@ -180,7 +196,7 @@ fn audit(db: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec<AuditRow
             target: row.get(5)?,
             detail: row.get(6)?,
         };
-        Ok(AuditRow { id: row.get(0)?, row: new, hash: row.get(7)? })
+        Ok(AuditRow { id: row.get(0)?, row: new, writer: super::WRITER, hash: row.get(7)? })
     };
     db.prepare_cached(sql)?.query_map(params, row)?.collect()
 }

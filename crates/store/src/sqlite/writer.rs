@@ -242,6 +242,7 @@ mod tests {
             secret: [0; 16],
             parent: None,
             place: None,
+            most_open: None,
         };
         let (status, at) = ("running".into(), Time(1));
         Commit {

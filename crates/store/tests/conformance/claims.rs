@@ -43,6 +43,8 @@ pub async fn claims_take_turns_between_organisations(store: &dyn Store) {
 }
 
 pub async fn work_is_born_claimed_and_orphaned_when_its_node_is_gone(store: &dyn Store) {
+    assert!(!store.beat(NODE).await.unwrap());
+    join(store, NODE).await;
     assert!(store.beat(NODE).await.unwrap());
     let mut commit = create(1);
     commit.work.put = vec![work("a", ORG, 1, Some(NODE)), work("b", ORG, 1, Some(NodeId(8)))];
@@ -120,7 +122,7 @@ pub async fn what_is_claimed_is_held_until_it_is_removed(store: &dyn Store) {
     assert!(store.held(NodeId(8)).await.unwrap().is_empty());
     // Nobody said that the node is alive, and only so many are asked for.
     assert_eq!(store.orphans(1).await.unwrap().len(), 1);
-    store.beat(NODE).await.unwrap();
+    join(store, NODE).await;
     assert!(store.beat(NODE).await.unwrap());
     assert!(store.orphans(10).await.unwrap().is_empty());
 }

@@ -126,7 +126,7 @@ impl Plan {
             }
         });
         let grants_of = self.rng.one_in(6).then_some(ORG);
-        Change { records, audit: self.audit(), grants_of }
+        Change { records, audit: self.audit(), grants_of, decided: None }
     }
 
     fn audit(&mut self) -> Vec<NewAudit> {
@@ -308,12 +308,17 @@ async fn everything(store: &dyn Store) -> String {
         }
         all.push(format!("{name} {first:?} {holder:?} {keyed:?} {definition:?}"));
     }
-    let fed: Vec<_> =
-        store.feed(Position(0), 999).await.unwrap().into_iter().map(|fed| (fed.run, fed.log.version)).collect();
+    let fed: Vec<_> = store
+        .feed(&Progress::default(), 999)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|fed| (fed.run, fed.log.version))
+        .collect();
     let workflow = store.definitions(ORG).await.unwrap().pop().map(|definition| definition.workflow);
     let of_workflow = store.runs(RunFilter { workflow, ..every_run() }).await.unwrap();
     all.push(format!("orphans {:?}", sorted(store.orphans(999).await.unwrap())));
-    all.push(format!("due {:?}", sorted(store.due(Time(25), 999).await.unwrap())));
+    all.push(format!("due {:?}", sorted(store.due(Time(25), Share::ALL, 999).await.unwrap())));
     all.push(format!("outbox {:?}", store.outbox(Time(25), 9).await.unwrap()));
     all.push(format!(
         "mailed {:?} queued {:?}",

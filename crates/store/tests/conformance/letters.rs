@@ -12,13 +12,13 @@ pub async fn timers_come_due_in_order_and_are_cleared(store: &dyn Store) {
     second.timers.put = vec![timer("middle", 200)];
     accepted(store, second).await;
     let keys = |list: Vec<DueTimer>| list.into_iter().map(|timer| timer.key).collect::<Vec<_>>();
-    assert_eq!(keys(store.due(Time(250), 10).await.unwrap()), ["soon", "middle"]);
-    assert_eq!(keys(store.due(Time(1_000), 1).await.unwrap()), ["soon"]);
+    assert_eq!(keys(store.due(Time(250), Share::ALL, 10).await.unwrap()), ["soon", "middle"]);
+    assert_eq!(keys(store.due(Time(1_000), Share::ALL, 1).await.unwrap()), ["soon"]);
     let mut moved = next(1, 1);
     moved.timers.put = vec![timer("soon", 900)];
     moved.timers.remove = vec!["late".into()];
     accepted(store, moved).await;
-    assert_eq!(keys(store.due(Time(1_000), 10).await.unwrap()), ["middle", "soon"]);
+    assert_eq!(keys(store.due(Time(1_000), Share::ALL, 10).await.unwrap()), ["middle", "soon"]);
 }
 
 pub async fn mail_is_delivered_once_and_gone_when_it_was_read(store: &dyn Store) {

@@ -38,7 +38,7 @@ fn a_clone_has_what_the_other_committed_and_no_method_waits() {
 #[test]
 fn a_restart_makes_orphans_of_all_that_was_held() {
     let store = MemoryStore::default();
-    at_once(store.beat(NODE)).unwrap();
+    at_once(join(&store, NODE));
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, Some(NODE))];
     at_once(accepted(&store, first));

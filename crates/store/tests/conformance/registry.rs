@@ -134,7 +134,7 @@ pub async fn a_refused_change_leaves_nothing_of_itself(store: &dyn Store) {
             last,
         ];
         let audit = vec![entry(ORG, "ann", "user.create", "bob")];
-        let refused = store.change(Change { records, audit, grants_of: Some(ORG) }).await.unwrap();
+        let refused = store.change(Change { records, audit, grants_of: Some(ORG), decided: None }).await.unwrap();
         assert_eq!(refused, Err(why));
         assert_eq!((rows(store).await, store.epoch(ORG).await.unwrap()), (before.clone(), epoch));
         let left = Record { version: 1, ..record("user", "u1", "ann") };
@@ -208,7 +208,7 @@ pub async fn of_many_who_change_a_record_one_comes_first(store: &dyn Store) {
         let audit = vec![entry(ORG, "ann", "user.change", &n.to_string())];
         let replaced = Record { version: 1, body: n.to_string(), ..record("user", "u1", "ann") };
         let records = vec![RecordChange::Replace(replaced)];
-        if store.change(Change { records, audit, grants_of: Some(ORG) }).await.unwrap().is_ok() {
+        if store.change(Change { records, audit, grants_of: Some(ORG), decided: None }).await.unwrap().is_ok() {
             won.fetch_add(1, Ordering::SeqCst);
         }
     };

@@ -20,6 +20,7 @@ pub fn create(run: i64) -> Commit {
         secret: [3; 16],
         parent: None,
         place: None,
+        most_open: None,
     };
     Commit { create: Some(create), ..next(run, 0) }
 }
@@ -141,7 +142,7 @@ pub async fn rows(store: &dyn Store) -> Vec<(String, u64)> {
 }
 
 pub async fn keys_due(store: &dyn Store) -> Vec<String> {
-    store.due(Time(i64::MAX), 100).await.unwrap().into_iter().map(|timer| timer.key).collect()
+    store.due(Time(i64::MAX), Share::ALL, 100).await.unwrap().into_iter().map(|timer| timer.key).collect()
 }
 
 pub async fn mail_keys(store: &dyn Store, run: i64) -> Vec<String> {
@@ -150,4 +151,10 @@ pub async fn mail_keys(store: &dyn Store, run: i64) -> Vec<String> {
 
 pub async fn notice_keys(store: &dyn Store, until: i64, limit: u32) -> Vec<String> {
     store.outbox(Time(until), limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
+}
+
+/// Makes a node known.
+pub async fn join(store: &dyn Store, id: NodeId) {
+    let node = NewNode { id, name: format!("node {}", id.0), version: "1".into(), slots: 4, joined: Time(1) };
+    store.join(node).await.unwrap();
 }

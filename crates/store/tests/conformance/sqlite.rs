@@ -87,7 +87,7 @@ async fn a_person_with_a_sql_shell_can_read_it() {
 #[tokio::test]
 async fn a_position_is_not_used_again_after_reopening() {
     let (store, directory) = fresh();
-    let mut last = Position(0);
+    let mut last = Position::new(0, 0);
     for run in 1..=4 {
         accepted(&store, create(run)).await;
         last = commit(&store, finish(run, 1, Some(Time(10 * run)))).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_position_is_not_used_again_after_reopening() {
     for before in [0, 10, 100] {
         while store.purge(Time(before), 2).await.unwrap() > 0 {}
     }
-    assert!(store.feed(Position(0), 10).await.unwrap().is_empty());
+    assert!(store.feed(&Progress::default(), 10).await.unwrap().is_empty());
     drop(store);
     let store = SqliteStore::open(directory.path()).unwrap();
     let position = commit(&store, create(5)).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_position_is_not_used_again_after_reopening() {
 #[tokio::test]
 async fn opening_makes_orphans_of_all_that_was_held() {
     let (store, directory) = fresh();
-    store.beat(NODE).await.unwrap();
+    join(&store, NODE).await;
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, Some(NODE))];
     accepted(&store, first).await;
@@ -138,7 +138,7 @@ async fn a_failing_job_harms_no_other_of_its_group() {
         let owner = store.keyed("trigger", &run.to_string()).await.unwrap();
         assert_eq!(owner.is_some(), !is_broken(run), "run {run}");
     }
-    let kept = store.feed(Position(0), 100).await.unwrap();
+    let kept = store.feed(&Progress::default(), 100).await.unwrap();
     assert!(kept.is_sorted_by(|one, two| one.log.position < two.log.position));
     assert_eq!(kept.len(), (0..40).filter(|&run| !is_broken(run)).count());
 }

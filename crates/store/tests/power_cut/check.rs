@@ -62,7 +62,7 @@ struct Found {
 
 async fn found(store: &SqliteStore, runs: usize) -> Result<Vec<Found>, Error> {
     let mut logs: BTreeMap<RunId, Vec<StoredLog>> = BTreeMap::new();
-    for fed in store.feed(Position(0), ALL).await? {
+    for fed in store.feed(&Progress::default(), ALL).await? {
         logs.entry(fed.run).or_default().push(fed.log);
     }
     let mut work: BTreeMap<RunId, Vec<WorkKey>> = BTreeMap::new();
@@ -70,7 +70,7 @@ async fn found(store: &SqliteStore, runs: usize) -> Result<Vec<Found>, Error> {
         work.entry(held.run).or_default().push(held.key);
     }
     let mut timers: BTreeMap<RunId, Vec<(String, Time)>> = BTreeMap::new();
-    for timer in store.due(Time(i64::MAX), ALL).await? {
+    for timer in store.due(Time(i64::MAX), Share::ALL, ALL).await? {
         timers.entry(timer.run).or_default().push((timer.key, timer.due));
     }
     let mut notices: BTreeMap<RunId, Vec<String>> = BTreeMap::new();

@@ -80,6 +80,7 @@ fn new_run(run: i64) -> NewRun {
         secret: [3; 16],
         parent: None,
         place: None,
+        most_open: None,
     }
 }
 
