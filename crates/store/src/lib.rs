@@ -8,6 +8,7 @@ mod error;
 mod hash;
 pub mod memory;
 mod nodes;
+pub mod postgres;
 mod progress;
 mod read;
 mod registry;

@@ -1,6 +1,6 @@
 //! What a store gives back.
 
-use crate::{LogRow, NodeId, OrgId, Parent, Position, RunId, StepRow, ValueRow, Version, WorkKey};
+use crate::{LogRow, NodeId, OrgId, Parent, Position, Refused, RunId, StepRow, ValueRow, Version, WorkKey};
 use stepwell_core::time::Time;
 
 /// A run and all that is needed to go on with it.
@@ -169,6 +169,41 @@ pub struct NewDefinition {
     pub test: bool,
     /// The version that was the newest when this was decided, 0 for none: refused if that is so no longer.
     pub after: Option<u32>,
+}
+
+/// What a definition that is asked for comes to.
+pub(crate) enum Next {
+    /// It is what the newest version says already.
+    Same(DefinitionRow),
+    Version { workflow: String, version: u32 },
+}
+
+impl NewDefinition {
+    /// What follows the newest living version of its name.
+    pub(crate) fn follow(&self, newest: Option<DefinitionRow>) -> Result<Next, Refused> {
+        let newest = newest.filter(|_| !self.test);
+        if let Some(after) = self.after {
+            let seen = newest.as_ref().map_or(0, |newest| newest.version);
+            let fits = |newest: &DefinitionRow| newest.workflow == self.workflow || newest.source == self.source;
+            if seen != after || !newest.as_ref().is_none_or(fits) {
+                return Err(Refused::Conflict);
+            }
+        }
+        Ok(match newest {
+            Some(newest) if newest.source == self.source => Next::Same(newest),
+            Some(newest) => Next::Version { workflow: newest.workflow, version: newest.version + 1 },
+            None => Next::Version { workflow: self.workflow.clone(), version: 1 },
+        })
+    }
+}
+
+/// Labels as a run's own row has them. Most runs have none.
+pub(crate) fn label_text(labels: &[String]) -> Option<String> {
+    (!labels.is_empty()).then(|| labels.join("\n"))
+}
+
+pub(crate) fn read_labels(text: Option<String>) -> Vec<String> {
+    text.iter().flat_map(|text| text.split('\n')).map(str::to_string).collect()
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

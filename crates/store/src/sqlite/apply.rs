@@ -1,7 +1,7 @@
 //! One commit as SQL. Runs inside the writer's transaction; checks come before writes.
 
 use super::registry;
-use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey};
+use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey, label_text};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use stepwell_core::time::Time;
@@ -131,11 +131,6 @@ fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqli
         put_labels(db, commit.run, &new.labels)?;
     }
     Ok(created)
-}
-
-/// As the run's own row has them. Most runs have none.
-pub fn label_text(labels: &[String]) -> Option<String> {
-    (!labels.is_empty()).then(|| labels.join("\n"))
 }
 
 pub fn put_labels(db: &Connection, run: RunId, labels: &[String]) -> rusqlite::Result<()> {

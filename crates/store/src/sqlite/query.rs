@@ -1,6 +1,6 @@
 //! Reads, and the few writes that are not commits.
 
-use super::apply::{label_text, put_labels, time};
+use super::apply::{put_labels, time};
 use crate::turns::in_turn;
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
@@ -19,7 +19,7 @@ fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
         status: row.get(4)?,
         by: row.get(5)?,
         acts_as: row.get(14)?,
-        labels: labels(row.get(15)?),
+        labels: read_labels(row.get(15)?),
         test: row.get(6)?,
         parent: parent(row)?,
         created: Time(row.get(11)?),
@@ -27,10 +27,6 @@ fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
         finished: row.get::<_, Option<i64>>(13)?.map(Time),
         erased: row.get::<_, Option<i64>>(16)?.map(Time),
     })
-}
-
-fn labels(text: Option<String>) -> Vec<String> {
-    text.iter().flat_map(|text| text.split('\n')).map(str::to_string).collect()
 }
 
 fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
@@ -272,18 +268,10 @@ pub const NEWEST_BY_ID: &str = "org = ?1 AND workflow = ?2 AND deleted_at IS NUL
 
 pub fn define(db: &Connection, new: &NewDefinition, with: &Change) -> rusqlite::Result<Result<DefinitionRow, Refused>> {
     let newest = definition(db, NEWEST, params![new.org.0, new.name])?;
-    let newest = newest.filter(|_| !new.test);
-    if let Some(after) = new.after {
-        let seen = newest.as_ref().map_or(0, |newest| newest.version);
-        let same = newest.as_ref().is_none_or(|newest| newest.workflow == new.workflow || newest.source == new.source);
-        if seen != after || !same {
-            return Ok(Err(Refused::Conflict));
-        }
-    }
-    let (workflow, version) = match newest {
-        Some(newest) if newest.source == new.source => return Ok(Ok(newest)),
-        Some(newest) => (newest.workflow, newest.version + 1),
-        None => (new.workflow.clone(), 1),
+    let (workflow, version) = match new.follow(newest) {
+        Ok(Next::Same(newest)) => return Ok(Ok(newest)),
+        Ok(Next::Version { workflow, version }) => (workflow, version),
+        Err(refused) => return Ok(Err(refused)),
     };
     let sql = format!(
         "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, created_at, test, deleted_at,

@@ -1,0 +1,145 @@
+//! Commits that other runs have a say in (places, several keys, the number of open runs): a transaction of several
+//! statements, which waits for whoever is at the same place.
+
+use super::args::args;
+use super::batch::{self, Fate, Slot, time};
+use super::session::{Answer, Session};
+use crate::{Commit, PlaceChange, Refused, RunId, UniqueKey};
+use stepwell_core::time::Time;
+
+/// Whether it cannot go together with others.
+pub fn must(commit: &Commit) -> bool {
+    let limited = commit.create.as_ref().is_some_and(|new| new.most_open.is_some());
+    let keys = if commit.create.is_some() { commit.unique.len() > 1 } else { !commit.unique.is_empty() };
+    let odd = commit.create.is_some() && (commit.expect.0 != 0 || commit.head.is_none());
+    limited || keys || odd || !commit.places.is_empty()
+}
+
+/// Why a commit that was current in every other way was not applied.
+pub async fn why(db: &Session, commit: &Commit) -> Answer<Refused> {
+    if let Some(key) = commit.unique.first()
+        && is_current(db, commit).await?
+        && let Some(owner) = owner(db, key).await?
+    {
+        return Ok(owner);
+    }
+    Ok(Refused::Conflict)
+}
+
+/// The number of the commit; `None` if the slot is another's. The caller ends the transaction.
+pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> Answer<Option<Result<i64, Refused>>> {
+    if let Err(refused) = check(db, commit).await? {
+        return Ok(Some(Err(refused)));
+    }
+    Ok(match batch::write(db, slot, &[commit], false).await?.as_deref() {
+        None => None,
+        Some([Fate::Done { number }]) => Some(Ok(*number)),
+        Some([Fate::AuthChanged]) => Some(Err(Refused::AuthChanged)),
+        Some(_) => Some(Err(Refused::Conflict)),
+    })
+}
+
+async fn check(db: &Session, commit: &Commit) -> Answer<Result<(), Refused>> {
+    let most = commit.create.as_ref().and_then(|new| new.most_open);
+    // Whoever counts open runs waits for others who do.
+    let lock = if most.is_some() { " FOR NO KEY UPDATE" } else { "" };
+    let sql = format!("SELECT epoch FROM organisations WHERE id = $1{lock}");
+    let epoch: Option<i64> = db.one(&sql, args![commit.auth.org.0]).await?.map(|row| row.get(0));
+    if epoch != Some(commit.auth.epoch) {
+        return Ok(Err(Refused::AuthChanged));
+    }
+    if let Some(most) = most
+        && super::registry::open_runs(db, commit.auth.org).await? >= u64::from(most)
+    {
+        return Ok(Err(Refused::TooManyOpen));
+    }
+    if !is_current(db, commit).await? {
+        return Ok(Err(Refused::Conflict));
+    }
+    for key in &commit.unique {
+        if let Some(refused) = put_key(db, commit.run, key, commit.log.at).await? {
+            return Ok(Err(refused));
+        }
+    }
+    for change in &commit.places {
+        if !change_place(db, commit.run, change).await? {
+            return Ok(Err(Refused::Full));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Whether the run is at the version, or is not there and can be made.
+async fn is_current(db: &Session, commit: &Commit) -> Answer<bool> {
+    match &commit.create {
+        Some(new) => {
+            let sql = "SELECT 1 FROM workflow_runs WHERE id = $1 OR public_id = $2";
+            let free = db.one(sql, args![commit.run.0, new.public]).await?.is_none();
+            Ok(free && commit.expect.0 == 0 && commit.head.is_some())
+        }
+        None => {
+            let sql = "SELECT 1 FROM workflow_runs WHERE id = $1 AND version = $2 AND erased_at IS NULL";
+            Ok(db.one(sql, args![commit.run.0, commit.expect.0]).await?.is_some())
+        }
+    }
+}
+
+async fn put_key(db: &Session, run: RunId, key: &UniqueKey, now: Time) -> Answer<Option<Refused>> {
+    let sql = "INSERT INTO unique_keys AS u (scope, key, run, digest, expires_at) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (scope, key) DO UPDATE SET run = excluded.run, digest = excluded.digest,
+                 expires_at = excluded.expires_at WHERE u.expires_at <= $6";
+    let put = db.execute(sql, args![key.scope, key.key, run.0, key.digest, time(key.expires), now.0]).await?;
+    if put == 1 { Ok(None) } else { owner(db, key).await }
+}
+
+async fn owner(db: &Session, key: &UniqueKey) -> Answer<Option<Refused>> {
+    let sql = "SELECT run, digest FROM unique_keys WHERE scope = $1 AND key = $2";
+    let found = db.one(sql, args![key.scope, key.key]).await?;
+    Ok(found.map(|row| Refused::Duplicate { run: RunId(row.get(0)), digest: row.get(1) }))
+}
+
+/// False if there is no place to take. The count of a place is its lock: it comes first.
+async fn change_place(db: &Session, run: RunId, change: &PlaceChange) -> Answer<bool> {
+    let standing = "SELECT held FROM places WHERE key = $1 AND run = $2";
+    let (PlaceChange::Take { key, .. } | PlaceChange::Queue { key } | PlaceChange::Leave { key }) = change;
+    count(db, key, 0).await?;
+    let held: Option<bool> = db.one(standing, args![key, run.0]).await?.map(|row| row.get(0));
+    match change {
+        PlaceChange::Take { limit, .. } => {
+            // One place per run: who has it keeps it, and it is not counted again.
+            if held == Some(true) {
+                return Ok(true);
+            }
+            let sql = "SELECT min(run) FROM places WHERE NOT held AND key = $1";
+            let first: Option<i64> = db.one(sql, args![key]).await?.and_then(|row| row.get(0));
+            let taken = count(db, key, 1).await?;
+            put_place(db, run, key, true).await?;
+            Ok(limit.is_none_or(|limit| taken <= i64::from(limit) && first.is_none_or(|first| first >= run.0)))
+        }
+        PlaceChange::Queue { .. } => {
+            count(db, key, if held == Some(true) { -1 } else { 0 }).await?;
+            put_place(db, run, key, false).await?;
+            Ok(true)
+        }
+        PlaceChange::Leave { .. } => {
+            count(db, key, if held == Some(true) { -1 } else { 0 }).await?;
+            db.execute("DELETE FROM places WHERE key = $1 AND run = $2", args![key, run.0]).await?;
+            let rid = "DELETE FROM counters WHERE key = $1 AND writer = 0 AND value <= 0";
+            db.execute(rid, args![key]).await?;
+            Ok(true)
+        }
+    }
+}
+
+async fn put_place(db: &Session, run: RunId, key: &str, held: bool) -> Answer<()> {
+    let sql = "INSERT INTO places (key, run, held) VALUES ($1, $2, $3)
+               ON CONFLICT (key, run) DO UPDATE SET held = excluded.held";
+    db.execute(sql, args![key, run.0, held]).await.map(|_| ())
+}
+
+/// How many hold the place then.
+async fn count(db: &Session, key: &str, delta: i64) -> Answer<i64> {
+    let sql = "INSERT INTO counters AS c (key, writer, value) VALUES ($1, 0, $2)
+               ON CONFLICT (key, writer) DO UPDATE SET value = c.value + excluded.value RETURNING value";
+    Ok(db.one(sql, args![key, delta]).await?.map_or(0, |row| row.get(0)))
+}

@@ -1,0 +1,386 @@
+//! Commits of different runs as one statement: one round trip and one transaction, in which each of them is applied or
+//! refused alone.
+//!
+//! A run is updated only if it is still at the version the decision was made on, and every other row is written only for
+//! runs that were. Runs that somebody else is busy with are passed over: whoever decided reads them again anyway, and
+//! waiting in different orders is how transactions come to a deadlock. The statement has only the parts that these commits
+//! need, so there are a few different ones, each prepared once.
+
+use super::args::{Arg, Typed, arg};
+use super::session::{Answer, Session};
+use crate::{Commit, Diff, Keyed, Share, label_text};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use stepwell_core::time::Time;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Who writes: a row of `writers`, and whether it is still ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    pub id: i32,
+    pub holder: i64,
+}
+
+/// What became of one commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Done { number: i64 },
+    /// The run was not at the version, or a key was not free.
+    Conflict,
+    AuthChanged,
+}
+
+/// In the order of the commits, which are of different runs; or `None` if the slot is another's, and nothing was written.
+/// Keys are taken care of here only if `keys` says so, and then a commit has one at the most and creates its run.
+pub async fn write(session: &Session, slot: Slot, commits: &[&Commit], keys: bool) -> Answer<Option<Vec<Fate>>> {
+    let statement = Statement::of(slot, commits, keys);
+    let args: Vec<Arg<'_>> = statement.args.iter().map(|(value, ty)| (&**value as _, ty.clone())).collect();
+    let rows = session.query(&statement.sql, &args).await?;
+    let mut fates = BTreeMap::new();
+    for row in rows {
+        let (run, ours, current, done): (i64, bool, bool, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
+        if !ours {
+            return Ok(None);
+        }
+        let fate = match (current, done) {
+            (true, true) => Fate::Done { number: row.get(4) },
+            (true, false) => Fate::Conflict,
+            (false, _) => Fate::AuthChanged,
+        };
+        fates.insert(run, fate);
+    }
+    Ok(Some(commits.iter().map(|commit| fates.remove(&commit.run.0).unwrap_or(Fate::Conflict)).collect()))
+}
+
+/// SQL that grows with its arguments.
+struct Statement<'a> {
+    sql: String,
+    args: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>,
+}
+
+/// Columns of rows that belong to runs, as arrays.
+macro_rules! columns {
+    ($statement:expr, $rows:expr, $row:pat => $($value:expr),* $(,)?) => {{
+        let rows: Vec<_> = $rows.collect();
+        let names: Vec<String> = vec![$({
+            #[allow(unused_variables, reason = "a column needs only some of a row")]
+            let column: Vec<_> = rows.iter().map(|$row| $value).collect();
+            $statement.arg(column)
+        }),*];
+        names.join(", ")
+    }};
+}
+
+impl<'a> Statement<'a> {
+    fn of(slot: Slot, commits: &[&'a Commit], keys: bool) -> Statement<'a> {
+        let mut statement = Statement { sql: String::with_capacity(4_096), args: Vec::new() };
+        statement.heads(slot, commits, keys);
+        statement.history(slot, commits);
+        statement.pending(commits);
+        statement.letters(commits);
+        statement.counted(slot, commits);
+        statement.sql.push_str(
+            "\nSELECT a.run, EXISTS (SELECT 1 FROM w), ok.run IS NOT NULL, done.id IS NOT NULL, ok.position
+             FROM asked a LEFT JOIN ok ON ok.run = a.run LEFT JOIN done ON done.id = a.run",
+        );
+        statement
+    }
+
+    /// The name by which the statement knows it.
+    fn arg<T: Typed + Send + 'a>(&mut self, value: T) -> String {
+        let (_, ty) = arg(&value);
+        self.args.push((Box::new(value), ty));
+        format!("${}", self.args.len())
+    }
+
+    fn part(&mut self, text: std::fmt::Arguments<'_>) {
+        self.sql.write_fmt(text).expect("text can always grow");
+    }
+
+    /// The commits as they are asked for, whose turn it is, and the runs' own rows.
+    fn heads(&mut self, slot: Slot, commits: &[&'a Commit], keys: bool) {
+        let numbered = commits.iter().zip(1i64..);
+        let asked = columns!(self, numbered, (commit, n) =>
+            commit.run.0, commit.expect.0, commit.auth.org.0, commit.auth.epoch, *n, commit.log.at.0,
+            &commit.log.hash[..], commit.state.as_str(), commit.log.facts.as_str(), commit.log.payloads.as_str());
+        self.part(format_args!(
+            "WITH asked AS (SELECT * FROM unnest({asked})
+               AS a(run, expect, org, epoch, n, at, hash, state, facts, payloads))"
+        ));
+        let (id, holder, count) = (self.arg(slot.id), self.arg(slot.holder), self.arg(commits.len() as i64));
+        // A number is greater than that of the run's commit before, whoever wrote that.
+        self.part(format_args!(
+            ",\nw AS (UPDATE writers SET seen_at = now(), position = {count} + greatest(position,
+               (SELECT max(r.position) FROM workflow_runs r JOIN asked a ON a.run = r.id))
+               WHERE id = {id} AND holder = {holder} RETURNING position - {count} AS base),
+             ok AS (SELECT a.*, w.base + a.n AS position FROM w, asked a
+               JOIN organisations o ON o.id = a.org AND o.epoch = a.epoch)"
+        ));
+        let (creates, updates): (Vec<&Commit>, Vec<&Commit>) = commits.iter().partition(|commit| commit.create.is_some());
+        match (creates.is_empty(), updates.is_empty()) {
+            (_, true) => {
+                self.created(&creates, keys);
+                self.part(format_args!(",\ndone AS (SELECT id FROM created)"));
+            }
+            (true, false) => {
+                self.updated(&updates);
+                self.part(format_args!(",\ndone AS (SELECT id FROM updated)"));
+            }
+            (false, false) => {
+                self.created(&creates, keys);
+                self.updated(&updates);
+                self.part(format_args!(",\ndone AS (SELECT id FROM created UNION ALL SELECT id FROM updated)"));
+            }
+        }
+    }
+
+    fn updated(&mut self, updates: &[&'a Commit]) {
+        let runs: Vec<i64> = updates.iter().map(|commit| commit.run.0).collect();
+        let runs = self.arg(runs);
+        self.part(format_args!(
+            ",\nlocked AS MATERIALIZED (SELECT r.id FROM workflow_runs r WHERE r.id = ANY({runs}) ORDER BY r.id
+               FOR NO KEY UPDATE SKIP LOCKED)"
+        ));
+        let plain = "version = ok.expect + 1, position = ok.position, hash = ok.hash, state = ok.state";
+        let current = "r.id = locked.id AND r.id = ok.run AND r.version = ok.expect AND r.erased_at IS NULL";
+        if updates.iter().all(|commit| commit.head.is_none()) {
+            return self.part(format_args!(
+                ",\nupdated AS (UPDATE workflow_runs r SET {plain} FROM ok, locked WHERE {current} RETURNING r.id)"
+            ));
+        }
+        let heads = updates.iter().map(|commit| (commit.run.0, commit.head.as_ref()));
+        let heads = columns!(self, heads, (run, head) =>
+            *run, head.is_some(), head.map(|head| head.status.as_str()), head.map(|head| head.definition),
+            head.and_then(|head| time(head.started)), head.and_then(|head| time(head.finished)),
+            head.and_then(|head| time(head.purge)));
+        self.part(format_args!(
+            ",\nupdated AS (UPDATE workflow_runs r SET {plain},
+               status = coalesce(h.status, r.status), definition = coalesce(h.definition, r.definition),
+               started_at = coalesce(r.started_at, h.started),
+               finished_at = CASE WHEN h.given THEN h.finished ELSE r.finished_at END,
+               purge_at = CASE WHEN h.given THEN h.purge ELSE r.purge_at END
+             FROM ok, locked, unnest({heads}) AS h(run, given, status, definition, started, finished, purge)
+             WHERE {current} AND h.run = r.id RETURNING r.id)"
+        ));
+    }
+
+    /// A run that is there already fails the statement: then each is tried alone.
+    fn created(&mut self, creates: &[&'a Commit], keys: bool) {
+        let keyed: Vec<&Commit> = creates.iter().filter(|commit| keys && !commit.unique.is_empty()).copied().collect();
+        let allowed = if keyed.is_empty() {
+            "true"
+        } else {
+            let rows = keyed.iter().flat_map(|commit| commit.unique.iter().map(|key| (commit.run.0, key)));
+            let names = columns!(self, rows, (run, key) =>
+                *run, key.scope.as_str(), key.key.as_str(), key.digest.as_str(), time(key.expires));
+            let now = self.arg(keyed.iter().map(|commit| commit.log.at.0).max().unwrap_or_default());
+            self.part(format_args!(
+                ",\nkeys AS (SELECT * FROM unnest({names}) AS k(run, scope, key, digest, expires)),
+                 keyed AS (INSERT INTO unique_keys AS u (scope, key, run, digest, expires_at)
+                   SELECT k.scope, k.key, k.run, k.digest, k.expires FROM keys k JOIN ok ON ok.run = k.run
+                   ORDER BY k.scope, k.key
+                   ON CONFLICT (scope, key) DO UPDATE SET run = excluded.run, digest = excluded.digest,
+                     expires_at = excluded.expires_at WHERE u.expires_at <= {now} RETURNING run)"
+            ));
+            "(n.run NOT IN (SELECT run FROM keys) OR n.run IN (SELECT run FROM keyed))"
+        };
+        let new = creates.iter().filter_map(|commit| Some((commit, commit.create.as_ref()?, commit.head.as_ref()?)));
+        let names = columns!(self, new, (commit, new, head) =>
+            commit.run.0, new.public.as_str(), new.org.0, head.definition, head.status.as_str(), new.by.as_str(),
+            new.acts_as.as_str(), label_text(&new.labels), new.test, &new.secret[..],
+            new.parent.as_ref().map(|parent| parent.run.0), new.parent.as_ref().map(|parent| parent.path.as_str()),
+            new.parent.as_ref().map(|parent| i64::from(parent.attempt)),
+            new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.place.as_deref(), new.created.0,
+            time(head.started), time(head.finished), time(head.purge));
+        self.part(format_args!(
+            ",\ncreated AS (INSERT INTO workflow_runs (id, public_id, org, definition, status, created_by, acts_as, labels,
+               test, secret, parent_run, parent_step, parent_attempt, depth, place, created_at, started_at, finished_at,
+               purge_at, version, position, hash, state)
+             SELECT n.*, 1, ok.position, ok.hash, ok.state FROM unnest({names})
+               AS n(run, public, org, definition, status, by, acts_as, labels, test, secret, parent_run, parent_step,
+                    parent_attempt, depth, place, created, started, finished, purge)
+             JOIN ok ON ok.run = n.run WHERE {allowed} RETURNING id)"
+        ));
+        let labels = creates.iter().filter_map(|commit| Some((commit.run.0, &commit.create.as_ref()?.labels)));
+        let labels = labels.flat_map(|(run, labels)| labels.iter().map(move |label| (run, label)));
+        let mut labels: Vec<(i64, &String)> = labels.collect();
+        labels.sort();
+        labels.dedup();
+        self.insert(labels.into_iter(), "run_labels", "run, label", |this, rows| {
+            columns!(this, rows, (run, label) => *run, label.as_str())
+        });
+    }
+
+    /// Rows of one table, for the runs that were written. Nothing if there are none.
+    fn insert<T>(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = T>,
+        table: &str,
+        names: &str,
+        columns: impl FnOnce(&mut Self, std::vec::IntoIter<T>) -> String,
+    ) {
+        self.upsert(rows, (table, names, ""), columns);
+    }
+
+    fn upsert<T>(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = T>,
+        (table, names, conflict): (&str, &str, &str),
+        columns: impl FnOnce(&mut Self, std::vec::IntoIter<T>) -> String,
+    ) {
+        if rows.len() == 0 {
+            return;
+        }
+        let rows: Vec<T> = rows.collect();
+        let arrays = columns(self, rows.into_iter());
+        self.part(format_args!(
+            ",\nput_{table} AS (INSERT INTO {table} AS t ({names}) SELECT x.* FROM unnest({arrays}) AS x({names})
+             JOIN done ON done.id = x.run {conflict})"
+        ));
+    }
+
+    fn delete<T>(
+        &mut self,
+        rows: Vec<T>,
+        (table, names, matching): (&str, &str, &str),
+        columns: impl FnOnce(&mut Self, std::vec::IntoIter<T>) -> String,
+    ) {
+        if rows.is_empty() {
+            return;
+        }
+        let arrays = columns(self, rows.into_iter());
+        self.part(format_args!(
+            ",\ncut_{table} AS (DELETE FROM {table} t USING unnest({arrays}) AS x({names}), done
+             WHERE done.id = x.run AND {matching})"
+        ));
+    }
+
+    /// The log, values and attempts.
+    fn history(&mut self, slot: Slot, commits: &[&'a Commit]) {
+        let writer = self.arg(slot.id);
+        self.part(format_args!(
+            ",\nput_events AS (INSERT INTO workflow_events (run, version, writer, position, at, facts, payloads, hash)
+             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash
+             FROM ok JOIN done ON done.id = ok.run)"
+        ));
+        let values: Vec<_> = commits.iter().flat_map(|commit| commit.values.iter().map(|row| (commit.run.0, row))).collect();
+        self.insert(values.into_iter(), "step_values", "run, id, payload", |this, rows| {
+            columns!(this, rows, (run, value) => *run, i64::from(value.id.0), value.payload.as_str())
+        });
+        // Of what is written twice the last counts.
+        let mut steps = BTreeMap::new();
+        for commit in commits {
+            steps.extend(commit.steps.iter().map(|row| ((commit.run.0, row.path.as_str(), row.attempt), row)));
+        }
+        let names = "run, step, attempt, status, since, ended_at, input, output, state";
+        let again = "ON CONFLICT (run, step, attempt) DO UPDATE SET status = excluded.status, ended_at = excluded.ended_at,
+               since = CASE t.status WHEN 'pending' THEN excluded.since ELSE t.since END,
+               input = excluded.input, output = excluded.output, state = excluded.state";
+        self.upsert(steps.into_iter(), ("workflow_step_runs", names, again), |this, rows| {
+            columns!(this, rows, ((run, path, attempt), row) =>
+                *run, *path, i64::from(*attempt), row.status.as_str(), row.since.0, time(row.ended),
+                row.input.map(|id| i64::from(id.0)), row.output.map(|id| i64::from(id.0)), row.state.as_str())
+        });
+    }
+
+    /// Work, timers and gates.
+    fn pending(&mut self, commits: &[&'a Commit]) {
+        let gone = commits.iter().flat_map(|commit| commit.work.remove.iter().map(|key| (commit.run.0, key))).collect();
+        let matching = "t.run = x.run AND t.step = x.step AND t.attempt = x.attempt";
+        self.delete(gone, ("work", "run, step, attempt", matching), |this, rows| {
+            columns!(this, rows, (run, key) => *run, key.path.as_str(), i64::from(key.attempt))
+        });
+        let new: Vec<_> = commits.iter().flat_map(|commit| commit.work.put.iter().map(|work| (commit.run.0, work))).collect();
+        self.insert(new.into_iter(), "work", "run, step, attempt, org, kind, ready_at, node", |this, rows| {
+            columns!(this, rows, (run, work) =>
+                *run, work.key.path.as_str(), i64::from(work.key.attempt), work.org.0, work.kind.as_str(), work.ready.0,
+                work.node.map(|node| node.0))
+        });
+        let (put, gone) = sorted(commits, |commit| &commit.timers, |timer| timer.key.as_str());
+        self.delete(gone, ("timers", "run, key", "t.run = x.run AND t.key = x.key"), |this, rows| {
+            columns!(this, rows, (run, key) => *run, *key)
+        });
+        let again = "ON CONFLICT (run, key) DO UPDATE SET due = excluded.due";
+        self.upsert(put.into_iter(), ("timers", "run, key, shard, due", again), |this, rows| {
+            columns!(this, rows, ((run, key), timer) => *run, *key, shard(*run), timer.due.0)
+        });
+        let orgs: BTreeMap<i64, i64> = commits.iter().map(|commit| (commit.run.0, commit.auth.org.0)).collect();
+        let (put, gone) = sorted(commits, |commit| &commit.gates, |gate| gate.path.as_str());
+        self.delete(gone, ("gates", "run, step", "t.run = x.run AND t.step = x.step"), |this, rows| {
+            columns!(this, rows, (run, path) => *run, *path)
+        });
+        let again = "ON CONFLICT (run, step) DO UPDATE SET org = excluded.org, since = excluded.since";
+        self.upsert(put.into_iter(), ("gates", "run, step, org, since", again), |this, rows| {
+            columns!(this, rows, ((run, path), gate) => *run, *path, orgs[run], gate.since.0)
+        });
+    }
+
+    /// Mail to other runs and of this one, and notices.
+    fn letters(&mut self, commits: &[&'a Commit]) {
+        let mail: Vec<_> = commits.iter().flat_map(|commit| commit.mail.iter().map(|mail| (commit.run.0, mail))).collect();
+        if !mail.is_empty() {
+            let arrays = columns!(self, mail.into_iter(), (run, mail) =>
+                *run, mail.to.0, mail.key.as_str(), mail.body.as_str());
+            self.part(format_args!(
+                ",\nput_mail AS (INSERT INTO mail (run, key, body) SELECT x.recipient, x.key, x.body
+                 FROM unnest({arrays}) AS x(run, recipient, key, body) JOIN done ON done.id = x.run
+                 ORDER BY 1, 2 ON CONFLICT DO NOTHING)"
+            ));
+        }
+        let read = commits.iter().flat_map(|commit| commit.read.iter().map(|id| (commit.run.0, *id))).collect();
+        self.delete(read, ("mail", "run, id", "t.run = x.run AND t.id = x.id"), |this, rows| {
+            columns!(this, rows, (run, id) => *run, *id)
+        });
+        let sent = commits.iter().flat_map(|commit| commit.sent.iter().map(|key| (commit.run.0, key.as_str()))).collect();
+        self.delete(sent, ("outbox", "run, key", "t.run = x.run AND t.key = x.key"), |this, rows| {
+            columns!(this, rows, (run, key) => *run, *key)
+        });
+        let new: Vec<_> = commits.iter().flat_map(|commit| commit.outbox.iter().map(|row| (commit.run.0, row))).collect();
+        let again = "ON CONFLICT DO NOTHING";
+        self.upsert(new.into_iter(), ("outbox", "run, key, body, due", again), |this, rows| {
+            columns!(this, rows, (run, notice) => *run, notice.key.as_str(), notice.body.as_str(), notice.due.0)
+        });
+    }
+
+    fn counted(&mut self, slot: Slot, commits: &[&'a Commit]) {
+        let rows = commits.iter().flat_map(|commit| commit.counted.iter().map(|row| (commit.run.0, row)));
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return;
+        }
+        let arrays = columns!(self, rows.into_iter(), (run, (counter, delta)) => *run, counter.as_str(), *delta);
+        let writer = self.arg(slot.id);
+        self.part(format_args!(
+            ",\nput_counters AS (INSERT INTO counters AS t (key, writer, value)
+             SELECT x.key, {writer}, sum(x.delta)::bigint FROM unnest({arrays}) AS x(run, key, delta)
+             JOIN done ON done.id = x.run GROUP BY x.key ORDER BY x.key
+             ON CONFLICT (key, writer) DO UPDATE SET value = t.value + excluded.value)"
+        ));
+    }
+}
+
+/// Rows to put, by run and key, and keys to take away that are not put again: within one statement nothing sees what the
+/// rest of it did.
+type Sorted<'a, T> = (BTreeMap<(i64, &'a str), &'a T>, Vec<(i64, &'a str)>);
+
+fn sorted<'a, T: Keyed<Key = String>>(
+    commits: &[&'a Commit],
+    diff: impl Fn(&'a Commit) -> &'a Diff<T>,
+    key: impl Fn(&'a T) -> &'a str,
+) -> Sorted<'a, T> {
+    let mut put = BTreeMap::new();
+    for commit in commits {
+        put.extend(diff(commit).put.iter().map(|row| ((commit.run.0, key(row)), row)));
+    }
+    let gone = commits.iter().flat_map(|commit| diff(commit).remove.iter().map(|key| (commit.run.0, key.as_str())));
+    let gone = gone.filter(|name| !put.contains_key(name)).collect();
+    (put, gone)
+}
+
+pub fn shard(run: i64) -> i16 {
+    i16::try_from(Share::shard(crate::RunId(run))).expect("there are few shards")
+}
+
+pub fn time(time: Option<Time>) -> Option<i64> {
+    time.map(|time| time.0)
+}

@@ -1,0 +1,46 @@
+//! Versions of workflows. Whoever changes them has locked the organisation first.
+
+use super::args::args;
+use super::session::{Answer, Session};
+use super::{query, registry, rows};
+use crate::*;
+use stepwell_core::time::Time;
+
+pub async fn define(
+    db: &Session,
+    new: NewDefinition,
+    with: Change,
+) -> Answer<Result<(DefinitionRow, Vec<NewAudit>), Refused>> {
+    registry::lock(db, new.org).await?;
+    let newest = query::definition(db, query::NEWEST, args![new.org.0, new.name]).await?;
+    let (workflow, version) = match new.follow(newest) {
+        Ok(Next::Same(newest)) => return Ok(Ok((newest, Vec::new()))),
+        Ok(Next::Version { workflow, version }) => (workflow, i64::from(version)),
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let sql = format!(
+        "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, author, created_at, test,
+           deleted_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING {}",
+        rows::DEFINITION
+    );
+    let deleted = new.test.then_some(new.at.0);
+    let args =
+        args![workflow, new.org.0, new.name, version, new.source, new.by, new.author, new.at.0, new.test, deleted];
+    let Some(row) = db.one(&sql, args).await? else { return Ok(Err(Refused::Conflict)) };
+    Ok(registry::apply(db, with).await?.map(|audit| (rows::definition(&row), audit)))
+}
+
+pub async fn undefine(
+    db: &Session,
+    (org, workflow): (OrgId, &str),
+    at: Time,
+    with: Change,
+) -> Answer<Result<((), Vec<NewAudit>), Refused>> {
+    registry::lock(db, org).await?;
+    let sql = "UPDATE workflow_definitions SET deleted_at = $3 WHERE org = $1 AND workflow = $2 AND deleted_at IS NULL";
+    if db.execute(sql, args![org.0, workflow, at.0]).await? == 0 {
+        return Ok(Err(Refused::Conflict));
+    }
+    Ok(registry::apply(db, with).await?.map(|audit| ((), audit)))
+}

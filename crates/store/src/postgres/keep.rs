@@ -1,0 +1,101 @@
+//! Keeping the tables small and sound: purge, erasure, sizes.
+
+use super::args::args;
+use super::session::{Answer, Session};
+use crate::{ERASED, RunId, Stats};
+use stepwell_core::time::Time;
+
+/// Runs whose rows are removed in one go.
+const RUNS: u32 = 100;
+
+/// What belongs to runs, in pieces: `$1` are the runs, `$2` how many rows at the most.
+const PURGE: [&str; 8] = [
+    "DELETE FROM workflow_step_runs WHERE (run, step, attempt) IN
+       (SELECT run, step, attempt FROM workflow_step_runs WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM step_values WHERE (run, id) IN (SELECT run, id FROM step_values WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM workflow_events WHERE (run, version) IN
+       (SELECT run, version FROM workflow_events WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM gates WHERE (run, step) IN (SELECT run, step FROM gates WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM run_labels WHERE (label, run) IN (SELECT label, run FROM run_labels WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE run = ANY($1) LIMIT $2)",
+    "DELETE FROM unique_keys WHERE (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ANY($1) LIMIT $2)",
+];
+
+/// Within a transaction. Runs' own rows go last: a purge that stops halfway goes on where it stopped. What another node
+/// removes now is left to it.
+pub async fn purge(db: &Session, before: Time, limit: u32) -> Answer<u64> {
+    let sql = "SELECT id FROM workflow_runs WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2 FOR UPDATE SKIP LOCKED";
+    let found = db.query(sql, args![before.0, i64::from(limit.min(RUNS))]).await?;
+    let runs: Vec<i64> = found.iter().map(|row| row.get(0)).collect();
+    if runs.is_empty() {
+        return Ok(0);
+    }
+    let most = i64::from(limit);
+    let mut left = most;
+    for sql in PURGE {
+        left -= db.execute(sql, args![runs, left]).await? as i64;
+    }
+    if left > 0 {
+        let sql = "DELETE FROM workflow_runs WHERE id IN (SELECT id FROM workflow_runs WHERE id = ANY($1) LIMIT $2)
+                   RETURNING definition";
+        let gone = db.query(sql, args![runs, left]).await?;
+        left -= gone.len() as i64;
+        let definitions: Vec<i64> = gone.iter().map(|row| row.get(0)).collect();
+        db.execute("DELETE FROM workflow_definitions WHERE id = ANY($1) AND test", args![definitions]).await?;
+    }
+    Ok((most - left).unsigned_abs())
+}
+
+/// Takes the payloads of a finished run away. What the log says of them stays.
+pub async fn erase(db: &Session, run: RunId, at: Time) -> Answer<bool> {
+    let sql = "UPDATE workflow_runs SET erased_at = $2 WHERE id = $1 AND finished_at IS NOT NULL";
+    if db.execute(sql, args![run.0, at.0]).await? == 0 {
+        return Ok(false);
+    }
+    db.execute("UPDATE step_values SET payload = $2 WHERE run = $1", args![run.0, ERASED]).await?;
+    Ok(true)
+}
+
+const TABLES: [&str; 13] = [
+    "workflow_definitions",
+    "workflow_runs",
+    "workflow_step_runs",
+    "workflow_events",
+    "step_values",
+    "work",
+    "timers",
+    "mail",
+    "outbox",
+    "unique_keys",
+    "gates",
+    "records",
+    "audit",
+];
+
+pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
+    let count = async |sql: &str| {
+        Ok::<u64, super::session::Failed>(db.one(sql, &[]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    };
+    let size = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+                WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace";
+    let mut rows = Vec::new();
+    for table in TABLES.iter().filter(|_| counted) {
+        rows.push((table.to_string(), count(&format!("SELECT count(*) FROM {table}")).await?));
+    }
+    Ok(Stats {
+        bytes: count(size).await?,
+        free: 0,
+        journal: 0,
+        ready: count("SELECT count(*) FROM work WHERE node IS NULL").await?,
+        rows,
+    })
+}
+
+/// Indexes that the database itself holds to be unusable.
+pub async fn integrity(db: &Session) -> Answer<Vec<String>> {
+    let sql = "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+               WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace";
+    let found = db.query(sql, &[]).await?;
+    Ok(found.iter().map(|row| format!("the index {} is not valid", row.get::<_, String>(0))).collect())
+}

@@ -1,0 +1,143 @@
+//! Nodes and what they have. The database's clock decides whose lease is over.
+
+use super::PgStore;
+use super::args::args;
+use super::rows;
+use super::session::{Answer, Session};
+use crate::*;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::broadcast;
+use tokio_postgres::Row;
+
+#[async_trait]
+impl Nodes for PgStore {
+    async fn join(&self, node: NewNode) -> Result<(), Error> {
+        let sql = "INSERT INTO nodes (id, name, version, slots, joined_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
+                   ON CONFLICT (id) DO UPDATE SET seen_at = now()";
+        let node = &node;
+        let joined = self.readers.ask(async |db| {
+            let slots = i64::from(node.slots);
+            db.execute(sql, args![node.id.0, node.name, node.version, slots, node.joined.0]).await
+        });
+        joined.await.map(|_| ())
+    }
+
+    async fn beat(&self, node: NodeId) -> Result<bool, Error> {
+        let writers = "UPDATE writers SET seen_at = now() WHERE holder = ANY($1)";
+        let holders = &self.holders;
+        self.readers.ask(async |db| db.execute(writers, args![holders]).await).await?;
+        let sql = "UPDATE nodes SET seen_at = now() WHERE id = $1";
+        let alive = self.readers.ask(async |db| db.execute(sql, args![node.0]).await).await? == 1;
+        self.set_clock().await?;
+        Ok(alive)
+    }
+
+    async fn leave(&self, node: NodeId) -> Result<(), Error> {
+        self.readers.ask(async |db| db.execute("DELETE FROM nodes WHERE id = $1", args![node.0]).await).await.map(|_| ())
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeRow>, Error> {
+        let sql = format!(
+            "SELECT {}, (SELECT count(*) FROM work WHERE node = n.id) FROM nodes n ORDER BY n.id",
+            rows::NODE
+        );
+        self.readers.ask(async |db| Ok(db.query(&sql, &[]).await?.iter().map(rows::node).collect())).await
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
+        if claim.per_org.is_none() {
+            return self.readers.tell(async |db| take(&db, claim).await).await;
+        }
+        // Who counts what an organisation runs waits for others who do.
+        let work = move |db: Arc<Session>| async move {
+            db.one("SELECT id FROM turns WHERE id = 1 FOR UPDATE", &[]).await?;
+            Ok(Ok((take(&db, claim).await?, Vec::new())))
+        };
+        Ok(self.writers.transact(work).await?.unwrap_or_default())
+    }
+
+    async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
+        let sql = format!("SELECT {} FROM work WHERE node = $1 ORDER BY run, step, attempt", rows::CLAIMED);
+        self.readers.ask(async |db| Ok(db.query(&sql, args![node.0]).await?.iter().map(rows::claimed).collect())).await
+    }
+
+    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+        // First they are given up, by their row: from then on none of them can say that it is alive.
+        let bury = "DELETE FROM nodes WHERE seen_at < now() - make_interval(secs => $1)";
+        let lease = self.options.lease.as_secs_f64();
+        self.readers.ask(async |db| db.execute(bury, args![lease]).await).await?;
+        let sql = format!(
+            "SELECT {} FROM work w WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = w.node)
+             ORDER BY run, step, attempt LIMIT $1",
+            rows::CLAIMED
+        );
+        let limit = i64::from(limit);
+        self.readers.ask(async |db| Ok(db.query(&sql, args![limit]).await?.iter().map(rows::claimed).collect())).await
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn hear(&self) -> Option<broadcast::Receiver<Hint>> {
+        Some(self.hints.heard.subscribe())
+    }
+
+    fn tell(&self, hint: Hint) {
+        self.hints.tell(hint);
+    }
+
+    fn ahead(&self) -> i64 {
+        self.ahead.load(Ordering::Relaxed)
+    }
+}
+
+impl PgStore {
+    /// Notes by how much the database's clock differs from this machine's.
+    pub(super) async fn set_clock(&self) -> Result<(), Error> {
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        let before = machine_time();
+        let row = self.readers.ask(async |db| db.one(sql, &[]).await).await?;
+        let half = (machine_time() - before) / 2;
+        if let Some(row) = row {
+            self.ahead.store(row.get::<_, i64>(0) - before - half, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn machine_time() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Round robin over the organisations that have ready work: the first of each, then the second of each, and so on. One
+/// step in the index for each organisation, however much work it has.
+async fn take(db: &Session, claim: Claim) -> Answer<Vec<Claimed>> {
+    let sql = "WITH RECURSIVE orgs AS (
+                 (SELECT org FROM work WHERE node IS NULL ORDER BY org LIMIT 1)
+                 UNION ALL
+                 SELECT (SELECT w.org FROM work w WHERE w.node IS NULL AND w.org > o.org ORDER BY w.org LIMIT 1)
+                 FROM orgs o WHERE o.org IS NOT NULL
+               ), ready AS MATERIALIZED (
+                 SELECT w.* FROM orgs o CROSS JOIN LATERAL (
+                   SELECT run, step, attempt, org, ready_at FROM work WHERE org = o.org AND node IS NULL ORDER BY ready_at
+                   LIMIT least($2::bigint, greatest(0, $4::bigint
+                     - (SELECT count(*) FROM work x WHERE x.org = o.org AND x.node IS NOT NULL)))
+                   FOR UPDATE SKIP LOCKED
+                 ) w
+               ), taken AS MATERIALIZED (
+                 SELECT *, row_number() OVER (PARTITION BY org ORDER BY ready_at, run, step) AS turn FROM ready
+                 ORDER BY turn, org <= $3, org LIMIT $2
+               )
+               UPDATE work w SET node = $1 FROM taken t
+               WHERE w.run = t.run AND w.step = t.step AND w.attempt = t.attempt AND w.node IS NULL
+               RETURNING w.run, w.step, w.attempt, w.org, w.kind, t.turn";
+    let most = claim.per_org.map_or(i64::from(u32::MAX), i64::from);
+    let (node, limit, after) = (claim.node.0, i64::from(claim.limit), claim.after.0);
+    let mut rows = db.query(sql, args![node, limit, after, most]).await?;
+    rows.sort_by_key(|row: &Row| (row.get::<_, i64>(5), row.get::<_, i64>(3) <= after, row.get::<_, i64>(3)));
+    Ok(rows.iter().map(rows::claimed).collect())
+}

@@ -1,0 +1,232 @@
+//! Reads: each is one statement, so all of its parts are from one moment.
+
+use super::args::{Arg, arg, args};
+use super::rows;
+use super::session::{Answer, Session};
+use crate::*;
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+use tokio_postgres::Row;
+
+/// Statuses of runs that have not ended.
+const OPEN: [&str; 3] = ["queued", "running", "paused"];
+
+pub async fn load(db: &Session, runs: Vec<i64>) -> Answer<Vec<LoadedRun>> {
+    let sql = format!(
+        "SELECT {}, r.version, r.hash, r.secret, r.place, r.state,
+           s.steps, s.attempts, s.statuses, s.sinces, s.ends, s.inputs, s.outputs, s.states, v.ids, v.payloads
+         FROM workflow_runs r
+         LEFT JOIN LATERAL (
+           SELECT array_agg(step) AS steps, array_agg(attempt) AS attempts, array_agg(status) AS statuses,
+             array_agg(since) AS sinces, array_agg(ended_at) AS ends, array_agg(input) AS inputs,
+             array_agg(output) AS outputs, array_agg(state) AS states
+           FROM (SELECT DISTINCT ON (step) {} FROM workflow_step_runs WHERE run = r.id ORDER BY step, attempt DESC) AS n
+         ) s ON true
+         LEFT JOIN LATERAL (
+           SELECT array_agg(id) AS ids, array_agg(payload) AS payloads FROM step_values WHERE run = r.id
+         ) v ON true
+         WHERE r.id = ANY($1)",
+        rows::RUN,
+        rows::STEP
+    );
+    Ok(db.query(&sql, args![runs]).await?.iter().map(loaded).collect())
+}
+
+fn loaded(row: &Row) -> LoadedRun {
+    let paths: Vec<String> = list(row, 22);
+    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 23), list(row, 24));
+    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 25), list(row, 26));
+    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 27), list(row, 28));
+    let states: Vec<String> = list(row, 29);
+    let fixed = paths.into_iter().zip(attempts).zip(statuses).zip(sinces);
+    let rest = ends.into_iter().zip(inputs).zip(outputs).zip(states);
+    let steps = fixed.zip(rest).map(|((((path, attempt), status), since), (((ended, input), output), state))| StepRow {
+        path,
+        attempt: rows::small(attempt),
+        status,
+        since: Time(since),
+        ended: ended.map(Time),
+        input: input.map(rows::value_id),
+        output: output.map(rows::value_id),
+        state,
+    });
+    let (ids, payloads): (Vec<i64>, Vec<String>) = (list(row, 30), list(row, 31));
+    let values = ids.into_iter().zip(payloads).map(|(id, payload)| ValueRow { id: rows::value_id(id), payload });
+    LoadedRun {
+        row: rows::run(row),
+        version: Version(row.get(17)),
+        hash: rows::bytes(row, 18),
+        secret: rows::bytes(row, 19),
+        place: row.get(20),
+        state: row.get(21),
+        steps: steps.collect(),
+        values: values.collect(),
+    }
+}
+
+/// No rows make no list.
+fn list<'a, T>(row: &'a Row, column: usize) -> Vec<T>
+where
+    Vec<T>: tokio_postgres::types::FromSql<'a>,
+{
+    row.get::<_, Option<Vec<T>>>(column).unwrap_or_default()
+}
+
+pub async fn run(db: &Session, run: RunId) -> Answer<Option<RunRow>> {
+    let sql = format!("SELECT {} FROM workflow_runs r WHERE r.id = $1", rows::RUN);
+    Ok(db.one(&sql, args![run.0]).await?.map(|row| rows::run(&row)))
+}
+
+pub async fn tail(db: &Session, run: RunId, after: Version, limit: u32) -> Answer<Vec<StoredLog>> {
+    let sql = format!(
+        "SELECT {} FROM workflow_events e WHERE run = $1 AND version > $2 ORDER BY version LIMIT $3",
+        rows::LOG
+    );
+    Ok(db.query(&sql, args![run.0, after.0, i64::from(limit)]).await?.iter().map(rows::log).collect())
+}
+
+/// Each writer's next rows, merged by number: more of one writer than the limit cannot come before what is left out of
+/// another.
+pub async fn feed(db: &Session, after: &Progress, limit: u32) -> Answer<Vec<Fed>> {
+    let (writers, numbers): (Vec<i32>, Vec<i64>) =
+        after.positions().map(|position| (position.writer, position.number)).unzip();
+    let sql = format!(
+        "SELECT {log}, e.run, r.org, r.public_id
+         FROM writers w LEFT JOIN unnest($1::int[], $2::bigint[]) AS p(writer, number) ON p.writer = w.id
+         CROSS JOIN LATERAL (SELECT * FROM workflow_events e WHERE e.writer = w.id AND e.position > coalesce(p.number, 0)
+           ORDER BY e.position LIMIT $3) e
+         JOIN workflow_runs r ON r.id = e.run ORDER BY e.position, e.writer LIMIT $3",
+        log = rows::LOG
+    );
+    let fed = |row: &Row| Fed {
+        run: RunId(row.get(7)),
+        org: OrgId(row.get(8)),
+        public: row.get(9),
+        log: rows::log(row),
+    };
+    Ok(db.query(&sql, args![writers, numbers, i64::from(limit)]).await?.iter().map(fed).collect())
+}
+
+pub async fn values(db: &Session, run: RunId, ids: &[ValueId]) -> Answer<Vec<ValueRow>> {
+    let wanted: Vec<i64> = ids.iter().map(|id| i64::from(id.0)).collect();
+    let sql = "SELECT id, payload FROM step_values WHERE run = $1 AND id = ANY($2)";
+    let found = db.query(sql, args![run.0, wanted]).await?;
+    let mut found: std::collections::BTreeMap<ValueId, String> =
+        found.iter().map(|row| (rows::value_id(row.get(0)), row.get(1))).collect();
+    Ok(ids.iter().filter_map(|id| found.remove(id).map(|payload| ValueRow { id: *id, payload })).collect())
+}
+
+pub async fn attempts(db: &Session, run: RunId) -> Answer<Vec<StepRow>> {
+    let sql = format!("SELECT {} FROM workflow_step_runs WHERE run = $1 ORDER BY step, attempt", rows::STEP);
+    Ok(db.query(&sql, args![run.0]).await?.iter().map(rows::step).collect())
+}
+
+pub async fn due(db: &Session, until: Time, share: Share, limit: u32) -> Answer<Vec<DueTimer>> {
+    // For shards of others only what is overdue.
+    let sql = "SELECT t.due, t.run, t.key FROM generate_series(0, $1::int - 1) AS s(shard)
+               CROSS JOIN LATERAL (SELECT due, run, key FROM timers WHERE shard = s.shard
+                 AND due <= CASE WHEN s.shard % $2::int = $3::int THEN $4::bigint ELSE least($4::bigint, $5::bigint) END
+                 ORDER BY due LIMIT $6) t
+               ORDER BY t.due, t.run, t.key LIMIT $6";
+    let (shards, of, index) = (Share::SHARDS as i32, share.of as i32, share.index as i32);
+    let (overdue, limit) = (share.overdue.0, i64::from(limit));
+    let args = args![shards, of, index, until.0, overdue, limit];
+    let timer = |row: &Row| DueTimer { due: Time(row.get(0)), run: RunId(row.get(1)), key: row.get(2) };
+    Ok(db.query(sql, args).await?.iter().map(timer).collect())
+}
+
+pub async fn gates(db: &Session, org: OrgId, after: (i64, String), limit: u32) -> Answer<Vec<OpenGate>> {
+    let sql = "SELECT g.run, r.public_id, g.step, g.since FROM gates g JOIN workflow_runs r ON r.id = g.run
+               WHERE g.org = $1 AND (g.run, g.step) > ($2, $3) ORDER BY g.run, g.step LIMIT $4";
+    let gate = |row: &Row| OpenGate {
+        run: RunId(row.get(0)),
+        public: row.get(1),
+        path: row.get(2),
+        since: Time(row.get(3)),
+    };
+    Ok(db.query(sql, args![org.0, after.0, after.1, i64::from(limit)]).await?.iter().map(gate).collect())
+}
+
+pub async fn definition(db: &Session, which: &str, args: &[Arg<'_>]) -> Answer<Option<DefinitionRow>> {
+    let sql = format!("SELECT {} FROM workflow_definitions WHERE {which}", rows::DEFINITION);
+    Ok(db.one(&sql, args).await?.map(|row| rows::definition(&row)))
+}
+
+pub const NEWEST: &str = "org = $1 AND name = $2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
+const NEWEST_BY_ID: &str = "org = $1 AND workflow = $2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
+
+pub async fn find_definition(db: &Session, org: OrgId, name: &str) -> Answer<Option<DefinitionRow>> {
+    match definition(db, NEWEST, args![org.0, name]).await? {
+        None if name.starts_with("wf_") => definition(db, NEWEST_BY_ID, args![org.0, name]).await,
+        found => Ok(found),
+    }
+}
+
+pub async fn definitions(db: &Session, org: OrgId) -> Answer<Vec<DefinitionRow>> {
+    let sql = format!(
+        "SELECT {} FROM workflow_definitions d WHERE org = $1 AND deleted_at IS NULL
+         AND version = (SELECT max(version) FROM workflow_definitions WHERE workflow = d.workflow) ORDER BY name",
+        rows::DEFINITION
+    );
+    Ok(db.query(&sql, args![org.0]).await?.iter().map(rows::definition).collect())
+}
+
+pub async fn versions(db: &Session, org: OrgId, workflow: &str) -> Answer<Vec<DefinitionRow>> {
+    let sql = format!(
+        "SELECT {} FROM workflow_definitions WHERE org = $1 AND workflow = $2 AND NOT test ORDER BY version DESC",
+        rows::DEFINITION
+    );
+    Ok(db.query(&sql, args![org.0, workflow]).await?.iter().map(rows::definition).collect())
+}
+
+pub async fn runs(db: &Session, filter: &RunFilter) -> Answer<Vec<RunRow>> {
+    let mut sql = format!("SELECT {} FROM workflow_runs r WHERE org = $1 AND test = $2 AND id < $3", rows::RUN);
+    let before = filter.before.map_or(i64::MAX, |run| run.0);
+    let mut args: Vec<Arg<'_>> = vec![arg(&filter.org.0), arg(&filter.tests), arg(&before)];
+    if !filter.status.is_empty() {
+        args.push(arg(&filter.status));
+        sql.push_str(&format!(" AND status = ANY(${})", args.len()));
+        if filter.status.iter().all(|status| OPEN.contains(&status.as_str())) {
+            // They have an index of their own, which stays small.
+            sql.push_str(" AND finished_at IS NULL");
+        }
+    }
+    for label in &filter.labels {
+        args.push(arg(label));
+        sql.push_str(&format!(" AND id IN (SELECT run FROM run_labels WHERE label = ${})", args.len()));
+    }
+    let parent = filter.parent.map(|run| run.0);
+    let (since, until) = (filter.since.map(|time| time.0), filter.until.map(|time| time.0));
+    let limit = i64::from(filter.limit);
+    if let Some(parent) = &parent {
+        args.push(arg(parent));
+        sql.push_str(&format!(" AND parent_run = ${}", args.len()));
+    }
+    if let Some(by) = &filter.by {
+        args.push(arg(by));
+        sql.push_str(&format!(" AND created_by = ${}", args.len()));
+    }
+    if let Some(text) = &filter.text {
+        args.push(arg(text));
+        let n = args.len();
+        sql.push_str(&format!(
+            " AND (strpos(public_id, ${n}) > 0 OR strpos(created_by, ${n}) > 0 OR strpos(coalesce(labels, ''), ${n}) > 0)"
+        ));
+    }
+    if let Some(workflow) = &filter.workflow {
+        args.push(arg(workflow));
+        let of = "SELECT id FROM workflow_definitions WHERE workflow";
+        sql.push_str(&format!(" AND definition IN ({of} = ${})", args.len()));
+    }
+    if let Some(since) = &since {
+        args.push(arg(since));
+        sql.push_str(&format!(" AND created_at >= ${}", args.len()));
+    }
+    if let Some(until) = &until {
+        args.push(arg(until));
+        sql.push_str(&format!(" AND created_at < ${}", args.len()));
+    }
+    args.push(arg(&limit));
+    sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", args.len()));
+    Ok(db.query(&sql, &args).await?.iter().map(rows::run).collect())
+}

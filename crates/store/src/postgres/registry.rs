@@ -1,0 +1,149 @@
+//! Records, the audit trail, organisations and counters.
+
+use super::PgStore;
+use super::args::{Arg, arg, args};
+use super::rows;
+use super::session::{Answer, Session};
+use crate::*;
+use stepwell_core::time::Time;
+
+#[async_trait]
+impl Registry for PgStore {
+    async fn change(&self, change: Change) -> Result<Result<(), Refused>, Error> {
+        self.writers.transact(|db| async move { Ok(apply(&db, change).await?.map(|audit| ((), audit))) }).await
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, Error> {
+        self.record_where("kind = $1 AND id = $2", kind, id).await
+    }
+
+    async fn record_with_key(&self, kind: &str, key: &str) -> Result<Option<Record>, Error> {
+        self.record_where("kind = $1 AND key = $2", kind, key).await
+    }
+
+    async fn records(&self, filter: RecordFilter) -> Result<Vec<Record>, Error> {
+        let of = if filter.org.is_some() { "org = $5" } else { "$5::bigint IS NULL" };
+        let sql = format!(
+            "SELECT {} FROM records WHERE kind = $1 AND key >= $2 AND key > $3 AND left(key, length($2)) = $2 AND {of}
+             ORDER BY key LIMIT $4",
+            rows::RECORD
+        );
+        let (after, limit) = (filter.after.unwrap_or_default(), i64::from(filter.limit));
+        let org = filter.org.map(|org| org.0);
+        let (kind, prefix) = (&filter.kind, &filter.prefix);
+        let found = self.readers.ask(async |db| {
+            Ok(db.query(&sql, args![*kind, *prefix, after, limit, org]).await?.iter().map(rows::record).collect())
+        });
+        found.await
+    }
+
+    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+        let sql = format!("SELECT {} FROM records WHERE kind = $1 AND due <= $2 ORDER BY due LIMIT $3", rows::RECORD);
+        let limit = i64::from(limit);
+        let found = self.readers.ask(async |db| {
+            Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect())
+        });
+        found.await
+    }
+
+    async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {
+        let mut sql = format!("SELECT {} FROM audit WHERE org = $1 AND id < $2", rows::AUDIT);
+        let (org, before, limit) = (filter.org.0, filter.before.unwrap_or(i64::MAX), i64::from(filter.limit));
+        let mut args: Vec<Arg<'_>> = vec![arg(&org), arg(&before)];
+        for (column, wanted) in [("by", &filter.by), ("action", &filter.action), ("target", &filter.target)] {
+            if let Some(wanted) = wanted {
+                args.push(arg(wanted));
+                sql.push_str(&format!(" AND {column} = ${}", args.len()));
+            }
+        }
+        args.push(arg(&limit));
+        sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", args.len()));
+        self.readers.ask(async |db| Ok(db.query(&sql, &args).await?.iter().map(rows::audit).collect())).await
+    }
+
+    async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error> {
+        let sql = "INSERT INTO organisations (name, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id";
+        let made = self.readers.tell(async |db| db.one(sql, args![name, at.0]).await).await?;
+        Ok(made.map(|row| OrgId(row.get(0))))
+    }
+
+    async fn organisations(&self) -> Result<Vec<(OrgId, String)>, Error> {
+        let sql = "SELECT id, name FROM organisations ORDER BY id";
+        let found = self.readers.ask(async |db| db.query(sql, &[]).await).await?;
+        Ok(found.iter().map(|row| (OrgId(row.get(0)), row.get(1))).collect())
+    }
+
+    async fn counted(&self, counter: &str) -> Result<i64, Error> {
+        let sql = "SELECT coalesce(sum(value), 0)::bigint FROM counters WHERE key = $1";
+        let found = self.readers.ask(async |db| db.one(sql, args![counter]).await).await?;
+        Ok(found.map_or(0, |row| row.get(0)))
+    }
+
+    async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
+        self.readers.ask(async |db| open_runs(&db, org).await).await
+    }
+}
+
+impl PgStore {
+    async fn record_where(&self, which: &str, kind: &str, name: &str) -> Result<Option<Record>, Error> {
+        let sql = format!("SELECT {} FROM records WHERE {which}", rows::RECORD);
+        let found = self.readers.ask(async |db| db.one(&sql, args![kind, name]).await).await?;
+        Ok(found.map(|row| rows::record(&row)))
+    }
+}
+
+pub async fn open_runs(db: &Session, org: OrgId) -> Answer<u64> {
+    let sql = "SELECT count(*) FROM workflow_runs WHERE org = $1 AND NOT test AND finished_at IS NULL";
+    Ok(db.one(sql, args![org.0]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+}
+
+/// Locks an organisation for a change of what decisions rest on: they come one after the other.
+pub async fn lock(db: &Session, org: OrgId) -> Answer<Option<i64>> {
+    let sql = "SELECT epoch FROM organisations WHERE id = $1 FOR NO KEY UPDATE";
+    Ok(db.one(sql, args![org.0]).await?.map(|row| row.get(0)))
+}
+
+/// Within a transaction that is taken back if this is refused. What the audit trail is to say.
+pub async fn apply(db: &Session, change: Change) -> Answer<Result<Vec<NewAudit>, Refused>> {
+    if let Some(auth) = change.decided
+        && lock(db, auth.org).await? != Some(auth.epoch)
+    {
+        return Ok(Err(Refused::AuthChanged));
+    }
+    if let Some(org) = change.grants_of {
+        db.execute("UPDATE organisations SET epoch = epoch + 1 WHERE id = $1", args![org.0]).await?;
+    }
+    for record in change.records {
+        if let Err(refused) = put(db, record).await? {
+            return Ok(Err(refused));
+        }
+    }
+    Ok(Ok(change.audit))
+}
+
+async fn put(db: &Session, change: RecordChange) -> Answer<Result<(), Refused>> {
+    match change {
+        RecordChange::Create(new) => {
+            let sql = "INSERT INTO records (kind, id, org, key, due, body, version) VALUES ($1, $2, $3, $4, $5, $6, 1)
+                       ON CONFLICT DO NOTHING";
+            let due = new.due.map(|due| due.0);
+            let put = db.execute(sql, args![new.kind, new.id, new.org.0, new.key, due, new.body]).await?;
+            Ok(if put == 1 { Ok(()) } else { Err(Refused::Taken) })
+        }
+        RecordChange::Replace(new) => {
+            let taken = "SELECT 1 FROM records WHERE kind = $1 AND key = $2 AND id <> $3";
+            if db.one(taken, args![new.kind, new.key, new.id]).await?.is_some() {
+                return Ok(Err(Refused::Taken));
+            }
+            let sql = "UPDATE records SET key = $1, due = $2, body = $3, version = version + 1
+                       WHERE kind = $4 AND id = $5 AND version = $6";
+            let due = new.due.map(|due| due.0);
+            let put = db.execute(sql, args![new.key, due, new.body, new.kind, new.id, new.version]).await?;
+            Ok(if put == 1 { Ok(()) } else { Err(Refused::Conflict) })
+        }
+        RecordChange::Remove { kind, id } => {
+            db.execute("DELETE FROM records WHERE kind = $1 AND id = $2", args![kind, id]).await?;
+            Ok(Ok(()))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Encrypted connections to the database: certificates are checked against those that the machine trusts, or one that is
+//! given.
+
+use crate::PostgresOptions;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::client;
+
+/// Used if the URL's `sslmode` asks for it, or the server offers it.
+#[derive(Clone)]
+pub struct Tls(Arc<ClientConfig>);
+
+impl Tls {
+    pub fn new(options: &PostgresOptions) -> Result<Tls, String> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|error| error.to_string())?;
+        let config = match &options.ca_file {
+            None => builder.with_platform_verifier().map_err(|error| error.to_string())?.with_no_client_auth(),
+            Some(path) => {
+                let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+                let mut roots = RootCertStore::empty();
+                for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
+                    let certificate = certificate.map_err(|error| wrong(&error))?;
+                    roots.add(certificate).map_err(|error| wrong(&error))?;
+                }
+                builder.with_root_certificates(roots).with_no_client_auth()
+            }
+        };
+        Ok(Tls(Arc::new(config)))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
+    type Stream = Encrypted<S>;
+    type TlsConnect = To;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<To, Self::Error> {
+        Ok(To { config: self.0.clone(), name: ServerName::try_from(host)?.to_owned() })
+    }
+}
+
+/// A handshake with one server.
+pub struct To {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for To {
+    type Stream = Encrypted<S>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(async move {
+            let connector = tokio_rustls::TlsConnector::from(self.config);
+            Ok(Encrypted(connector.connect(self.name, stream).await?))
+        })
+    }
+}
+
+pub struct Encrypted<S>(client::TlsStream<S>);
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,192 @@
+//! The connections that write, each with a task of its own. A task takes whatever has queued up: commits of different runs
+//! go together in one statement, everything else has a transaction of its own. All commits of a run go to the same task.
+//!
+//! Nobody waits for a free connection while holding one, so a burst makes the queue longer and the statements larger, and
+//! nothing else.
+
+use super::desk::Desk;
+use crate::PostgresOptions;
+use super::session::{Answer, Session};
+use crate::{Commit, Error, NewAudit, Position, Refused};
+use async_trait::async_trait;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// Commits written by one statement at the most.
+const MAX_GROUP: usize = 256;
+/// Jobs that may wait. More make their senders wait, not the memory grow.
+const QUEUE: usize = 4_096;
+/// After the database could not be reached.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What becomes of one commit.
+pub type Written = Result<Result<Position, Refused>, Error>;
+
+enum Job {
+    #[allow(clippy::large_enum_variant, reason = "nearly all are commits")]
+    Commit(Commit, oneshot::Sender<Written>),
+    Task(Box<dyn Task>),
+}
+
+/// Something that needs a transaction.
+#[async_trait]
+pub trait Task: Send {
+    /// What the audit trail is to say about it, unless it is refused.
+    async fn run(&mut self, db: &Arc<Session>) -> Answer<Result<Vec<NewAudit>, Refused>>;
+    /// Told how the transaction ended.
+    fn finish(self: Box<Self>, ended: Result<Result<(), Refused>, Error>);
+}
+
+pub struct Writers {
+    queues: Vec<mpsc::Sender<Job>>,
+    next: AtomicUsize,
+}
+
+impl Writers {
+    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64]) -> Writers {
+        let queues = holders.iter().map(|holder| {
+            let (jobs, queue) = mpsc::channel(QUEUE);
+            tokio::spawn(run(Desk::new(options.clone(), *holder), queue));
+            jobs
+        });
+        Writers { queues: queues.collect(), next: AtomicUsize::new(0) }
+    }
+
+    pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for commit in batch {
+            let (answer, answered) = oneshot::channel();
+            let queue = commit.run.0.rem_euclid(self.queues.len() as i64) as usize;
+            self.queues[queue].send(Job::Commit(commit, answer)).await.map_err(|_| gone())?;
+            answers.push(answered);
+        }
+        let mut written = Vec::with_capacity(answers.len());
+        for answer in answers {
+            written.push(answer.await.map_err(|_| gone())??);
+        }
+        Ok(written)
+    }
+
+    /// Runs `work` inside a transaction of its own, which stands only if the work is not refused.
+    pub async fn transact<T, W, F>(&self, work: W) -> Result<Result<T, Refused>, Error>
+    where
+        T: Send + 'static,
+        W: FnOnce(Arc<Session>) -> F + Send + 'static,
+        F: Future<Output = Answer<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let task = Box::new(Asked { work: Some(work), result: None, answer });
+        let queue = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
+        self.queues[queue].send(Job::Task(task)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+}
+
+fn gone() -> Error {
+    Error::Unavailable("the writer has stopped".into())
+}
+
+struct Asked<T, W> {
+    work: Option<W>,
+    result: Option<T>,
+    answer: oneshot::Sender<Result<Result<T, Refused>, Error>>,
+}
+
+#[async_trait]
+impl<T, W, F> Task for Asked<T, W>
+where
+    T: Send + 'static,
+    W: FnOnce(Arc<Session>) -> F + Send + 'static,
+    F: Future<Output = Answer<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+{
+    async fn run(&mut self, db: &Arc<Session>) -> Answer<Result<Vec<NewAudit>, Refused>> {
+        let work = self.work.take().expect("a task is run once");
+        let done = work(db.clone()).await?;
+        Ok(done.map(|(result, audit)| {
+            self.result = Some(result);
+            audit
+        }))
+    }
+
+    fn finish(self: Box<Self>, ended: Result<Result<(), Refused>, Error>) {
+        let Asked { result, answer, .. } = *self;
+        let done = ended.and_then(|done| match (done, result) {
+            (Ok(()), Some(result)) => Ok(Ok(result)),
+            (Ok(()), None) => Err(Error::Unavailable("the work was not done".into())),
+            (Err(refused), _) => Ok(Err(refused)),
+        });
+        // Nobody may be waiting any more; the write stands all the same.
+        let _ = answer.send(done);
+    }
+}
+
+async fn run(mut desk: Desk, mut queue: mpsc::Receiver<Job>) {
+    let mut waiting: VecDeque<Job> = VecDeque::new();
+    let mut taken = Vec::new();
+    loop {
+        if waiting.is_empty() && queue.recv_many(&mut taken, MAX_GROUP).await == 0 {
+            break;
+        }
+        // What came meanwhile goes along.
+        while taken.len() < MAX_GROUP
+            && let Ok(job) = queue.try_recv()
+        {
+            taken.push(job);
+        }
+        waiting.extend(taken.drain(..));
+        match waiting.pop_front() {
+            None => {}
+            Some(Job::Task(task)) => {
+                let there = desk.serve(task).await;
+                if !there {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            Some(first) => {
+                waiting.push_front(first);
+                let (commits, answers) = group(&mut waiting);
+                let begun = Instant::now();
+                let written = desk.commit(&commits).await;
+                metrics::histogram!("stepwell_commit_batch_size").record(commits.len() as f64);
+                metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
+                let lost = written.iter().all(|written| matches!(written, Err(Error::Unavailable(_))));
+                for (answer, written) in answers.into_iter().zip(written) {
+                    // Nobody may be waiting any more; the write stands all the same.
+                    let _ = answer.send(written);
+                }
+                if lost {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+    desk.leave().await;
+}
+
+/// The next commits that can go together: of different runs, and with different keys.
+fn group(waiting: &mut VecDeque<Job>) -> (Vec<Commit>, Vec<oneshot::Sender<Written>>) {
+    let (mut runs, mut keys) = (BTreeSet::new(), BTreeSet::new());
+    let (mut commits, mut answers): (Vec<Commit>, _) = (Vec::new(), Vec::new());
+    let mut rest = VecDeque::new();
+    while let Some(job) = waiting.pop_front() {
+        match job {
+            Job::Commit(commit, answer) if commits.len() < MAX_GROUP => {
+                let again = commit.unique.iter().any(|key| keys.contains(&(key.scope.clone(), key.key.clone())));
+                // Later commits of a run wait for the first one that does.
+                if !runs.insert(commit.run) || again {
+                    rest.push_back(Job::Commit(commit, answer));
+                    continue;
+                }
+                keys.extend(commit.unique.iter().map(|key| (key.scope.clone(), key.key.clone())));
+                commits.push(commit);
+                answers.push(answer);
+            }
+            other => rest.push_back(other),
+        }
+    }
+    *waiting = rest;
+    (commits, answers)
+}
