@@ -1,13 +1,14 @@
 //! An engine inside this process, for the commands that run things.
 
 use crate::commands::Exit;
+use crate::home::Home;
 use crate::source::Source;
 use anyhow::Context;
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::run::{RunStatus, Snapshot};
 use stepwell_engine::commands as define;
-use stepwell_engine::{Caller, Config, Engine, Kinds};
+use stepwell_engine::{Caller, Config, Engine};
 use stepwell_steps::Egress;
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
@@ -23,21 +24,23 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     runtime.context("no threads to work with")
 }
 
-/// Nobody else can start runs here, so steps may reach what this person's own programs may.
-fn kinds() -> Kinds {
-    stepwell_steps::kinds(stepwell_steps::Config {
-        egress: Egress { allow_private: true },
+/// Where nobody else can start runs, steps may reach what this person's own programs may. In a database that others use
+/// too this process executes what others have written.
+fn config(home: &Home) -> Config {
+    let alone = !home.store.is_shared();
+    Config::new(stepwell_steps::kinds(stepwell_steps::Config {
+        egress: Egress { allow_private: home.config.given_private_addresses.unwrap_or(alone) },
         ..stepwell_steps::Config::default()
-    })
+    }))
 }
 
-pub async fn start(store: Arc<dyn Store>) -> anyhow::Result<Engine> {
-    Ok(Engine::start(store, Config::new(kinds())).await?)
+pub async fn start(home: &Home) -> anyhow::Result<Engine> {
+    Ok(Engine::start(home.store.clone(), config(home)).await?)
 }
 
 /// An engine to ask and to tell things, which executes nothing.
-pub fn at_rest(store: Arc<dyn Store>) -> Engine {
-    Engine::at_rest(store, Config::new(kinds()))
+pub fn at_rest(home: &Home) -> Engine {
+    Engine::at_rest(home.store.clone(), config(home))
 }
 
 /// Whoever is signed in on this machine.
@@ -70,8 +73,7 @@ pub async fn find(store: &dyn Store, run: &str) -> anyhow::Result<Found> {
         Some(id) => store.load(id).await?,
         None => None,
     };
-    let stored =
-        stored.with_context(|| format!("there is no run {run:?} in this directory; `stepwell runs` lists them"))?;
+    let stored = stored.with_context(|| format!("there is no run {run:?} here; `stepwell runs` lists them"))?;
     Ok(Found { id: stored.row.id, public: stored.row.public, version: stored.version.0 })
 }
 

@@ -1,10 +1,10 @@
-//! The data directory: which one is meant, and opening it. Commands that only look never make one.
+//! Where a command's data is: a directory, or a database. Commands that only look never make a directory.
 
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stepwell_store::Store;
-use stepwell_store::sqlite::SqliteStore;
+use stepwell_server::config::Config;
+use stepwell_store::{Location, Store, without_password};
 
 /// The file that makes a directory a data directory.
 const DATABASE: &str = "stepwell.db";
@@ -14,6 +14,16 @@ pub struct Data {
     /// The data directory; without it $STEPWELL_DATA, else $XDG_DATA_HOME/stepwell, else ~/.local/share/stepwell
     #[arg(long = "data", value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// A PostgreSQL database instead, `postgres://…`; without it $STEPWELL_DATABASE
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+}
+
+/// A store that is open, and what is configured about it.
+pub struct Home {
+    pub store: Arc<dyn Store>,
+    pub location: Location,
+    pub config: Config,
 }
 
 impl Data {
@@ -27,41 +37,100 @@ impl Data {
 
     /// What the configuration says, if the command line says nothing.
     pub fn or(self, configured: Option<PathBuf>) -> Data {
-        Data { directory: self.directory.or(configured) }
+        Data { directory: self.directory.or(configured), ..self }
     }
 
-    /// Opens the directory, making it if need be.
-    pub fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
-        let directory = self.directory()?;
+    /// The database that the command line names: it is meant itself, not a server on it.
+    pub fn database(&self) -> Option<String> {
+        self.database.clone()
+    }
+
+    /// Opens what is meant, making it if need be.
+    pub async fn open(&self) -> anyhow::Result<Home> {
+        let config = self.config()?;
+        self.open_with(config).await
+    }
+
+    pub async fn open_with(&self, config: Config) -> anyhow::Result<Home> {
+        // A database needs no directory.
+        let directory = if config.database.is_some() { PathBuf::new() } else { self.directory()? };
         if directory.exists() && !directory.is_dir() {
             bail!("{} is a file, not a data directory: give another with --data DIR", directory.display());
         }
-        open(&directory)
+        let location = config.location(directory);
+        match (location.open().await, &location) {
+            (Ok(store), _) => Ok(Home { store, location, config }),
+            (Err(error), Location::Directory(_)) => {
+                bail!("{error}. Nothing was changed; another directory can be given with --data DIR")
+            }
+            (Err(error), Location::Postgres(options)) => bail!("{options}: {error}"),
+        }
     }
 
-    /// Opens a directory that is there already.
-    pub fn open_existing(&self) -> anyhow::Result<Arc<dyn Store>> {
-        let directory = self.directory()?;
-        if !directory.exists() {
-            bail!("there is no data directory {}: give the right one with --data DIR", directory.display());
+    /// Opens a directory that is there already, or a database.
+    pub async fn open_existing(&self) -> anyhow::Result<Home> {
+        let config = self.config()?;
+        if config.database.is_none() {
+            exists(&self.directory()?)?;
         }
-        if directory.is_dir() && !directory.join(DATABASE).exists() {
-            let directory = directory.display();
-            bail!("{directory} is not a data directory (no {DATABASE} in it): give the right one with --data DIR");
-        }
-        self.open()
+        self.open_with(config).await
+    }
+
+    /// What is configured about a store. Nothing else that is configured concerns a command.
+    fn config(&self) -> anyhow::Result<Config> {
+        let lookup = |name: &str| match name {
+            "STEPWELL_DATABASE" => self.database().or_else(|| variable(name)),
+            "STEPWELL_CONFIG" | "STEPWELL_NODE_NAME" | "STEPWELL_NODE_LEASE" | "STEPWELL_PRIVATE_ADDRESSES" => {
+                variable(name)
+            }
+            _ => None,
+        };
+        configured(None, &lookup)
     }
 
     /// How the directory is to be named in a command that is suggested, if it has to be.
     pub fn option(&self) -> String {
-        self.directory.as_ref().map(|path| format!(" --data {}", quoted(&path.to_string_lossy()))).unwrap_or_default()
+        let directory = self.directory.as_ref().map(|path| format!(" --data {}", quoted(&path.to_string_lossy())));
+        let database = self.database.as_ref().map(|url| format!(" --database {}", quoted(&without_password(url))));
+        [directory, database].into_iter().flatten().collect()
     }
 }
 
-fn open(directory: &Path) -> anyhow::Result<Arc<dyn Store>> {
-    match SqliteStore::open(directory) {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(error) => bail!("{error}. Nothing was changed; another directory can be given with --data DIR"),
+fn exists(directory: &Path) -> anyhow::Result<()> {
+    if !directory.exists() {
+        bail!("there is no data directory {}: give the right one with --data DIR", directory.display());
+    }
+    if directory.is_dir() && !directory.join(DATABASE).exists() {
+        let directory = directory.display();
+        bail!("{directory} is not a data directory (no {DATABASE} in it): give the right one with --data DIR");
+    }
+    Ok(())
+}
+
+/// A variable that is set to nothing is not set.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The configuration with everything that has a say in it.
+pub fn configuration(
+    file: Option<&Path>,
+    lookup: &impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<Result<Config, Vec<String>>> {
+    let path = file.map(Path::to_path_buf).or_else(|| Config::file(lookup));
+    let text = match &path {
+        Some(path) => Some(std::fs::read(path).with_context(|| path.display().to_string())?),
+        None => None,
+    };
+    let name = path.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Config::load(text.as_deref().map(|text| (text, name.as_str())), lookup))
+}
+
+/// The same, for those who can only go on with a good one.
+pub fn configured(file: Option<&Path>, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Config> {
+    match configuration(file, lookup)? {
+        Ok(config) => Ok(config),
+        Err(faults) => bail!("the configuration cannot be used:\n  {}", faults.join("\n  ")),
     }
 }
 

@@ -87,7 +87,9 @@ enum Command {
     Grant(commands::people::GrantArgs),
     /// Print a link that signs a browser in, once
     Login(commands::people::LoginArgs),
-    /// Look whether everything in a data directory is sound, and why runs are not finished
+    /// List the processes that execute steps
+    Nodes(commands::nodes::Args),
+    /// Look whether everything in a data directory or database is sound, and why runs are not finished
     Doctor(commands::doctor::Args),
     /// Measure how fast this build is on this disk, beside what the disk alone can do
     Bench(commands::bench::Args),
@@ -123,6 +125,7 @@ fn main() -> ExitCode {
         Command::User(args) => commands::people::user(args),
         Command::Grant(args) => commands::people::grant(args),
         Command::Login(args) => commands::people::login(args),
+        Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Bench(args) => commands::bench::run(args),
     };

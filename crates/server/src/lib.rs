@@ -10,6 +10,7 @@
 //! | connections | `listen.rs` |
 //! | configuration | `config/` |
 //! | metrics and traces | `metrics.rs`, `otlp/` |
+//! | the first keys | `keys.rs` |
 //! | all of it together, from start to stop | `serve.rs` |
 
 mod app;
@@ -18,6 +19,7 @@ mod body;
 pub mod config;
 mod error;
 mod guard;
+mod keys;
 pub mod listen;
 pub mod live;
 pub mod metrics;

@@ -1,13 +1,12 @@
-//! The server from start to stop: the first keys, the router, the listener, the drain.
+//! The server from start to stop: the router, the listener, the drain.
 
 use crate::app::App;
 use crate::config::Config;
 use crate::live::Hub;
 use crate::rates::Rates;
-use crate::{guard, listen, live, metrics, otlp, rest};
+use crate::{guard, keys, listen, live, metrics, otlp, rest};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Router, middleware};
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -127,7 +126,7 @@ pub async fn serve(
     engine.plans = plans(&config);
     engine.traced = config.otlp.is_some();
     let engine = Engine::start(store.clone(), engine).await?;
-    let first = first_keys(&engine, directory).await?;
+    let first = keys::first(&engine, directory, config.admin_key.as_ref()).await?;
     let hub = Hub::start(engine.clone(), config.limits.live_streams.get());
     let rates = Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst()));
     let config = Arc::new(config);
@@ -198,39 +197,4 @@ fn plans(config: &Config) -> Plans {
     };
     let by_name = config.plans.iter().map(|(name, limits)| (name.clone(), plan(limits))).collect();
     Plans { by_name, default: config.default_plan.clone() }
-}
-
-/// Makes the first user with a key for people and one for agents; true if this was the first start. The keys are on disk
-/// before anyone can use them: a crash in between leaves files that the next start takes up.
-async fn first_keys(engine: &Engine, directory: &Path) -> Result<bool, Error> {
-    if engine.has_users().await? {
-        return Ok(false);
-    }
-    let admin = key_file(engine, directory, "admin.key")?;
-    let agent = key_file(engine, directory, "agent.key")?;
-    engine.bootstrap(&admin, &agent).await
-}
-
-fn key_file(engine: &Engine, directory: &Path, name: &str) -> Result<String, Error> {
-    let path = directory.join(name);
-    let cannot = |error: std::io::Error| Error::Unavailable(format!("{} cannot be written: {error}", path.display()));
-    let secret = engine.new_secret();
-    if let Ok(text) = std::fs::read_to_string(&path)
-        && text.starts_with("sw_")
-        && text.trim().len() == secret.len()
-    {
-        return Ok(text.trim().to_string());
-    }
-    let fresh = directory.join(format!(".{name}"));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One that a crash left behind may be anyone's.
-    let _ = std::fs::remove_file(&fresh);
-    let mut file = options.open(&fresh).map_err(cannot)?;
-    file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(cannot)?;
-    std::fs::rename(&fresh, &path).map_err(cannot)?;
-    std::fs::File::open(directory).and_then(|directory| directory.sync_all()).map_err(cannot)?;
-    Ok(secret)
 }

@@ -6,6 +6,7 @@
 mod commit;
 mod error;
 mod hash;
+mod location;
 pub mod memory;
 mod nodes;
 pub mod postgres;
@@ -18,6 +19,7 @@ mod turns;
 pub use commit::*;
 pub use error::Error;
 pub use hash::{digest, hash, payloads};
+pub use location::{Location, PostgresOptions, without_password};
 pub use nodes::*;
 pub use progress::*;
 pub use read::*;

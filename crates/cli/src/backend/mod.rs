@@ -1,6 +1,7 @@
-//! Where commands are carried out: by a server if there is one, else on the data directory itself. Either way what comes
-//! back are the views of the API, so that whoever prints them need not know.
+//! Where commands are carried out: by a server if there is one, else on the data directory or the database itself. Either
+//! way what comes back are the views of the API, so that whoever prints them need not know.
 
+mod nodes;
 mod people;
 mod runs;
 mod workflows;
@@ -36,14 +37,14 @@ pub enum Missing {
 
 impl Backend {
     async fn open(at: &At, missing: Missing) -> anyhow::Result<Backend> {
-        if let Some(client) = at.server().await? {
+        if let Some(client) = at.server_or_data().await? {
             return Ok(Backend::Server(client));
         }
-        let store = match missing {
-            Missing::Refuse => at.data.open_existing()?,
-            Missing::Make => at.data.open()?,
+        let home = match missing {
+            Missing::Refuse => at.data.open_existing().await?,
+            Missing::Make => at.data.open().await?,
         };
-        Ok(Backend::Directory(Directory { engine: embedded::at_rest(store), caller: embedded::caller() }))
+        Ok(Backend::Directory(Directory { engine: embedded::at_rest(&home), caller: embedded::caller() }))
     }
 
     /// An engine of this process, which may well execute.
@@ -52,8 +53,11 @@ impl Backend {
     }
 
     /// What is written leads to nothing until somebody runs it.
-    pub fn rests(&self) -> bool {
-        matches!(self, Backend::Directory(_))
+    pub async fn rests(&self) -> anyhow::Result<bool> {
+        match self {
+            Backend::Server(_) => Ok(false),
+            Backend::Directory(Directory { engine, .. }) => Ok(engine.store().nodes().await?.is_empty()),
+        }
     }
 }
 

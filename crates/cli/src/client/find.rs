@@ -1,7 +1,7 @@
 //! Which server is meant, and with which key. One that was named must answer; one that a file names may be gone.
 
 use super::Client;
-use crate::home::Data;
+use crate::home::{Data, variable};
 use anyhow::Context;
 use reqwest::Url;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,13 @@ const KEY: &str = "admin.key";
 #[derive(clap::Args, Clone)]
 pub struct At {
     /// The server; without it $STEPWELL_URL, else the one that runs on the data directory, if there is one
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with = "database")]
     url: Option<String>,
     /// The key to show it; without it $STEPWELL_KEY, else the one in the data directory
     #[arg(long, value_name = "KEY")]
     api_key: Option<String>,
     #[command(flatten)]
     pub data: Data,
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl At {
@@ -42,6 +38,11 @@ impl At {
         let Some(url) = written(&file) else { return Ok(None) };
         let client = Client::new(url, key.or_else(|| own_key(&directory)), Some(file))?;
         Ok(client.answers().await.then_some(client))
+    }
+
+    /// The same, unless the command line names a database: then that itself is meant.
+    pub async fn server_or_data(&self) -> anyhow::Result<Option<Client>> {
+        if self.data.database().is_some() { Ok(None) } else { self.server().await }
     }
 
     /// How the server or the directory is to be named in a command that is suggested, if it has to be.

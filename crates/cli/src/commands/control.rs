@@ -65,7 +65,8 @@ pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
     with(&at, Missing::Refuse, async |backend| {
         let after = backend.answer(&run, &step, decision).await?;
         let rests = format!("; go on with: stepwell run --resume {run}{}", at.data.option());
-        said(&after, json, &format!("{step} is {word}{}", if backend.rests() { rests.as_str() } else { "" }))
+        let rests = if backend.rests().await? { rests.as_str() } else { "" };
+        said(&after, json, &format!("{step} is {word}{rests}"))
     })
 }
 
@@ -95,7 +96,7 @@ pub struct RetryArgs {
 pub fn retry(args: RetryArgs) -> anyhow::Result<Exit> {
     logging::start();
     embedded::runtime()?.block_on(async {
-        match args.at.server().await? {
+        match args.at.server_or_data().await? {
             Some(client) => on_server(client, &args).await,
             None => on_directory(&args).await,
         }
@@ -116,9 +117,9 @@ async fn on_server(client: Client, args: &RetryArgs) -> anyhow::Result<Exit> {
 }
 
 async fn on_directory(args: &RetryArgs) -> anyhow::Result<Exit> {
-    let store = args.at.data.open_existing()?;
-    let found = embedded::find(&*store, &args.run).await?;
-    let mut session = Session::start(store, &args.at.data, &args.output, Some(&found)).await?;
+    let home = args.at.data.open_existing().await?;
+    let found = embedded::find(&*home.store, &args.run).await?;
+    let mut session = Session::start(&home, &args.at.data, &args.output, Some(&found)).await?;
     let backend = Backend::of(&session.engine, &session.caller);
     let said = match backend.run(&args.run).await {
         Ok(before) => again(&backend, &before, args.newest).await,

@@ -1,4 +1,4 @@
-//! `stepwell doctor`: is everything in a data directory sound, why are runs not finished, and how much room do they take?
+//! `stepwell doctor`: is everything that is kept sound, why are runs not finished, and how much room do they take?
 
 use super::Exit;
 use crate::draw::plain;
@@ -7,10 +7,9 @@ use crate::{embedded, logging, words};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::Path;
 use stepwell_engine::doctor::{self, Report};
 use stepwell_engine::{Clock, SystemClock};
-use stepwell_store::{Stats, Store};
+use stepwell_store::{Location, Stats, Store};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,10 +33,12 @@ struct Found {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start();
-    let directory = args.data.directory()?;
-    let store = args.data.open_existing()?;
-    let found = embedded::runtime()?.block_on(look(&*store, args.purge))?;
-    let text = if args.json { document(&directory, &found) } else { page(&directory, &found) };
+    let (location, found) = embedded::runtime()?.block_on(async {
+        let home = args.data.open_existing().await?;
+        let found = look(&*home.store, args.purge).await?;
+        anyhow::Ok((home.location, found))
+    })?;
+    let text = if args.json { document(&location, &found) } else { page(&location, &found) };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
 }
@@ -59,11 +60,19 @@ async fn look(store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
     Ok(Found { report, stats, purgeable, purged })
 }
 
-fn document(directory: &Path, found: &Found) -> String {
+/// What the place is called.
+fn sort(location: &Location) -> &'static str {
+    match location {
+        Location::Directory(_) => "directory",
+        Location::Postgres(_) => "database",
+    }
+}
+
+fn document(location: &Location, found: &Found) -> String {
     let Found { report, stats, purgeable, purged } = found;
     let rows: serde_json::Map<_, _> = stats.rows.iter().map(|(table, rows)| (table.clone(), json!(rows))).collect();
     let document = json!({
-        "directory": directory.to_string_lossy(),
+        sort(location): location.to_string(),
         "sound": report.is_sound(),
         "report": report,
         "size": {"bytes": stats.bytes, "free": stats.free, "journal": stats.journal, "rows": rows},
@@ -73,14 +82,14 @@ fn document(directory: &Path, found: &Found) -> String {
     format!("{document:#}\n")
 }
 
-fn page(directory: &Path, found: &Found) -> String {
+fn page(location: &Location, found: &Found) -> String {
     let Found { report, stats, purgeable, purged } = found;
     let mut text = String::new();
     let mut line = |name: &str, what: String| {
         // A string takes whatever is written.
         let _ = writeln!(text, "{name:<10}{}", plain(&what));
     };
-    line("directory", directory.display().to_string());
+    line(sort(location), location.to_string());
     let (file, free, journal) = (bytes(stats.bytes), bytes(stats.free), bytes(stats.journal));
     line("size", format!("{file}, {free} of it free; write-ahead log {journal}"));
     let rows: Vec<String> = stats.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();

@@ -7,6 +7,7 @@ pub mod control;
 pub mod doctor;
 pub mod graph;
 pub mod look;
+pub mod nodes;
 pub mod people;
 pub mod pipe;
 pub mod run;

@@ -40,14 +40,15 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start();
     let Some(sources) = Source::read_all(&args.files)? else { return Ok(Exit::BadInput) };
-    let store = args.data.open()?;
-    embedded::runtime()?.block_on(pipe(args.concurrency, &sources, store))
+    embedded::runtime()?.block_on(pipe(args.concurrency, &sources, &args.data))
 }
 
-async fn pipe(concurrency: u32, sources: &[Source], store: Arc<dyn Store>) -> anyhow::Result<Exit> {
+async fn pipe(concurrency: u32, sources: &[Source], data: &Data) -> anyhow::Result<Exit> {
+    let home = data.open().await?;
     let mut signals = Signals::listen()?;
-    let earlier = unfinished(&*store).await?.into_iter().collect();
-    let engine = embedded::start(store.clone()).await?;
+    let earlier = unfinished(&*home.store).await?.into_iter().collect();
+    let engine = embedded::start(&home).await?;
+    let store = home.store;
     let commits = engine.watch();
     let caller = embedded::caller();
     let names = embedded::define(&engine, &caller, sources).await?;

@@ -1,13 +1,11 @@
 //! `stepwell serve`: the server on a data directory, until it is told to stop. And `stepwell config check`.
 
 use super::Exit;
-use crate::home::Data;
+use crate::home::{Data, Home, configuration, configured, variable};
 use crate::{embedded, logging, signals};
-use anyhow::{Context, bail};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use stepwell_server::config::Config;
 use stepwell_server::{Served, Server};
 use stepwell_steps::Egress;
 
@@ -18,9 +16,6 @@ pub struct Args {
     listen: Option<String>,
     #[command(flatten)]
     data: Data,
-    /// A database instead of the embedded one: `postgres://…`
-    #[arg(long, value_name = "URL")]
-    database: Option<String>,
     /// The configuration, YAML or JSON; without it $STEPWELL_CONFIG
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -43,7 +38,7 @@ enum ConfigCommand {
 
 pub fn config(args: ConfigArgs) -> anyhow::Result<Exit> {
     let ConfigCommand::Check { file } = args.command;
-    match load(file.as_deref(), &variable)? {
+    match configuration(file.as_deref(), &variable)? {
         Ok(config) => {
             println!("{:#}", serde_json::to_value(&config)?);
             Ok(Exit::Success)
@@ -55,60 +50,44 @@ pub fn config(args: ConfigArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// The configuration with everything that has a say in it.
-fn load(
-    file: Option<&Path>,
-    variable: &impl Fn(&str) -> Option<String>,
-) -> anyhow::Result<Result<Config, Vec<String>>> {
-    let path = file.map(Path::to_path_buf).or_else(|| Config::file(variable));
-    let text = match &path {
-        Some(path) => Some(std::fs::read(path).with_context(|| path.display().to_string())?),
-        None => None,
-    };
-    let name = path.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Config::load(text.as_deref().map(|text| (text, name.as_str())), variable))
-}
-
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     // What is said on the command line counts more than the environment.
     let said = |name: &str| match name {
         "STEPWELL_LISTEN" => args.listen.clone(),
-        "STEPWELL_DATABASE_URL" => args.database.clone(),
+        "STEPWELL_DATABASE" => args.data.database(),
         _ => None,
     };
-    let config = match load(args.config.as_deref(), &|name| said(name).or_else(|| variable(name)))? {
-        Ok(config) => config,
-        Err(faults) => bail!("the configuration cannot be used:\n  {}", faults.join("\n  ")),
-    };
+    let config = configured(args.config.as_deref(), &|name| said(name).or_else(|| variable(name)))?;
     logging::start_server(config.log);
     let data = args.data.or(config.data.clone());
     let directory = data.directory()?;
-    let store = data.open()?;
     let kinds = stepwell_steps::kinds(stepwell_steps::Config {
         egress: Egress { allow_private: config.private_addresses() },
         ..stepwell_steps::Config::default()
     });
-    let address = Address(directory.join("server.url"));
-    embedded::runtime()?.block_on(async {
-        let mut engine = stepwell_engine::Config::new(kinds);
-        engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
-        let started = |served: &Served| {
-            address.write(served.address);
-            println!("Stepwell serves {} from {}", served.public_url, directory.display());
-            println!("Keys: {} and {}", directory.join("admin.key").display(), directory.join("agent.key").display());
-            match &served.link {
-                Some(link) => println!("Sign a browser in, once: {link}"),
-                None => println!("`stepwell login` makes a link that signs a browser in"),
-            }
-        };
-        let server = Server { config, store, engine, directory: &directory };
-        stepwell_server::serve(server, started, signals::asked_to_stop()).await
-    })?;
-    Ok(Exit::Success)
+    embedded::runtime()?
+        .block_on(async {
+            let Home { store, location, config } = data.open_with(config).await?;
+            let address = Address(directory.join("server.url"));
+            let mut engine = stepwell_engine::Config::new(kinds);
+            engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
+            let started = |served: &Served| {
+                address.write(served.address);
+                println!("Stepwell serves {} from {location}", served.public_url);
+                let keys = ["admin.key", "agent.key"].map(|name| directory.join(name));
+                // Another node may have them, or somebody outside.
+                if keys.iter().all(|file| file.exists()) {
+                    println!("Keys: {} and {}", keys[0].display(), keys[1].display());
+                }
+                match &served.link {
+                    Some(link) => println!("Sign a browser in, once: {link}"),
+                    None => println!("`stepwell login` makes a link that signs a browser in"),
+                }
+            };
+            let server = Server { config, store, engine, directory: &directory };
+            Ok(stepwell_server::serve(server, started, signals::asked_to_stop()).await?)
+        })
+        .map(|()| Exit::Success)
 }
 
 /// The file that tells other commands where this server listens, for as long as it does.
@@ -122,6 +101,13 @@ impl Address {
             ip => ip,
         };
         let address = SocketAddr::new(ip, bound.port());
+        if let Some(directory) = self.0.parent() {
+            let mut maker = std::fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+            // If this does not work, neither does the next.
+            let _ = maker.recursive(true).create(directory);
+        }
         // Without it the others can be told with STEPWELL_URL.
         if let Err(error) = std::fs::write(&self.0, format!("http://{address}\n")) {
             tracing::warn!(%error, "where this server listens cannot be written down");

@@ -22,13 +22,18 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 use stepwell_core::time::Millis;
+use stepwell_store::{Location, PostgresOptions, without_password};
 
 /// Everything that can be configured, checked.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Config {
     pub listen: SocketAddr,
     pub data: Option<PathBuf>,
+    /// Instead of the embedded store. See [`Config::location`].
+    pub database: Option<Database>,
+    pub node: Node,
     /// Without a slash at its end. See [`Config::public_url`].
     #[serde(rename = "public_url")]
     pub given_public_url: Option<String>,
@@ -50,6 +55,33 @@ pub struct Config {
     pub default_plan: String,
     pub otlp: Option<Otlp>,
     pub metrics: Metrics,
+    /// An administrator's key that was made elsewhere. From the environment only: files are copied and shown.
+    #[serde(skip)]
+    pub admin_key: Option<Secret>,
+}
+
+/// A PostgreSQL database, and how much of it one node takes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Database {
+    pub url: DatabaseUrl,
+    pub listen_url: Option<DatabaseUrl>,
+    pub writers: NonZeroU32,
+    pub readers: NonZeroU32,
+    pub prepared: bool,
+    pub unsafe_settings: bool,
+    pub ca_file: Option<PathBuf>,
+}
+
+/// A URL that is shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseUrl(String);
+
+/// This process among those that share a database.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Node {
+    pub name: Option<String>,
+    #[serde(serialize_with = "shown")]
+    pub lease: Millis,
 }
 
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
@@ -151,6 +183,18 @@ impl Serialize for Secret {
     }
 }
 
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_password(&self.0))
+    }
+}
+
+impl Serialize for DatabaseUrl {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&without_password(&self.0))
+    }
+}
+
 fn shown<S: serde::Serializer>(length: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(length)
 }
@@ -164,6 +208,8 @@ impl Default for Config {
         Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7070)),
             data: None,
+            database: None,
+            node: Node { name: None, lease: Millis::from_secs(10) },
             given_public_url: None,
             insecure_remote: false,
             hosts: Vec::new(),
@@ -178,7 +224,16 @@ impl Default for Config {
             default_plan: "unlimited".into(),
             otlp: None,
             metrics: Metrics::default(),
+            admin_key: None,
         }
+    }
+}
+
+impl Database {
+    pub fn new(url: DatabaseUrl) -> Database {
+        let PostgresOptions { writers, readers, prepared, unsafe_settings, .. } = PostgresOptions::default();
+        let (writers, readers) = (positive(writers), positive(readers));
+        Database { url, listen_url: None, writers, readers, prepared, unsafe_settings, ca_file: None }
     }
 }
 
@@ -248,6 +303,21 @@ impl Config {
     /// The file to be read, if the environment names one.
     pub fn file(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         read::variable(&variable, "STEPWELL_CONFIG").map(PathBuf::from)
+    }
+
+    /// Where everything is kept: in the database if one is named, else in this directory.
+    pub fn location(&self, directory: PathBuf) -> Location {
+        let Some(database) = &self.database else { return Location::Directory(directory) };
+        Location::Postgres(PostgresOptions {
+            url: database.url.0.clone(),
+            listen_url: database.listen_url.as_ref().map(|url| url.0.clone()),
+            writers: database.writers.get(),
+            readers: database.readers.get(),
+            lease: Duration::from_millis(self.node.lease.0),
+            prepared: database.prepared,
+            unsafe_settings: database.unsafe_settings,
+            ca_file: database.ca_file.clone(),
+        })
     }
 
     /// Keys and callbacks would cross the network for anyone to read.

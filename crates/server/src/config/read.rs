@@ -1,14 +1,12 @@
 //! Every key of the file and every variable of the environment.
 
 use super::fields::{Fields, fault, object};
-use super::{Config, Otlp, Plan, Secret, values};
+use super::{Config, Database, DatabaseUrl, Otlp, Plan, Secret, values};
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stepwell_core::nearest::nearest;
-
-const NO_POSTGRES: &str = "this build has no PostgreSQL store yet; leave it out, and everything is kept in `data`";
 
 /// Sets what the file says. Faults lack the file's name in front of them.
 pub fn file(config: &mut Config, text: &[u8], name: &str) -> Vec<String> {
@@ -39,9 +37,15 @@ fn says_nothing(text: &[u8]) -> bool {
 fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     fields.set("listen", &mut config.listen, values::address);
     config.data = fields.take("data", values::text).map(PathBuf::from);
-    if fields.get("database").is_some() {
-        fields.fault("database", NO_POSTGRES);
+    match fields.get("database") {
+        Some(Value::Object(_)) => fields.section("database", |fields| config.database = database(fields)),
+        // The URL alone.
+        _ => config.database = fields.take("database", values::database).map(Database::new),
     }
+    fields.section("node", |fields| {
+        config.node.name = fields.take("name", values::label);
+        fields.set("lease", &mut config.node.lease, values::lease);
+    });
     config.given_public_url = fields.take("public_url", values::url);
     fields.set("insecure_remote", &mut config.insecure_remote, values::flag);
     config.hosts = fields.list("hosts", values::host);
@@ -69,6 +73,23 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     }
     fields.section("otlp", |fields| config.otlp = otlp(fields));
     fields.section("metrics", |fields| config.metrics.token = fields.take("token", values::secret));
+}
+
+fn database(fields: &mut Fields<'_>) -> Option<Database> {
+    if fields.get("url").is_none() {
+        fields.fault("url", "this is needed here; write the database's URL, such as postgres://user@host/name");
+    }
+    // The others are read all the same, so that their faults are told too.
+    let url = fields.take("url", values::database);
+    let known = url.is_some();
+    let mut database = Database::new(url.unwrap_or(DatabaseUrl(String::new())));
+    database.listen_url = fields.take("listen_url", values::database);
+    fields.set("writers", &mut database.writers, values::positive);
+    fields.set("readers", &mut database.readers, values::positive);
+    fields.set("prepared", &mut database.prepared, values::flag);
+    fields.set("unsafe_settings", &mut database.unsafe_settings, values::flag);
+    database.ca_file = fields.take("ca_file", values::text).map(PathBuf::from);
+    known.then_some(database)
 }
 
 fn limits(config: &mut Config, fields: &mut Fields<'_>) {
@@ -131,7 +152,21 @@ pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>
     };
     set("STEPWELL_LISTEN", &mut |value| values::address(value).map(|listen| config.listen = listen));
     set("STEPWELL_DATA", &mut |value| values::text(value).map(|data| config.data = Some(data.into())));
-    set("STEPWELL_DATABASE_URL", &mut |_| Err(NO_POSTGRES.into()));
+    set("STEPWELL_DATABASE", &mut |value| {
+        let url = values::database(value)?;
+        // What the file says of how to use it stands.
+        match &mut config.database {
+            Some(database) => database.url = url,
+            None => config.database = Some(Database::new(url)),
+        }
+        Ok(())
+    });
+    set("STEPWELL_NODE_NAME", &mut |value| values::label(value).map(|name| config.node.name = Some(name)));
+    set("STEPWELL_NODE_LEASE", &mut |value| values::lease(value).map(|lease| config.node.lease = lease));
+    set("STEPWELL_ADMIN_KEY", &mut |value| values::key(value).map(|key| config.admin_key = Some(key)));
+    set("STEPWELL_PRIVATE_ADDRESSES", &mut |value| {
+        values::word_flag(value).map(|may| config.given_private_addresses = Some(may))
+    });
     set("STEPWELL_PUBLIC_URL", &mut |value| values::url(value).map(|url| config.given_public_url = Some(url)));
     set("STEPWELL_LOG", &mut |value| values::level(value).map(|level| config.log.level = level));
     faults

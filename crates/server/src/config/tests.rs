@@ -37,6 +37,15 @@ fn every_key_is_read() {
     let text = r#"
 listen: 10.0.0.1:80
 data: /var/lib/stepwell
+database:
+  url: postgres://ann:s3cret@db/flows
+  listen_url: postgres://ann:s3cret@direct/flows
+  writers: 3
+  readers: 5
+  prepared: false
+  unsafe_settings: true
+  ca_file: /etc/ca.pem
+node: {name: north-1, lease: 2s}
 public_url: https://flows.example.com/
 insecure_remote: true
 hosts: [Flows.Internal, "alias:8080"]
@@ -65,6 +74,18 @@ metrics: {token: abcdef}
     let config = Config::read(text, "s.yaml").unwrap();
     assert_eq!(config.listen.to_string(), "10.0.0.1:80");
     assert_eq!(config.data, Some("/var/lib/stepwell".into()));
+    let expected = PostgresOptions {
+        url: "postgres://ann:s3cret@db/flows".into(),
+        listen_url: Some("postgres://ann:s3cret@direct/flows".into()),
+        writers: 3,
+        readers: 5,
+        lease: Duration::from_secs(2),
+        prepared: false,
+        unsafe_settings: true,
+        ca_file: Some("/etc/ca.pem".into()),
+    };
+    assert_eq!(config.location("/ignored".into()), Location::Postgres(expected));
+    assert_eq!(config.node.name.as_deref(), Some("north-1"));
     assert_eq!(config.public_url(config.listen), "https://flows.example.com");
     assert_eq!(config.hosts, ["flows.internal", "alias"]);
     assert_eq!(config.cors.origins, ["https://app.example.com", "http://localhost:5173"]);
@@ -86,12 +107,32 @@ metrics: {token: abcdef}
     assert_eq!(otlp.headers["authorization"].reveal(), "Bearer abc");
     assert_eq!(config.metrics.token.as_ref().unwrap().reveal(), "abcdef");
     let shown = format!("{config:?}{}", serde_json::to_string(&config).unwrap());
-    assert!(!shown.contains("abcdef") && !shown.contains("Bearer"), "{shown}");
+    assert!(!shown.contains("abcdef") && !shown.contains("Bearer") && !shown.contains("s3cret"), "{shown}");
+}
+
+#[test]
+fn a_database_is_a_url_or_a_mapping_and_the_environment_names_another() {
+    let load = |text: &str, url: Option<&str>| {
+        let variables = |name: &str| url.filter(|_| name == "STEPWELL_DATABASE").map(str::to_string);
+        let config = Config::load(Some((text.as_bytes(), "s.yaml")), variables).unwrap();
+        config.location("/data".into())
+    };
+    assert_eq!(load("", None), Location::Directory("/data".into()));
+    let plain = |url: &str| Location::Postgres(PostgresOptions::new(url));
+    assert_eq!(load("database: postgres://db/flows", None), plain("postgres://db/flows"));
+    assert_eq!(load("database: {url: 'postgresql://db/flows'}", None), plain("postgresql://db/flows"));
+    assert_eq!(load("database: postgres://db/flows", Some("postgres://other/x")), plain("postgres://other/x"));
+    assert_eq!(load("", Some("postgres://other/x")), plain("postgres://other/x"));
+    // How it is used stands.
+    let pooled = PostgresOptions { prepared: false, ..PostgresOptions::new("postgres://other/x") };
+    let text = "database: {url: 'postgres://db/flows', prepared: false}";
+    assert_eq!(load(text, Some("postgres://other/x")), Location::Postgres(pooled));
 }
 
 #[test]
 fn every_key_is_in_the_documents() {
-    let config = Config::read("otlp: {endpoint: http://127.0.0.1:4318}", "s.yaml").unwrap();
+    let text = "otlp: {endpoint: http://127.0.0.1:4318}\ndatabase: postgres://db/flows";
+    let config = Config::read(text, "s.yaml").unwrap();
     let document = include_str!("../../../../docs/configuration.md");
     let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(&config) else { panic!("an object") };
     for (key, value) in keys {
@@ -159,8 +200,20 @@ fn values_that_cannot_be_meant_are_refused() {
     refused("drain: 5 potatoes", "write 500ms, 30s or 5m");
     refused("limits: {body: 99999999999GB}", "this is not a size");
     refused("plans: {x: {workflows: -1}}", "or the word unlimited");
-    refused("database: 'postgres://u:s3cret@db/x'", "database: this build has no PostgreSQL store yet");
-    assert!(!faults("database: 'postgres://u:s3cret@db/x'")[0].contains("s3cret"));
+    for wrong in ["mysql://u:s3cret@db/x", "postgres://", "host=db password=s3cret", "postgres://u:s3 cret@db/x"] {
+        refused(&format!("database: '{wrong}'"), "database: this is not the URL of a PostgreSQL database");
+        refused(&format!("database: {{url: '{wrong}'}}"), "database.url: this is not the URL of a PostgreSQL database");
+        assert!(!faults(&format!("database: '{wrong}'"))[0].contains("s3"));
+    }
+    refused("database: 5432", "database: text is needed here, not a number");
+    refused("database: {writers: 2}", "database.url: this is needed here");
+    refused("database: {url: 'postgres://db/x', writers: 0}", "database.writers: a whole number from 1");
+    refused("database: {url: 'postgres://db/x', pool: 3}", "database.pool: there is no such key");
+    refused("database: {url: 'postgres://db/x', prepared: 'off'}", "write false");
+    refused("node: {lease: 100ms}", "node.lease: a length of time from 500ms to 10m");
+    refused("node: {lease: 1h}", "node.lease: a length of time from 500ms to 10m");
+    refused("node: {nmae: a}", "did you mean `name`?");
+    refused("admin_key: 0123456789abcdef0123456789abcdef", "there is no such key");
 }
 
 #[test]
@@ -172,7 +225,11 @@ fn the_environment_overrides_the_file() {
             "STEPWELL_PUBLIC_URL" => "https://flows.example.com",
             "STEPWELL_LOG" => "warn",
             "STEPWELL_CONFIG" => "/etc/stepwell.yaml",
-            "STEPWELL_DATABASE_URL" => " ",
+            "STEPWELL_DATABASE" => " ",
+            "STEPWELL_NODE_NAME" => "north-1",
+            "STEPWELL_NODE_LEASE" => "1500ms",
+            "STEPWELL_ADMIN_KEY" => "0123456789abcdef0123456789abcdef",
+            "STEPWELL_PRIVATE_ADDRESSES" => "false",
             _ => return None,
         };
         Some(value.to_string())
@@ -183,11 +240,24 @@ fn the_environment_overrides_the_file() {
     assert_eq!((config.data, config.log.level), (Some("/data".into()), Level::Warn));
     assert_eq!(config.given_public_url.as_deref(), Some("https://flows.example.com"));
     assert_eq!(Config::file(variables), Some("/etc/stepwell.yaml".into()));
+    assert_eq!((config.database, config.node.lease), (None, Millis(1_500)));
+    assert_eq!(config.node.name.as_deref(), Some("north-1"));
+    assert_eq!(config.given_private_addresses, Some(false));
+    assert_eq!(config.admin_key.map(|key| key.reveal().len()), Some(32));
 
-    let wrong = |name: &str| matches!(name, "STEPWELL_LISTEN" | "STEPWELL_DATABASE_URL").then(|| "x".to_string());
+    let wrong = |name: &str| (name != "STEPWELL_DATA" && name != "STEPWELL_LOG").then(|| "s3 x".to_string());
     let faults = Config::load(None, wrong).unwrap_err();
-    assert!(faults[0].starts_with("STEPWELL_LISTEN: an address and a port"), "{faults:?}");
-    assert!(faults[1].starts_with("STEPWELL_DATABASE_URL: this build has no PostgreSQL store yet"), "{faults:?}");
+    let expected = [
+        "STEPWELL_LISTEN: an address and a port",
+        "STEPWELL_DATABASE: this is not the URL",
+        "STEPWELL_NODE_LEASE: this is not a length of time",
+        "STEPWELL_ADMIN_KEY: at least 32 letters",
+        "STEPWELL_PRIVATE_ADDRESSES: one of true, false",
+        "STEPWELL_PUBLIC_URL: this is not a URL",
+    ];
+    assert_eq!(faults.len(), expected.len(), "{faults:?}");
+    assert!(faults.iter().zip(expected).all(|(fault, expected)| fault.starts_with(expected)), "{faults:?}");
+    assert!(faults.iter().all(|fault| !fault.contains("s3 x")), "{faults:?}");
 }
 
 #[test]

@@ -1,13 +1,18 @@
 //! Single values of the configuration: what they may look like, and what to write instead.
 
 use super::fields::{Wrong, needed};
-use super::{Level, LogFormat, Secret, host_of};
+use super::{DatabaseUrl, Level, LogFormat, Secret, host_of};
 use axum::http::uri::Uri;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use stepwell_core::nearest::nearest;
 use stepwell_core::time::Millis;
+
+/// Characters of a name.
+const LABEL: usize = 100;
+/// Characters of a key, at the least: with hexadecimal digits 128 bits.
+const KEY: usize = 32;
 
 pub fn text(value: &Value) -> Result<String, Wrong> {
     let text = value.as_str().ok_or_else(|| needed("text", value))?;
@@ -20,6 +25,11 @@ pub fn flag(value: &Value) -> Result<bool, Wrong> {
         Some("no" | "off" | "No" | "Off") => "true or false is needed here; write false".into(),
         _ => needed("true or false", value),
     })
+}
+
+/// A flag in a variable of the environment.
+pub fn word_flag(value: &Value) -> Result<bool, Wrong> {
+    choice(value, &[("true", true), ("false", false)])
 }
 
 pub fn positive(value: &Value) -> Result<NonZeroU32, Wrong> {
@@ -54,6 +64,44 @@ pub fn length(value: &Value) -> Result<Millis, Wrong> {
 pub fn positive_length(value: &Value) -> Result<Millis, Wrong> {
     let found = length(value)?;
     if found == Millis(0) { Err("this must be longer than nothing; write 500ms, 30s or 5m".into()) } else { Ok(found) }
+}
+
+/// Shorter, and a moment's silence would cost a node all that it does; longer, and nobody would take over.
+pub fn lease(value: &Value) -> Result<Millis, Wrong> {
+    let found = length(value)?;
+    let fits = (Millis(500)..=Millis::from_secs(600)).contains(&found);
+    if fits { Ok(found) } else { Err("a length of time from 500ms to 10m is needed here; the usual is 10s".into()) }
+}
+
+/// A name for people to read.
+pub fn label(value: &Value) -> Result<String, Wrong> {
+    let text = text(value)?;
+    if text.chars().count() > LABEL || text.chars().any(char::is_control) {
+        return Err(format!("at most {LABEL} characters that can be printed are allowed here"));
+    }
+    Ok(text)
+}
+
+/// What is wrong with a database's URL is said without the URL: there may be a password in it.
+pub fn database(value: &Value) -> Result<DatabaseUrl, Wrong> {
+    let text = text(value)?;
+    let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.contains(char::is_whitespace) => Ok(DatabaseUrl(text)),
+        _ => Err("this is not the URL of a PostgreSQL database; write one such as postgres://user@host/name".into()),
+    }
+}
+
+/// A key that somebody made up. It is only as good as it is long.
+pub fn key(value: &Value) -> Result<Secret, Wrong> {
+    let text = text(value)?;
+    let long = text.chars().count() >= KEY;
+    if long && text.chars().all(|c| c.is_ascii_graphic()) {
+        return Ok(Secret::new(text));
+    }
+    Err(format!(
+        "at least {KEY} letters and digits without spaces are needed here, such as `openssl rand -hex 32` makes"
+    ))
 }
 
 /// Bytes: a number, or a number and a unit. Units are powers of 1024.

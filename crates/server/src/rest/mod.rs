@@ -3,6 +3,7 @@
 mod admin;
 mod incoming;
 mod look;
+mod nodes;
 mod operate;
 mod pages;
 mod runs;
@@ -23,6 +24,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(runs::router())
         .merge(steps::router())
         .merge(operate::router())
+        .merge(nodes::router())
         .merge(admin::router())
         .merge(sessions::router())
         .merge(incoming::router())

@@ -9,7 +9,11 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use bytes::Bytes;
+use std::time::Duration;
 use utoipa::openapi::OpenApi;
+
+/// Probes ask every few seconds.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 const REFERENCE: &str = include_str!("reference.html");
 const SCRIPT: &str = include_str!("reference.js");
@@ -42,6 +46,9 @@ async fn ready(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
     if app.engine.is_draining() {
         return Err(unready("the server is stopping".into()));
     }
-    app.engine.store().progress().await.map_err(|error| unready(error.to_string()))?;
+    // A database behind a cut network may take minutes to say nothing.
+    let answer = tokio::time::timeout(PATIENCE, app.engine.store().progress()).await;
+    let silent = |_| unready(format!("the store did not answer within {} s", PATIENCE.as_secs()));
+    answer.map_err(silent)?.map_err(|error| unready(error.to_string()))?;
     Ok(([(CACHE_CONTROL, "no-store")], "ready\n"))
 }

@@ -2,12 +2,14 @@
 //! line, which is a client of its own.
 
 mod list;
+mod node;
 mod people;
 mod problem;
 mod run;
 mod workflow;
 
 pub use list::*;
+pub use node::*;
 pub use people::*;
 pub use problem::*;
 pub use run::*;

@@ -19,9 +19,7 @@ use crate::source::Source;
 use crate::{input, logging};
 use anyhow::Context;
 use serde_json::Value;
-use std::sync::Arc;
 use stepwell_engine::commands::Trigger;
-use stepwell_store::Store;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -51,17 +49,17 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let input = input::input(&args.input)?;
     let files: Vec<String> = args.file.iter().chain(&args.others).cloned().collect();
     let Some(sources) = Source::read_all(&files)? else { return Ok(Exit::BadInput) };
-    let store = if args.resume.is_some() { args.data.open_existing()? } else { args.data.open()? };
-    embedded::runtime()?.block_on(go(&args, input, &sources, store))
+    embedded::runtime()?.block_on(go(&args, input, &sources))
 }
 
-async fn go(args: &Args, input: Value, sources: &[Source], store: Arc<dyn Store>) -> anyhow::Result<Exit> {
+async fn go(args: &Args, input: Value, sources: &[Source]) -> anyhow::Result<Exit> {
+    let home = if args.resume.is_some() { args.data.open_existing().await? } else { args.data.open().await? };
     // Looked for before anything is set going.
     let resumed = match &args.resume {
-        Some(run) => Some(embedded::find(&*store, run).await?),
+        Some(run) => Some(embedded::find(&*home.store, run).await?),
         None => None,
     };
-    let mut session = Session::start(store, &args.data, &args.output, resumed.as_ref()).await?;
+    let mut session = Session::start(&home, &args.data, &args.output, resumed.as_ref()).await?;
     let begun = match resumed {
         Some(found) => embedded::define(&session.engine, &session.caller, sources).await.map(|_| found),
         None => begin(args, input, sources, &mut session).await,

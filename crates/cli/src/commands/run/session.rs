@@ -5,7 +5,7 @@ use super::show::Show;
 use crate::commands::Exit;
 use crate::draw::plain;
 use crate::embedded::{self, Ended, Found};
-use crate::home::Data;
+use crate::home::{Data, Home};
 use crate::signals::Signals;
 use serde_json::json;
 use std::io::Write;
@@ -40,22 +40,18 @@ pub struct Session {
 
 impl Session {
     /// Everything unfinished in the directory goes on with this, not only the run that is watched.
-    pub async fn start(
-        store: Arc<dyn Store>,
-        data: &Data,
-        output: &Output,
-        watched: Option<&Found>,
-    ) -> anyhow::Result<Session> {
+    pub async fn start(home: &Home, data: &Data, output: &Output, watched: Option<&Found>) -> anyhow::Result<Session> {
         let signals = Signals::listen()?;
         let mut show = Show::new(output.json, output.quiet);
-        let others = embedded::count_unfinished(&*store, MANY, watched.map(|run| run.id)).await?;
+        let others = embedded::count_unfinished(&*home.store, MANY, watched.map(|run| run.id)).await?;
         if others > 0 {
             let more = if others >= MANY { "or more " } else { "" };
             let runs = if others == 1 { "run goes" } else { "runs go" };
-            show.note(&format!("{others} {more}other unfinished {runs} on in this directory"));
+            show.note(&format!("{others} {more}other unfinished {runs} on here"));
         }
-        let engine = embedded::start(store.clone()).await?;
-        Ok(Session { engine, caller: embedded::caller(), show, signals, store, data: data.option() })
+        let engine = embedded::start(home).await?;
+        let (store, caller) = (home.store.clone(), embedded::caller());
+        Ok(Session { engine, caller, show, signals, store, data: data.option() })
     }
 
     pub fn note(&mut self, text: &str) {

@@ -1,0 +1,16 @@
+//! Nodes: the processes that execute steps.
+
+use super::{Backend, Directory};
+use crate::client::Call;
+use stepwell_server::view::{NodeView, Page};
+
+impl Backend {
+    pub async fn nodes(&self) -> anyhow::Result<Vec<NodeView>> {
+        match self {
+            Backend::Server(client) => Ok(client.whole::<Page<NodeView>>(Call::get(&["nodes"])).await?.data),
+            Backend::Directory(Directory { engine, .. }) => {
+                Ok(engine.store().nodes().await?.into_iter().map(NodeView::from).collect())
+            }
+        }
+    }
+}

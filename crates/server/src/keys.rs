@@ -1,0 +1,62 @@
+//! The first keys: in files of the data directory, or given from outside.
+
+use crate::config::Secret;
+use std::io::Write;
+use std::path::Path;
+use stepwell_engine::{Engine, Error};
+
+const ADMIN: &str = "admin.key";
+const AGENT: &str = "agent.key";
+
+/// Makes the first user with a key for people and one for agents; true if this was the first start. The keys are on disk
+/// before anyone can use them: a crash in between leaves files that the next start takes up. With a key from outside
+/// there are no files.
+pub async fn first(engine: &Engine, directory: &Path, given: Option<&Secret>) -> Result<bool, Error> {
+    if let Some(key) = given {
+        engine.admit_key(key.reveal()).await?;
+        return Ok(false);
+    }
+    if engine.has_users().await? {
+        return Ok(false);
+    }
+    let made = [key_file(engine, directory, ADMIN)?, key_file(engine, directory, AGENT)?];
+    if engine.bootstrap(&made[0], &made[1]).await? {
+        return Ok(true);
+    }
+    // Another node was quicker. If it has a directory of its own, what is written here opens nothing.
+    for (name, key) in [ADMIN, AGENT].iter().zip(&made) {
+        if let Err(Error::Unauthorised(_)) = engine.authenticate(key).await {
+            let _ = std::fs::remove_file(directory.join(name));
+        }
+    }
+    Ok(false)
+}
+
+fn key_file(engine: &Engine, directory: &Path, name: &str) -> Result<String, Error> {
+    let path = directory.join(name);
+    let cannot = |error: std::io::Error| Error::Unavailable(format!("{} cannot be written: {error}", path.display()));
+    let secret = engine.new_secret();
+    if let Ok(text) = std::fs::read_to_string(&path)
+        && text.starts_with("sw_")
+        && text.trim().len() == secret.len()
+    {
+        return Ok(text.trim().to_string());
+    }
+    let mut maker = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+    // With a database nobody made it yet.
+    maker.recursive(true).create(directory).map_err(cannot)?;
+    let fresh = directory.join(format!(".{name}"));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // One that a crash left behind may be anyone's.
+    let _ = std::fs::remove_file(&fresh);
+    let mut file = options.open(&fresh).map_err(cannot)?;
+    file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(cannot)?;
+    std::fs::rename(&fresh, &path).map_err(cannot)?;
+    std::fs::File::open(directory).and_then(|directory| directory.sync_all()).map_err(cannot)?;
+    Ok(secret)
+}

@@ -1,0 +1,40 @@
+//! Nodes: the processes that execute steps.
+
+use super::Instant;
+use serde::{Deserialize, Serialize};
+use stepwell_core::time::Millis;
+use stepwell_store::NodeRow;
+use utoipa::ToSchema;
+
+/// A process that executes steps.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct NodeView {
+    /// `node_…`, new for every process.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Of the program.
+    pub version: String,
+    /// Attempts that it runs at a time, at the most.
+    pub slots: u32,
+    /// Attempts that it has now.
+    pub running: u64,
+    pub joined_at: Instant,
+    /// For how long nothing was heard of it.
+    pub quiet_ms: u64,
+}
+
+impl From<NodeRow> for NodeView {
+    fn from(row: NodeRow) -> NodeView {
+        let NodeRow { node, quiet: Millis(quiet_ms), running } = row;
+        NodeView {
+            id: format!("node_{:x}", node.id.0),
+            name: node.name,
+            version: node.version,
+            slots: node.slots,
+            running,
+            joined_at: node.joined.into(),
+            quiet_ms,
+        }
+    }
+}
