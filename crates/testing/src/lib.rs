@@ -11,6 +11,7 @@ mod cluster;
 mod place;
 mod programs;
 mod proxy;
+mod rows;
 mod schema;
 
 pub use cluster::Cluster;

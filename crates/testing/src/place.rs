@@ -1,7 +1,7 @@
 //! Where a test's data is: a directory that goes away, and on PostgreSQL a schema too.
 
 use crate::{Cluster, Schema};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_store::{Error, Location, PostgresOptions, Store};
@@ -49,15 +49,19 @@ impl Place {
         self.directory.path()
     }
 
+    /// Not made yet. The embedded store is in there.
+    pub fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
     pub fn schema(&self) -> Option<&Schema> {
         self.schema.as_ref()
     }
 
-    /// Where the store is; in `data` below the directory if it is the embedded one.
     pub fn location(&self) -> Location {
         match &self.schema {
             Some(schema) => Location::Postgres(PostgresOptions { lease: LEASE, ..PostgresOptions::new(schema.url()) }),
-            None => Location::Directory(self.directory.path().join("data")),
+            None => Location::Directory(self.data()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio_postgres::{Error, NoTls};
+use tokio_postgres::{Error, NoTls, SimpleQueryMessage};
 
 /// An empty schema; it is dropped with this.
 pub struct Schema {
@@ -36,6 +36,21 @@ impl Schema {
     pub fn execute(&self, sql: &str) {
         execute(&self.url, sql).unwrap();
     }
+
+    /// What statements say: the rows, their columns one after the other, and how many rows were changed.
+    pub(crate) fn ask(&self, sql: &str) -> (Vec<String>, u64) {
+        let (mut rows, mut changed) = (Vec::new(), 0);
+        for message in run(&self.url, sql).unwrap() {
+            match message {
+                SimpleQueryMessage::Row(row) => {
+                    rows.push((0..row.len()).filter_map(|column| row.get(column)).collect::<Vec<_>>().join(" "));
+                }
+                SimpleQueryMessage::CommandComplete(count) => changed = count,
+                _ => {}
+            }
+        }
+        (rows, changed)
+    }
 }
 
 impl Drop for Schema {
@@ -47,12 +62,16 @@ impl Drop for Schema {
 
 /// Runs statements on a connection of their own. Also good inside of a runtime, which it keeps waiting.
 pub fn execute(url: &str, sql: &str) -> Result<(), Error> {
+    run(url, sql).map(|_| ())
+}
+
+fn run(url: &str, sql: &str) -> Result<Vec<SimpleQueryMessage>, Error> {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
             let connection = tokio::spawn(connection);
-            let done = client.batch_execute(sql).await;
+            let done = client.simple_query(sql).await;
             drop(client);
             let _ = connection.await;
             done
