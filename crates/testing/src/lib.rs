@@ -15,7 +15,7 @@ mod rows;
 mod schema;
 
 pub use cluster::Cluster;
-pub use place::{Place, embedded_only, on_postgres};
+pub use place::{Place, embedded_only, on_postgres, postgres_only};
 pub use proxy::Proxy;
 pub use schema::{Schema, execute};
 

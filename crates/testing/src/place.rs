@@ -26,6 +26,14 @@ pub fn embedded_only(why: &str) -> bool {
     on_postgres()
 }
 
+/// True if a test has nothing to test here, because it is about a database that processes share.
+pub fn postgres_only(why: &str) -> bool {
+    if !on_postgres() {
+        eprintln!("left out on the embedded store: {why}");
+    }
+    !on_postgres()
+}
+
 pub struct Place {
     directory: tempfile::TempDir,
     schema: Option<Schema>,

@@ -90,8 +90,20 @@ impl Place {
         }
         // What it says is the public address; the file has the one that it listens on.
         server.url = read(&self.data().join("server.url"));
-        server.api = Api::new(&server.url, Some(&read(&self.data().join("admin.key"))));
+        server.api = Api::new(&server.url, self.admin_key().as_deref());
         server
+    }
+
+    /// The key of the first user: from outside, or from the file, if this is the place that has it.
+    fn admin_key(&self) -> Option<String> {
+        let given = self.environment.iter().find(|(name, _)| name == "STEPWELL_ADMIN_KEY");
+        let file = self.data().join("admin.key");
+        given.map(|(_, key)| key.clone()).or_else(|| file.exists().then(|| read(&file)))
+    }
+
+    /// Where the database is, if there is one.
+    pub fn database(&self) -> Option<&str> {
+        self.at.schema().map(|schema| schema.url())
     }
 
     pub fn agent_key(&self) -> String {
