@@ -34,6 +34,7 @@ soak:
 	STEPWELL_SIM_SEEDS=100000 $(CARGO) test -p stepwell-engine --test simulation -- --nocapture
 	STEPWELL_CUTS=4000 $(CARGO) test -p stepwell-store --test power_cut -- --nocapture
 	STEPWELL_KILLS=100 $(CARGO) test -p stepwell --test kill -- --nocapture
+	STEPWELL_TEST_STORE=postgres STEPWELL_KILLS=100 $(CARGO) test -p stepwell --test kill -- --nocapture
 	$(CARGO) build --release -p stepwell
 	target/release/stepwell bench history --runs 1000000
 	target/release/stepwell bench sleepers --runs 1000000

@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this machine does not have: Python with venv, for oracles and clients from PyPI.
+# Installs what the tests need and this machine does not have: Python with venv, for oracles and clients from PyPI;
+# PostgreSQL and PgBouncer, for the suites on a database. The server that a package starts is not used.
 set -euo pipefail
 
-if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+missing=()
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
+command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
+if [ "${#missing[@]}" -gt 0 ]; then
   as_root=()
   [ "$(id -u)" -eq 0 ] || as_root=(sudo)
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" apt-get install -y -qq python3 python3-venv
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq "${missing[@]}"
 fi
 python3 --version
+PATH="$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin)" postgres --version

@@ -23,6 +23,14 @@ part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip 
 part "simulation" cargo test --quiet --workspace --test simulation -- --nocapture
 part "power cuts" cargo test --quiet --workspace --test power_cut -- --nocapture
 part "kill -9" cargo test --quiet --workspace --test kill -- --nocapture
+# The suites that can run on either store, once more.
+on_postgres() {
+  STEPWELL_TEST_STORE=postgres cargo test --quiet --workspace "$@"
+}
+for suite in durable client server; do
+  part "$suite, on PostgreSQL" on_postgres --test "$suite"
+done
+part "kill -9, on PostgreSQL" on_postgres --test kill -- --nocapture
 part "API against its description" bash scripts/schemathesis.sh short
 part "properties" cargo test --quiet --workspace --test properties -- --nocapture
 part "planted bugs" bash scripts/mutants.sh

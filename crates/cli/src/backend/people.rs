@@ -17,7 +17,7 @@ impl Directory {
         if told(self.engine.has_users().await)? {
             return Ok(());
         }
-        let text = "there are no users in this directory yet: the first `stepwell serve` makes one, with keys";
+        let text = "there are no users here yet: the first `stepwell serve` makes one, with keys";
         Err(Refusal::new(Exit::BadInput, text).into())
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Place {
-    directory: tempfile::TempDir,
+    at: stepwell_testing::Place,
 }
 
 pub struct Output {
@@ -49,22 +49,24 @@ impl Output {
 
 impl Place {
     pub fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap() }
+        Place { at: stepwell_testing::Place::new() }
     }
 
     pub fn data(&self) -> PathBuf {
-        self.directory.path().join("data")
+        self.at.data()
     }
 
     pub fn file(&self, name: &str, text: &str) -> String {
-        let path = self.directory.path().join(name);
+        let path = self.at.directory().join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_string()
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
-        command.args(args).current_dir(self.directory.path()).env("STEPWELL_DATA", self.data()).env("USER", "ann");
+        command.args(args).current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).env("USER", "ann");
+        // The servers that tests call are on this machine.
+        command.envs(self.at.environment()).env("STEPWELL_PRIVATE_ADDRESSES", "true");
         command.env_remove("STEPWELL_URL").env_remove("STEPWELL_KEY");
         command
     }
@@ -94,9 +96,14 @@ impl Place {
         listed.lines()[0]["id"].as_str().unwrap().to_string()
     }
 
-    pub fn sql(&self, sql: &str) -> usize {
-        let db = rusqlite::Connection::open(self.data().join("stepwell.db")).unwrap();
-        db.execute(sql, []).unwrap()
+    /// Changes something behind the store's back; how many rows were.
+    pub fn sql(&self, sql: &str) -> u64 {
+        self.at.sql(sql)
+    }
+
+    /// All that is kept.
+    pub fn rows(&self) -> Vec<(String, Vec<u8>)> {
+        self.at.rows()
     }
 
     pub fn sound(&self) {

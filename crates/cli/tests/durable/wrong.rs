@@ -6,6 +6,7 @@ use crate::run::CHAIN;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
+use stepwell_testing::embedded_only;
 
 /// Every file in a directory: how long it is, and a hash of it. Without what holds no data: our lock, and the two files
 /// that SQLite lays beside whatever it reads.
@@ -44,6 +45,9 @@ fn refused(place: &Place, words: &str) {
 
 #[test]
 fn a_file_is_not_a_directory() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     let place = Place::new();
     std::fs::write(place.data(), "mine").unwrap();
     refused(&place, "is a file, not a data directory");
@@ -52,6 +56,9 @@ fn a_file_is_not_a_directory() {
 
 #[test]
 fn something_that_is_no_database_is_refused() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     let place = Place::new();
     std::fs::create_dir(place.data()).unwrap();
     std::fs::write(place.data().join("stepwell.db"), "these are my notes, not a database".repeat(100)).unwrap();
@@ -60,6 +67,9 @@ fn something_that_is_no_database_is_refused() {
 
 #[test]
 fn a_database_of_another_program_is_refused() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     for journal in ["DELETE", "WAL"] {
         let place = Place::new();
         std::fs::create_dir(place.data()).unwrap();
@@ -73,6 +83,9 @@ fn a_database_of_another_program_is_refused() {
 
 #[test]
 fn a_directory_of_a_newer_program_is_refused() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     let place = Place::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file]).expect(0);
@@ -84,6 +97,9 @@ fn a_directory_of_a_newer_program_is_refused() {
 
 #[test]
 fn a_database_whose_schema_is_damaged_is_refused() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     let place = Place::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file]).expect(0);
@@ -99,6 +115,9 @@ fn a_database_whose_schema_is_damaged_is_refused() {
 
 #[test]
 fn a_directory_that_may_not_be_written_is_refused() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     // Even root may not make directories here.
     if !Path::new("/sys/kernel").is_dir() {
         return;
@@ -111,6 +130,9 @@ fn a_directory_that_may_not_be_written_is_refused() {
 
 #[test]
 fn a_directory_that_another_process_has_is_refused_and_the_process_is_named() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     let place = Place::new();
     let file = place.file("gate.yaml", "name: gate\ntasks: {ask: {approval: true}}\n");
     let mut running = place.start(&["run", &file]);
@@ -125,6 +147,9 @@ fn a_directory_that_another_process_has_is_refused_and_the_process_is_named() {
 
 #[test]
 fn looking_makes_no_directory() {
+    if embedded_only("a database is no directory") {
+        return;
+    }
     let place = Place::new();
     for args in [&["runs"][..], &["doctor"], &["show", "run_x"], &["run", "--resume", "run_x"]] {
         place.stepwell(args).expect(2).says("there is no data directory");

@@ -5,16 +5,17 @@ use crate::server::Server;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use stepwell_testing::Place;
 
 /// Runs asked for per life of the process.
 const PER_LIFE: u64 = 40;
 
-pub struct Load {
-    directory: PathBuf,
+pub struct Load<'a> {
+    place: &'a Place,
     definitions: Vec<PathBuf>,
     chance: u64,
     next: u64,
@@ -23,22 +24,15 @@ pub struct Load {
     acknowledged: BTreeMap<String, String>,
 }
 
-impl Load {
-    pub fn new(directory: &Path, server: &Server, seed: u64) -> Load {
+impl Load<'_> {
+    pub fn new<'a>(place: &'a Place, server: &Server, seed: u64) -> Load<'a> {
         let definitions = definitions(&server.url).into_iter().map(|definition| {
-            let file = directory.join(format!("{}.json", definition["name"].as_str().unwrap()));
+            let file = place.directory().join(format!("{}.json", definition["name"].as_str().unwrap()));
             std::fs::write(&file, definition.to_string()).unwrap();
             file
         });
         let definitions = definitions.collect();
-        Load {
-            directory: directory.to_path_buf(),
-            definitions,
-            chance: seed,
-            next: 0,
-            open: Vec::new(),
-            acknowledged: BTreeMap::new(),
-        }
+        Load { place, definitions, chance: seed, next: 0, open: Vec::new(), acknowledged: BTreeMap::new() }
     }
 
     fn below(&mut self, n: u64) -> u64 {
@@ -48,8 +42,8 @@ impl Load {
     }
 
     fn spawn(&self) -> Child {
-        let mut pipe = Command::new(env!("CARGO_BIN_EXE_stepwell"));
-        pipe.arg("pipe").arg("--data").arg(&self.directory).args(&self.definitions);
+        let mut pipe = stepwell(self.place, "pipe");
+        pipe.args(&self.definitions);
         pipe.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     }
 
@@ -106,6 +100,15 @@ impl Load {
         assert!(before.is_none_or(|before| before == run), "the key {key} made two runs");
         self.open.retain(|(open, _)| open != key);
     }
+}
+
+/// A command on the place.
+pub fn stepwell(place: &Place, name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
+    command.arg(name).arg("--data").arg(place.data()).envs(place.environment());
+    // What the steps call is on this machine.
+    command.env("STEPWELL_PRIVATE_ADDRESSES", "true");
+    command
 }
 
 fn order(key: &str, workflow: &str) -> String {

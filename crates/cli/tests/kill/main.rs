@@ -13,10 +13,8 @@ use load::Load;
 use serde_json::Value;
 use server::Server;
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
-use stepwell_store::sqlite::SqliteStore;
-use stepwell_store::{Progress, Store};
+use stepwell_store::Progress;
+use stepwell_testing::Place;
 
 #[test]
 fn what_was_acknowledged_survives_being_killed_again_and_again() {
@@ -24,23 +22,22 @@ fn what_was_acknowledged_survives_being_killed_again_and_again() {
     let kills: u64 = number("STEPWELL_KILLS").unwrap_or(15);
     let seed: u64 = number("STEPWELL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("STEPWELL_SEED={seed} STEPWELL_KILLS={kills}");
-    let directory = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let server = Server::start();
-    let mut load = Load::new(directory.path(), &server, seed);
+    let mut load = Load::new(&place, &server, seed);
     for _ in 0..kills {
         load.run_and_kill();
     }
     let acknowledged = load.finish();
     println!("{} runs acknowledged, {} requests", acknowledged.len(), server.requests().len());
     assert!(acknowledged.len() as u64 > kills, "hardly anything was started between the kills");
-    let runs = ended(directory.path());
+    let runs = ended(&place);
     for (key, run) in &acknowledged {
         let ended = runs.get(run).unwrap_or_else(|| panic!("{key}: the acknowledged run {run} is gone"));
         check(key, run, ended, &server);
     }
     assert_eq!(server.with_several_keys(), Vec::<String>::new(), "one step sent different idempotency keys");
-    let doctor = Command::new(env!("CARGO_BIN_EXE_stepwell")).args(["doctor", "--data"]).arg(directory.path()).output();
-    let doctor = doctor.unwrap();
+    let doctor = load::stepwell(&place, "doctor").output().unwrap();
     assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
 }
 
@@ -52,10 +49,10 @@ struct Ended {
     steps: BTreeMap<String, Vec<String>>,
 }
 
-fn ended(directory: &Path) -> BTreeMap<String, Ended> {
+fn ended(place: &Place) -> BTreeMap<String, Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = SqliteStore::open(directory).unwrap();
+        let store = place.open().await.unwrap();
         let mut runs: BTreeMap<String, Ended> = BTreeMap::new();
         let mut names = BTreeMap::new();
         let mut after = Progress::default();

@@ -35,6 +35,9 @@ fn keys_are_not_in_the_files_in_clear() {
 
 #[test]
 fn others_on_the_machine_cannot_read_the_store() {
+    if stepwell_testing::embedded_only("who can read a database is its administrator's business") {
+        return;
+    }
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let _server = place.serve();
@@ -269,13 +272,7 @@ fn what_changes_something_is_in_the_trail_and_the_trail_holds() {
     assert_eq!((&cancelled[0]["by"], &cancelled[0]["target"]), (&json!("admin"), &json!(run)));
     assert_eq!(api.get("/api/v1/audit/verify").is(200).data()["broken_at"], Value::Null);
     server.stop();
-    let db = rusqlite::Connection::open(place.data().join("stepwell.db")).unwrap();
-    let changed = db.execute("UPDATE audit SET by = 'eve' WHERE action = 'run.cancel'", []);
-    drop(db);
+    assert_eq!(place.sql("UPDATE audit SET by = 'eve' WHERE action = 'run.cancel'"), 1);
     let server = place.serve();
-    if changed == Ok(1) {
-        assert!(!server.api.get("/api/v1/audit/verify").is(200).data()["broken_at"].is_null());
-    } else {
-        panic!("the test does not know the table: {changed:?}");
-    }
+    assert!(!server.api.get("/api/v1/audit/verify").is(200).data()["broken_at"].is_null());
 }

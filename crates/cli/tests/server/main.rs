@@ -15,6 +15,7 @@ mod edges;
 mod everyday;
 mod hooks;
 mod lists;
+mod nodes;
 mod outside;
 mod raw;
 mod rig;

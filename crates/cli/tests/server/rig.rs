@@ -27,20 +27,20 @@ pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A data directory, and what servers on it are started with.
+/// Where data is, and what servers on it are started with.
 pub struct Place {
-    directory: tempfile::TempDir,
+    at: stepwell_testing::Place,
     config: Option<PathBuf>,
     environment: Vec<(String, String)>,
 }
 
 impl Place {
     pub fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap(), config: None, environment: Vec::new() }
+        Place { at: stepwell_testing::Place::new(), config: None, environment: Vec::new() }
     }
 
     pub fn config(mut self, text: &str) -> Place {
-        let path = self.directory.path().join("stepwell.yaml");
+        let path = self.at.directory().join("stepwell.yaml");
         std::fs::write(&path, text).unwrap();
         self.config = Some(path);
         self
@@ -52,7 +52,7 @@ impl Place {
     }
 
     pub fn data(&self) -> PathBuf {
-        self.directory.path().join("data")
+        self.at.data()
     }
 
     fn command(&self) -> Command {
@@ -61,7 +61,7 @@ impl Place {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STEPWELL_")) {
             command.env_remove(name);
         }
-        command.current_dir(self.directory.path()).env("STEPWELL_DATA", self.data());
+        command.current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).envs(self.at.environment());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -90,19 +90,44 @@ impl Place {
         }
         // What it says is the public address; the file has the one that it listens on.
         server.url = read(&self.data().join("server.url"));
-        server.api = Api::new(&server.url, Some(&read(&self.data().join("admin.key"))));
+        server.api = Api::new(&server.url, self.admin_key().as_deref());
         server
+    }
+
+    /// The key of the first user: from outside, or from the file, if this is the place that has it.
+    fn admin_key(&self) -> Option<String> {
+        let given = self.environment.iter().find(|(name, _)| name == "STEPWELL_ADMIN_KEY");
+        let file = self.data().join("admin.key");
+        given.map(|(_, key)| key.clone()).or_else(|| file.exists().then(|| read(&file)))
+    }
+
+    /// Where the database is, if there is one.
+    pub fn database(&self) -> Option<&str> {
+        self.at.schema().map(|schema| schema.url())
     }
 
     pub fn agent_key(&self) -> String {
         read(&self.data().join("agent.key"))
     }
 
-    /// Everything in the data directory, as bytes: what somebody who copies it has.
+    /// Everything that is stored, as bytes: what somebody who copies it has.
     pub fn bytes(&self) -> Vec<u8> {
+        if stepwell_testing::on_postgres() {
+            return self.at.rows().into_iter().flat_map(|(_, row)| row).collect();
+        }
         let files = std::fs::read_dir(self.data()).unwrap().map(|entry| entry.unwrap().path());
         let of_store = files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("stepwell.db"));
         of_store.flat_map(|path| std::fs::read(path).unwrap()).collect()
+    }
+
+    /// The tables by their rows.
+    pub fn rows(&self) -> Vec<(String, Vec<u8>)> {
+        self.at.rows()
+    }
+
+    /// Changes something behind the store's back; how many rows were.
+    pub fn sql(&self, sql: &str) -> u64 {
+        self.at.sql(sql)
     }
 
     /// What the examination of the stopped store says.
