@@ -89,6 +89,10 @@ enum Command {
     Login(commands::people::LoginArgs),
     /// Look whether everything in a data directory is sound, and why runs are not finished
     Doctor(commands::doctor::Args),
+    /// Copy the store of a data directory to a file, while it is in use or not
+    Backup(commands::backup::Args),
+    /// Make a copy the store of a new data directory
+    Restore(commands::restore::Args),
     /// Measure how fast this build is on this disk, beside what the disk alone can do
     Bench(commands::bench::Args),
 }
@@ -124,6 +128,8 @@ fn main() -> ExitCode {
         Command::Grant(args) => commands::people::grant(args),
         Command::Login(args) => commands::people::login(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Backup(args) => commands::backup::run(args),
+        Command::Restore(args) => commands::restore::run(args),
         Command::Bench(args) => commands::bench::run(args),
     };
     match result {

@@ -1,6 +1,7 @@
 //! One file per command. Each parses nothing itself: arguments come typed, and the result is an exit code.
 
 pub mod apply;
+pub mod backup;
 pub mod bench;
 pub mod check;
 pub mod control;
@@ -9,6 +10,7 @@ pub mod graph;
 pub mod look;
 pub mod people;
 pub mod pipe;
+pub mod restore;
 pub mod run;
 pub mod serve;
 pub mod simulate;
