@@ -27,6 +27,10 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let begun = Instant::now();
+    // The directory of such a server has nothing but keys, or what was there before.
+    if std::env::var_os("STEPWELL_DATABASE").is_some_and(|url| !url.is_empty()) {
+        bail!("everything is kept in a database (STEPWELL_DATABASE): copy that with pg_dump");
+    }
     let directory = args.data.directory()?;
     let mut keys = Keys::default();
     if args.with_keys {
