@@ -99,6 +99,7 @@ fn nothing_that_is_there_is_overwritten() {
     std::fs::write(place.path("keyed/admin.key"), "sw_mine").unwrap();
     place.refuses(&["restore", &copy, "--data", &place.named("keyed")], "admin.key is there already");
     assert!(!place.path("keyed/stepwell.db").exists());
+    std::fs::remove_file(place.path("copy.db.admin.key")).unwrap();
     let _server = Server::on(&place.path("data"));
     place.refuses(&["restore", &copy, "--data", &data], "another stepwell");
 }
@@ -130,13 +131,19 @@ fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
 fn a_damaged_copy_is_refused_and_not_put_in_place() {
     let place = Place::new();
     said(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
-    let mut bytes = std::fs::read(place.path("copy.db")).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle..].fill(0xa5);
-    std::fs::write(place.path("copy.db"), &bytes).unwrap();
-    place.refuses(&["restore", &place.named("copy.db"), "--data", &place.named("new")], "copy.db");
-    let left: Vec<_> = std::fs::read_dir(place.path("new")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["stepwell.lock"]);
+    let whole = std::fs::read(place.path("copy.db")).unwrap();
+    const PAGE: usize = 4_096;
+    for page in (1..whole.len() / PAGE).step_by(5) {
+        let mut bytes = whole.clone();
+        bytes[page * PAGE..][..PAGE].fill(0xa5);
+        std::fs::write(place.path("damaged.db"), &bytes).unwrap();
+        place.refuses(&["restore", &place.named("damaged.db"), "--data", &place.named("new")], "damaged.db");
+        // Whether a directory was made depends on how soon the damage was seen.
+        let left = std::fs::read_dir(place.path("new")).into_iter().flatten().map(|entry| entry.unwrap().file_name());
+        assert!({ left }.all(|name| name == "stepwell.lock"), "page {page}");
+    }
+    std::fs::write(place.path("short.db"), &whole[..whole.len() - PAGE]).unwrap();
+    place.refuses(&["restore", &place.named("short.db"), "--data", &place.named("new")], "short.db");
 }
 
 #[test]

@@ -66,8 +66,10 @@ pub fn is_known(variable: &str) -> bool {
     if variable.starts_with("STEPWELL_SECRET_") {
         return true;
     }
-    let documented = text("docs/configuration.md").contains(&format!("| `{variable}` |"));
-    documented && text("crates/server/src/config/read.rs").contains(&format!("\"{variable}\""))
+    let read =
+        ["crates/server/src/config/mod.rs", "crates/server/src/config/read.rs", "crates/cli/src/commands/serve.rs"];
+    let is_read = read.iter().any(|file| text(file).contains(&format!("\"{variable}\"")));
+    is_read && text("docs/configuration.md").contains(&format!("`{variable}`"))
 }
 
 /// How many seconds a server with this configuration may take to stop: the drain, and the last traces.
