@@ -91,6 +91,10 @@ enum Command {
     Nodes(commands::nodes::Args),
     /// Look whether everything in a data directory or database is sound, and why runs are not finished
     Doctor(commands::doctor::Args),
+    /// Copy the store of a data directory to a file, while it is in use or not
+    Backup(commands::backup::Args),
+    /// Make a copy the store of a new data directory
+    Restore(commands::restore::Args),
     /// Measure how fast this build is on this disk, beside what the disk alone can do
     Bench(commands::bench::Args),
 }
@@ -127,6 +131,8 @@ fn main() -> ExitCode {
         Command::Login(args) => commands::people::login(args),
         Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Backup(args) => commands::backup::run(args),
+        Command::Restore(args) => commands::restore::run(args),
         Command::Bench(args) => commands::bench::run(args),
     };
     match result {

@@ -125,7 +125,7 @@ fn page(location: &Location, found: &Found) -> String {
 }
 
 /// With three digits at the most.
-fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut amount = bytes as f64;
     let mut unit = 0;

@@ -1,6 +1,7 @@
 //! One file per command. Each parses nothing itself: arguments come typed, and the result is an exit code.
 
 pub mod apply;
+pub mod backup;
 pub mod bench;
 pub mod check;
 pub mod control;
@@ -10,6 +11,7 @@ pub mod look;
 pub mod nodes;
 pub mod people;
 pub mod pipe;
+pub mod restore;
 pub mod run;
 pub mod serve;
 pub mod simulate;

@@ -4,6 +4,7 @@
 //! and never wait for the writer, nor it for them.
 
 mod apply;
+pub mod backup;
 pub mod bare;
 mod keep;
 mod nodes;

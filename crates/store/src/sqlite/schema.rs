@@ -46,7 +46,7 @@ pub fn check_file(path: &Path) -> Result<(), Error> {
 }
 
 /// The schema version of the file; 0 for an empty one.
-fn check(connection: &Connection) -> Result<usize, Error> {
+pub fn check(connection: &Connection) -> Result<usize, Error> {
     let pragma = |name: &str| {
         let read = connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         read.map_err(|error| Error::Unusable(format!("this is not a database that can be read: {error}")))
