@@ -1,6 +1,8 @@
 //! Where time comes from. Everything below the engine takes time as an argument.
 
+use std::sync::Arc;
 use stepwell_core::time::Time;
+use stepwell_store::Store;
 
 /// Says what time it is. Waiting is tokio's, so that a paused runtime moves both together.
 pub trait Clock: Send + Sync {
@@ -35,5 +37,23 @@ impl TokioClock {
 impl Clock for TokioClock {
     fn now(&self) -> Time {
         Time(self.start.0 + self.since.elapsed().as_millis() as i64)
+    }
+}
+
+/// The time of a store that several machines share: theirs differ.
+pub struct SharedClock {
+    clock: Arc<dyn Clock>,
+    store: Arc<dyn Store>,
+}
+
+impl SharedClock {
+    pub fn new(clock: Arc<dyn Clock>, store: Arc<dyn Store>) -> SharedClock {
+        SharedClock { clock, store }
+    }
+}
+
+impl Clock for SharedClock {
+    fn now(&self) -> Time {
+        Time(self.clock.now().0 + self.store.ahead())
     }
 }

@@ -17,7 +17,7 @@ use stepwell_core::run::Phase;
 use stepwell_core::template::Resolved;
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
-use stepwell_store::{OrgId, RunId, WorkKey};
+use stepwell_store::{Hint, OrgId, RunId, WorkKey};
 use tokio_util::sync::CancellationToken;
 
 /// After the store did not answer.
@@ -26,10 +26,17 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Takes ready work from the store whenever there are slots for it.
 pub async fn claim(inner: Arc<Inner>) {
     while !inner.stop.is_cancelled() {
-        while let Some(asked) = inner.slots.claim() {
+        while let Some(asked) = inner.slots.claim(inner.node.id()) {
             match inner.store.claim(asked.claim).await {
                 Ok(claimed) => {
-                    inner.slots.claimed(asked, claimed.iter().map(|work| work.org));
+                    let more = inner.slots.claimed(asked, claimed.iter().map(|work| work.org));
+                    if more && !inner.slots.has_room() {
+                        inner.tell(Hint { ready: true, ..Hint::default() });
+                    }
+                    // They were left ready some time ago, and rights may have been taken away since.
+                    if inner.shared {
+                        claimed.iter().for_each(|work| inner.epochs.forget(work.org));
+                    }
                     for work in claimed {
                         inner.send(work.run, What::Start { key: work.key, org: work.org });
                     }

@@ -4,7 +4,7 @@
 //! run in memory is thrown away, read again, and the letters are planned again: a letter that had counted already is then
 //! recognised as a repetition.
 
-use crate::engine::{Committed, Inner};
+use crate::engine::{Committed, Happened, Inner};
 use crate::error::Error;
 use crate::letters::{Plan, plan};
 use crate::record::{Place, record, restore, status};
@@ -81,6 +81,11 @@ async fn turn(inner: &Arc<Inner>, id: RunId, kept: Option<Box<Live>>, mut letter
                     return Some(live);
                 }
                 Ok(Tried::Refused) => continue,
+                Ok(Tried::Overtaken) => {
+                    // Whoever was quicker may have ended what runs here.
+                    unsure = true;
+                    continue;
+                }
                 Err(error) => error,
             },
             Ok(None) => {
@@ -175,8 +180,10 @@ pub async fn revive(inner: &Inner, stored: &LoadedRun) -> Result<Box<Live>, Erro
 
 enum Tried {
     Done,
-    /// The run has moved on, or rights have changed: read it again and plan again.
+    /// Rights have changed, or there is no place: read it again and plan again.
     Refused,
+    /// The same, because the run has moved on.
+    Overtaken,
 }
 
 async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) -> Result<Tried, Error> {
@@ -189,7 +196,7 @@ async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) ->
         match write(inner, live, &plan, before, now).await? {
             Ok(follow) => follow_up(inner, live, follow),
             Err(Refused::AuthChanged) => {
-                inner.forget_epoch(live.org);
+                inner.epochs.forget(live.org);
                 return Ok(Tried::Refused);
             }
             Err(Refused::Full) => {
@@ -203,12 +210,12 @@ async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) ->
                 return Ok(Tried::Refused);
             }
             Err(Refused::Conflict | Refused::Taken | Refused::TooManyOpen | Refused::Duplicate { .. }) => {
-                return Ok(Tried::Refused);
+                return Ok(Tried::Overtaken);
             }
         }
     } else if plan.turns_down() && !is_current(inner, live).await? {
         // What counts for nothing here may count for what another process has written since.
-        return Ok(Tried::Refused);
+        return Ok(Tried::Overtaken);
     }
     forget(inner, plan.stale).await;
     settle(inner, live, std::mem::take(letters), plan.answers).await;
@@ -305,7 +312,7 @@ pub async fn submit(
     if !commit.work.put.is_empty() {
         commit.counted.push((plans::counter(live.org, commit.log.at), commit.work.put.len() as i64));
     }
-    inner.slots.assign(&mut commit.work.put);
+    inner.slots.assign(inner.node.id(), &mut commit.work.put);
     let org = live.org;
     let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
     let mut follow = Follow {
@@ -350,12 +357,15 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
     live.version = Version(live.version.0 + 1);
     live.hash = follow.hash;
     let ended = live.run.status.is_terminal();
-    if inner.committed.receiver_count() > 0 {
+    if inner.happened.receiver_count() > 0 {
         let (run, org, version, at) = (live.id, live.org, live.version, std::time::Instant::now());
         // Nobody may be listening any more.
-        let _ = inner.committed.send(Committed { run, org, version, position: follow.position, ended, at });
+        let commit = Committed { run, org, version, position: follow.position, ended, at };
+        let _ = inner.happened.send(Happened::Here(commit));
     }
-    follow.abort.iter().for_each(|key| inner.runs.abort(live.id, key));
+    let elsewhere = follow.abort.iter().filter(|key| !inner.runs.abort(live.id, key)).count();
+    let left = follow.left_ready && !inner.slots.has_room();
+    inner.tell(Hint { runs: if elsewhere > 0 { vec![live.id] } else { Vec::new() }, orgs: Vec::new(), ready: left });
     for key in follow.begin {
         dispatch::begin(inner, live, key);
     }
@@ -396,7 +406,7 @@ async fn reconcile(inner: &Arc<Inner>, live: &Live) {
         // The answer to the last commit may have been lost: whoever waits for the end is told now.
         inner.ended(live.id);
     }
-    let held = match inner.store.held(inner.node).await {
+    let held = match inner.store.held(inner.node.id()).await {
         Ok(held) => held,
         // The next look will tell.
         Err(_) => return,
@@ -407,6 +417,8 @@ async fn reconcile(inner: &Arc<Inner>, live: &Live) {
         inner.runs.abort(live.id, key);
     }
     for key in held.into_iter().filter(|key| !running.contains(key)) {
+        // Written some time ago: rights may have been taken away since.
+        inner.epochs.forget(live.org);
         inner.slots.take(live.org);
         dispatch::begin(inner, live, key);
     }

@@ -1,10 +1,12 @@
 //! The engine itself: what its parts share, and how it starts and stops.
 
 use crate::cache::ByEpoch;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SharedClock, SystemClock};
 use crate::definitions::Definitions;
+use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::nodes::{self, Node};
 use crate::people::People;
 use crate::plans::{Limits, Plans};
 use crate::runs::{Letter, Runs, What};
@@ -12,18 +14,22 @@ use crate::secrets::{EnvironmentSecrets, Secrets};
 use crate::slots::Slots;
 use crate::switches::Switches;
 use crate::timers::Timers;
-use crate::{Kinds, children, dispatch, drive, timers, triggers, upkeep};
+use crate::{Kinds, children, dispatch, drive, hints, timers, triggers, upkeep};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_store::{NewAudit, NewNode, NodeId, OrgId, Position, RunId, Store, Version};
+use stepwell_store::{NewAudit, OrgId, Position, RunId, Store, Version};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// What an engine can be told at its start.
 pub struct Config {
+    /// What this node is called among others.
+    pub node_name: String,
+    /// How long a node on a shared store may be silent before others take over what it does.
+    pub lease: Duration,
     /// Attempts that run at a time on this node.
     pub slots: u32,
     /// Attempts of one organisation that run at a time.
@@ -48,6 +54,8 @@ pub struct Config {
 impl Config {
     pub fn new(kinds: Kinds) -> Config {
         Config {
+            node_name: nodes::host_name(),
+            lease: Duration::from_secs(10),
             slots: 1_000,
             slots_per_org: None,
             live_runs: 10_000,
@@ -64,7 +72,15 @@ impl Config {
     }
 }
 
-/// A commit, as those who watch hear of it. A hint: the log has the rest.
+/// What those who watch hear. A hint: the log has the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Happened {
+    Here(Committed),
+    /// Another process wrote something.
+    Elsewhere,
+}
+
+/// A commit of this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Committed {
     pub run: RunId,
@@ -82,20 +98,15 @@ pub struct Engine {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What is known of an organisation's epoch, and how often it had to be forgotten.
-#[derive(Clone, Copy, Default)]
-struct Epoch {
-    number: Option<i64>,
-    forgotten: u64,
-}
-
 pub(crate) struct Inner {
     pub store: Arc<dyn Store>,
+    /// Whether other processes use the store, too.
+    pub shared: bool,
     pub clock: Arc<dyn Clock>,
     pub ids: Ids,
     pub kinds: Kinds,
     pub secrets: Arc<dyn Secrets>,
-    pub node: NodeId,
+    pub node: Node,
     pub call_timeout: Millis,
     pub poll: Duration,
     pub base_url: String,
@@ -110,9 +121,8 @@ pub(crate) struct Inner {
     pub runs: Runs,
     pub slots: Slots,
     pub timers: Timers,
-    pub committed: broadcast::Sender<Committed>,
-    epochs: Mutex<BTreeMap<OrgId, Epoch>>,
-    turns: Mutex<BTreeMap<OrgId, Arc<tokio::sync::Mutex<()>>>>,
+    pub happened: broadcast::Sender<Happened>,
+    pub epochs: Epochs,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
     /// What runs for as long as the engine does.
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
@@ -126,10 +136,13 @@ impl Engine {
     /// Starts on a store and takes up what is unfinished in it.
     pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Engine, Error> {
         let inner = Inner::new(store, config);
-        let joined = inner.clock.now();
-        let node = NewNode { id: inner.node, name: String::new(), version: String::new(), slots: 0, joined };
-        inner.store.join(node).await?;
+        nodes::join(&inner, inner.node.id()).await?;
+        if inner.shared {
+            nodes::learn(&inner).await?;
+        }
         let tasks = [
+            tokio::spawn(nodes::run(inner.clone())),
+            tokio::spawn(hints::listen(inner.clone())),
             tokio::spawn(timers::run(inner.clone())),
             tokio::spawn(dispatch::claim(inner.clone())),
             tokio::spawn(upkeep::run(inner.clone())),
@@ -169,7 +182,7 @@ impl Engine {
             // They end when they notice that the engine has stopped; one that panicked has ended.
             let _ = tokio::time::timeout(Duration::from_secs(5), task).await;
         }
-        if let Err(error) = inner.store.leave(inner.node).await {
+        if let Err(error) = inner.store.leave(inner.node.id()).await {
             tracing::warn!(%error, "the node could not sign off");
         }
     }
@@ -196,9 +209,9 @@ impl Engine {
         self.inner.runs.abort_all();
     }
 
-    /// Every commit from now on. Whoever is too slow misses some and must read the log.
-    pub fn watch(&self) -> broadcast::Receiver<Committed> {
-        self.inner.committed.subscribe()
+    /// Everything that is committed from now on. Whoever is too slow misses some and must read the log.
+    pub fn watch(&self) -> broadcast::Receiver<Happened> {
+        self.inner.happened.subscribe()
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -208,13 +221,18 @@ impl Engine {
 
 impl Inner {
     fn new(store: Arc<dyn Store>, config: Config) -> Arc<Inner> {
-        let node = config.ids.node();
+        let shared = store.is_shared();
+        let clock = config.clock;
+        let clock = if shared { Arc::new(SharedClock::new(clock, store.clone())) } else { clock };
+        // A node cannot know how much of an organisation's work others execute.
+        let knows_limits = !shared || config.slots_per_org.is_none();
         Arc::new(Inner {
             store,
-            clock: config.clock,
+            shared,
+            clock,
             kinds: config.kinds,
             secrets: config.secrets,
-            node,
+            node: Node::new(config.ids.node(), config.node_name, config.slots, config.lease),
             call_timeout: config.call_timeout,
             poll: config.poll,
             base_url: config.base_url,
@@ -226,11 +244,10 @@ impl Inner {
             limits: ByEpoch::default(),
             switches: ByEpoch::default(),
             runs: Runs::new(config.live_runs),
-            slots: Slots::new(node, config.slots, config.slots_per_org),
+            slots: Slots::new(config.slots, config.slots_per_org, knows_limits),
             timers: Timers::default(),
-            committed: broadcast::channel(4_096).0,
-            epochs: Mutex::default(),
-            turns: Mutex::default(),
+            happened: broadcast::channel(4_096).0,
+            epochs: Epochs::new(shared),
             waiters: Mutex::default(),
             tasks: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -279,41 +296,29 @@ impl Inner {
 
     /// The epoch of an organisation's grants, as last seen.
     pub async fn epoch(&self, org: OrgId) -> Result<i64, Error> {
-        let before = self.epochs.lock().expect("nothing panics while it holds the epochs").get(&org).copied();
-        let before = before.unwrap_or_default();
-        if let Some(epoch) = before.number {
-            return Ok(epoch);
-        }
+        let asked = match self.epochs.get(org) {
+            Ok(epoch) => return Ok(epoch),
+            Err(asked) => asked,
+        };
         let none = || Error::NotFound { what: "organisation", name: org.0.to_string() };
         let number = self.store.epoch(org).await?.ok_or_else(none)?;
-        let mut epochs = self.epochs.lock().expect("nothing panics while it holds the epochs");
-        let known = epochs.entry(org).or_default();
-        // It may have been read just before a change that was made known meanwhile.
-        if known.forgotten == before.forgotten {
-            known.number = Some(number);
-        }
+        self.epochs.learn(asked, number);
         Ok(number)
-    }
-
-    pub fn forget_epoch(&self, org: OrgId) {
-        let mut epochs = self.epochs.lock().expect("nothing panics while it holds the epochs");
-        let known = epochs.entry(org).or_default();
-        *known = Epoch { number: None, forgotten: known.forgotten + 1 };
-    }
-
-    /// For those of an organisation who must not start runs at the same time.
-    pub fn turn(&self, org: OrgId) -> Arc<tokio::sync::Mutex<()>> {
-        self.turns.lock().expect("nothing panics while it holds the turns").entry(org).or_default().clone()
     }
 
     /// Fires when the run ends from now on.
     pub fn end_of(&self, run: RunId) -> oneshot::Receiver<()> {
         let (ended, end) = oneshot::channel();
+        self.tell_end(run, ended);
+        end
+    }
+
+    /// Fires this when the run ends. The run must be there: one that is not counts as ended.
+    pub fn tell_end(&self, run: RunId, ended: oneshot::Sender<()>) {
         let mut waiters = self.waiters.lock().expect("nothing panics while it holds the waiters");
         let list = waiters.entry(run).or_default();
         list.retain(|waiter| !waiter.is_closed());
         list.push(ended);
-        end
     }
 
     /// Runs whose end someone waits for.

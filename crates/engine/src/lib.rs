@@ -8,6 +8,7 @@
 //! | a transition as rows, and back | `record.rs`, `keys.rs` |
 //! | time | `clock.rs`, `timers.rs` |
 //! | child runs | `children.rs` |
+//! | being one of several nodes | `nodes.rs`, `hints.rs`, `epochs.rs` |
 //! | recovery, retention, what was missed | `upkeep.rs` |
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
 //! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
@@ -25,12 +26,15 @@ mod dispatch;
 pub mod doctor;
 mod drive;
 mod engine;
+mod epochs;
 mod error;
+mod hints;
 mod ids;
 mod incoming;
 mod keys;
 mod letters;
 mod mask;
+mod nodes;
 mod people;
 mod plans;
 mod record;
@@ -49,7 +53,7 @@ pub use audit::Verdict as AuditVerdict;
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use commands::Caller;
 pub use definitions::Compiled;
-pub use engine::{Committed, Config, Engine};
+pub use engine::{Committed, Config, Engine, Happened};
 pub use error::Error;
 pub use ids::Ids;
 pub use incoming::Incoming;

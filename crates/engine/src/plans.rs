@@ -112,16 +112,18 @@ pub async fn check_definition(inner: &Inner, org: OrgId, definition: &Definition
     Ok(())
 }
 
-/// Refuses a run that the plan does not allow. Whoever asks holds the organisation's turn, so that two do not take the last
-/// place of one.
+/// Refuses to take up a run again that the plan does not allow. For a new one the store decides as it is written.
 pub async fn check_run(inner: &Inner, org: OrgId, limits: &Limits) -> Result<(), Error> {
     if let Some(most) = limits.concurrent_runs
         && inner.store.open_runs(org).await? >= u64::from(most)
     {
-        let message = format!("the plan allows {most} runs at a time");
-        return Err(Error::Limit { limit: "concurrent_runs", message });
+        return Err(too_many_runs(most));
     }
     check_executions(inner, org, limits).await
+}
+
+pub fn too_many_runs(most: u32) -> Error {
+    Error::Limit { limit: "concurrent_runs", message: format!("the plan allows {most} runs at a time") }
 }
 
 /// Refuses to go on when the month's executions are used up.

@@ -230,10 +230,11 @@ impl Runs {
         true
     }
 
-    pub fn abort(&self, run: RunId, key: &WorkKey) {
-        if let Some(cancel) = self.all().boxes.get(&run).and_then(|mailbox| mailbox.running.get(key)) {
-            cancel.cancel();
-        }
+    /// False if it does not run here.
+    pub fn abort(&self, run: RunId, key: &WorkKey) -> bool {
+        let all = self.all();
+        let running = all.boxes.get(&run).and_then(|mailbox| mailbox.running.get(key));
+        running.inspect(|cancel| cancel.cancel()).is_some()
     }
 
     /// Whoever drove the run broke down: what was in its mailbox is lost, and it can be driven again.

@@ -1,7 +1,8 @@
 //! How many attempts may run at a time on this node, and whose turn it is.
 //!
 //! A new step takes a slot at once if one is free and nobody else waits: it is born claimed. Otherwise it is born ready, and
-//! slots are given out by the store, round robin over organisations.
+//! slots are given out by the store, round robin over organisations. So is every step where organisations have limits and
+//! other nodes execute for them, too: only the store knows how much they have.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -9,8 +10,9 @@ use stepwell_store::{Claim, NodeId, OrgId, Work};
 use tokio::sync::Notify;
 
 pub struct Slots {
-    node: NodeId,
     per_org: Option<u32>,
+    /// Steps can be born claimed.
+    born: bool,
     state: Mutex<State>,
     /// There may be something to claim.
     pub wanted: Notify,
@@ -23,6 +25,8 @@ struct State {
     held: BTreeMap<OrgId, u32>,
     /// The store has, or may have, ready work that nobody claimed.
     backlog: bool,
+    /// Another node has left work ready. Steps of this node may still be born claimed: it has room, or could not ask.
+    elsewhere: bool,
     /// How often work was left ready: a claim that was under way then may not have seen it.
     left: u64,
     last: OrgId,
@@ -30,10 +34,17 @@ struct State {
 }
 
 impl Slots {
-    pub fn new(node: NodeId, slots: u32, per_org: Option<u32>) -> Slots {
-        let state =
-            State { free: slots.into(), held: BTreeMap::new(), backlog: true, left: 0, last: OrgId(0), closed: false };
-        Slots { node, per_org, state: Mutex::new(state), wanted: Notify::new() }
+    pub fn new(slots: u32, per_org: Option<u32>, born: bool) -> Slots {
+        let state = State {
+            free: slots.into(),
+            held: BTreeMap::new(),
+            backlog: true,
+            elsewhere: false,
+            left: 0,
+            last: OrgId(0),
+            closed: false,
+        };
+        Slots { per_org, born, state: Mutex::new(state), wanted: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -41,8 +52,8 @@ impl Slots {
     }
 
     /// Gives new work to this node as far as there is room and nobody waits.
-    pub fn assign(&self, work: &mut [Work]) {
-        if work.is_empty() {
+    pub fn assign(&self, node: NodeId, work: &mut [Work]) {
+        if work.is_empty() || !self.born {
             return;
         }
         let mut state = self.state();
@@ -51,7 +62,7 @@ impl Slots {
             let room = state.free > 0 && self.per_org.is_none_or(|most| held < most);
             if room && !state.backlog && !state.closed {
                 state.take(work.org);
-                work.node = Some(self.node);
+                work.node = Some(node);
             }
         }
     }
@@ -71,23 +82,39 @@ impl Slots {
         self.wanted.notify_one();
     }
 
-    /// What can be asked of the store now.
-    pub fn claim(&self) -> Option<Asked> {
+    /// The same on another node.
+    pub fn left_elsewhere(&self) {
+        let mut state = self.state();
+        state.elsewhere = true;
+        state.left += 1;
+        drop(state);
+        self.wanted.notify_one();
+    }
+
+    /// Whether this node will take work that is left ready.
+    pub fn has_room(&self) -> bool {
         let state = self.state();
-        let wanted = state.backlog && state.free > 0 && !state.closed;
-        let claim =
-            Claim { node: self.node, limit: state.free.max(0) as u32, after: state.last, per_org: self.per_org };
+        state.free > 0 && !state.closed
+    }
+
+    /// What can be asked of the store now.
+    pub fn claim(&self, node: NodeId) -> Option<Asked> {
+        let state = self.state();
+        let wanted = (state.backlog || state.elsewhere) && state.free > 0 && !state.closed;
+        let claim = Claim { node, limit: state.free.max(0) as u32, after: state.last, per_org: self.per_org };
         wanted.then_some(Asked { claim, left: state.left })
     }
 
-    /// Takes slots for what the store gave. Less than was asked for means that nothing is left for now.
-    pub fn claimed(&self, asked: Asked, given: impl ExactSizeIterator<Item = OrgId>) {
+    /// Takes slots for what the store gave. Less than was asked for means that nothing is left for now; true otherwise.
+    pub fn claimed(&self, asked: Asked, given: impl ExactSizeIterator<Item = OrgId>) -> bool {
         let mut state = self.state();
+        state.elsewhere = false;
         state.backlog = given.len() >= asked.claim.limit as usize || state.left != asked.left;
         for org in given {
             state.take(org);
             state.last = org;
         }
+        state.backlog
     }
 
     /// For an attempt that the store already gave to this node.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{DueTimer, LoadedRun, RunId, Share};
+use stepwell_store::{DueTimer, LoadedRun, RunId};
 use tokio::sync::Notify;
 
 /// How far ahead rows are read.
@@ -36,7 +36,7 @@ struct State {
     soon: BTreeSet<(Time, RunId, String)>,
     due: BTreeMap<(RunId, String), Time>,
     fired: BTreeSet<(RunId, String)>,
-    /// Everything due by then is in memory.
+    /// Everything due by then is in memory, of the runs that are this node's.
     horizon: Time,
 }
 
@@ -69,6 +69,12 @@ impl Timers {
         if full {
             self.changed.notify_one();
         }
+    }
+
+    /// Rows that were passed over are this node's now.
+    pub fn read_again(&self) {
+        self.state().horizon = Time(i64::MIN);
+        self.changed.notify_one();
     }
 
     /// It fired too early (clocks differ): it will be found again in its row.
@@ -200,7 +206,7 @@ async fn read(inner: &Inner, now: Time, in_flight: usize) -> bool {
     let limit = MOST + in_flight;
     // Before the rows are read: what is written meanwhile must not be missed.
     let before = std::mem::replace(&mut inner.timers.state().horizon, until);
-    match inner.store.due(until, Share::ALL, limit as u32).await {
+    match inner.store.due(until, inner.node.share(now), limit as u32).await {
         Ok(rows) => {
             let whole = rows.len() < limit;
             inner.timers.state().refill(rows, whole);

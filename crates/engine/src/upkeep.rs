@@ -4,7 +4,7 @@
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::runs::What;
-use crate::switches;
+use crate::{hints, switches};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,58 +19,91 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Looks between two purges.
 const PURGE_EVERY: u32 = 12;
 
+/// What one look leaves to the next.
+#[derive(Default)]
+struct Looked {
+    /// Runs of which the store said otherwise than this node.
+    differed: BTreeSet<RunId>,
+    /// Runs that are not this node's to look after and had something to be done. Whoever's they are has had time.
+    passed_over: BTreeSet<RunId>,
+}
+
+/// Which runs this node looks after in one look.
+struct Mine<'a> {
+    inner: &'a Inner,
+    before: BTreeSet<RunId>,
+    passed_over: BTreeSet<RunId>,
+}
+
+impl Mine<'_> {
+    fn has(&mut self, run: RunId) -> bool {
+        let mine = self.inner.node.has(run) || self.before.contains(&run);
+        mine || {
+            self.passed_over.insert(run);
+            false
+        }
+    }
+}
+
 pub async fn run(inner: Arc<Inner>) {
     let mut looks = 0u32;
-    let mut differed = BTreeSet::new();
+    let mut looked = Looked::default();
     while !inner.stop.is_cancelled() {
-        if let Err(error) = look(&inner, &mut differed).await
+        if let Err(error) = look(&inner, &mut looked).await
             && !inner.stop.is_cancelled()
         {
             tracing::warn!(%error, "the store cannot be looked through");
         }
-        if looks.is_multiple_of(PURGE_EVERY) {
+        if looks.is_multiple_of(PURGE_EVERY) && inner.node.is_first() {
             end_sessions(&inner).await;
             purge(&inner).await;
         }
         looks = looks.wrapping_add(1);
-        inner.pause(inner.poll).await;
+        tokio::select! {
+            biased;
+            () = inner.pause(inner.poll) => {}
+            () = inner.node.fewer.notified() => {}
+        }
     }
 }
 
-async fn look(inner: &Arc<Inner>, differed: &mut BTreeSet<RunId>) -> Result<(), Error> {
-    inner.store.beat(inner.node).await?;
-    orphans(inner).await?;
+async fn look(inner: &Arc<Inner>, looked: &mut Looked) -> Result<(), Error> {
+    let before = std::mem::take(&mut looked.passed_over);
+    let mut mine = Mine { inner, before, passed_over: BTreeSet::new() };
+    if !inner.shared || inner.node.is_steady() {
+        orphans(inner, &mut mine).await?;
+    }
     inner.slots.left_ready();
-    for run in inner.store.mailed(BATCH).await? {
+    for run in inner.store.mailed(BATCH).await?.into_iter().filter(|run| mine.has(*run)) {
         inner.send(run, What::Mail);
     }
     let mut notices: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
     for notice in inner.store.outbox(inner.clock.now(), BATCH).await? {
         notices.entry(notice.run).or_default().push(notice.key);
     }
-    for (run, keys) in notices {
+    for (run, keys) in notices.into_iter().filter(|(run, _)| mine.has(*run)) {
         inner.send(run, What::Notices(keys));
     }
     for (place, run) in inner.store.queued(BATCH).await? {
-        if let Some(row) = inner.store.run(run).await? {
+        if mine.has(run)
+            && let Some(row) = inner.store.run(run).await?
+        {
             admit(inner.clone(), row.org, place).await;
         }
     }
-    for run in inner.awaited() {
-        // It may have ended by a commit whose answer this process never got.
-        if inner.store.run(run).await?.is_some_and(|row| row.finished.is_some()) {
-            inner.ended(run);
-        }
-    }
-    reconcile(inner, differed).await
+    looked.passed_over = mine.passed_over;
+    // Some may have ended by a commit whose answer this process never got.
+    hints::ended(inner).await;
+    reconcile(inner, &mut looked.differed).await
 }
 
 /// Attempts on nodes that are gone are dispatched again.
-async fn orphans(inner: &Arc<Inner>) -> Result<(), Error> {
+async fn orphans(inner: &Arc<Inner>, mine: &mut Mine<'_>) -> Result<(), Error> {
     let mut seen: BTreeSet<(RunId, WorkKey)> = BTreeSet::new();
     loop {
         let orphans = inner.store.orphans(BATCH).await?;
-        let new: Vec<_> = orphans.into_iter().filter(|work| seen.insert((work.run, work.key.clone()))).collect();
+        let orphans = orphans.into_iter().filter(|work| mine.has(work.run));
+        let new: Vec<_> = orphans.filter(|work| seen.insert((work.run, work.key.clone()))).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -116,7 +149,7 @@ async fn ask(inner: &Arc<Inner>, run: RunId, what: What) -> Result<(), Error> {
 /// Compares what the store says this node has with what it runs. Whatever differs in two looks, and so not only because
 /// something was just beginning or ending, is looked at by the run itself.
 async fn reconcile(inner: &Arc<Inner>, differed: &mut BTreeSet<RunId>) -> Result<(), Error> {
-    let held = inner.store.held(inner.node).await?;
+    let held = inner.store.held(inner.node.id()).await?;
     let held: BTreeSet<(RunId, WorkKey)> = held.into_iter().map(|work| (work.run, work.key)).collect();
     let running: BTreeSet<(RunId, WorkKey)> = inner.runs.executing().into_iter().collect();
     let differ: BTreeSet<RunId> = held.symmetric_difference(&running).map(|(run, _)| *run).collect();

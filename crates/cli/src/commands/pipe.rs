@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::limits;
 use stepwell_core::run::RunStatus;
 use stepwell_engine::commands::{End, Trigger};
-use stepwell_engine::{Caller, Committed, Engine};
+use stepwell_engine::{Caller, Engine, Happened};
 use stepwell_store::{RunId, Store};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Semaphore, mpsc};
@@ -103,7 +103,7 @@ struct Pipe {
 
 impl Pipe {
     /// Until the input is at its end and so is every run.
-    async fn work(self: &Arc<Pipe>, concurrency: usize, commits: broadcast::Receiver<Committed>) {
+    async fn work(self: &Arc<Pipe>, concurrency: usize, commits: broadcast::Receiver<Happened>) {
         let mut tasks = JoinSet::new();
         let pipe = self.clone();
         tasks.spawn(async move { pipe.finish_earlier(commits).await });
@@ -197,18 +197,18 @@ impl Pipe {
     }
 
     /// Reports the ends of runs that other processes left behind.
-    async fn finish_earlier(&self, mut commits: broadcast::Receiver<Committed>) {
+    async fn finish_earlier(&self, mut commits: broadcast::Receiver<Happened>) {
         self.sweep().await;
         while !self.earlier().is_empty() {
             match commits.recv().await {
-                Ok(commit) if commit.ended => {
+                Ok(Happened::Here(commit)) if commit.ended => {
                     let awaited = self.earlier().remove(&commit.run);
                     if awaited {
                         self.ended(commit.run, None).await;
                     }
                 }
-                Ok(_) => {}
-                Err(RecvError::Lagged(_)) => self.sweep().await,
+                Ok(Happened::Here(_)) => {}
+                Ok(Happened::Elsewhere) | Err(RecvError::Lagged(_)) => self.sweep().await,
                 Err(RecvError::Closed) => return,
             }
         }

@@ -1,5 +1,6 @@
 //! Definitions: store the next version of a workflow, list them, find one.
 
+use super::change::{auth, settled};
 use super::{Caller, Right};
 use crate::definitions::Compiled;
 use crate::engine::{Engine, Inner};
@@ -11,7 +12,7 @@ use serde_json::json;
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::graph::Kind;
-use stepwell_store::{Change, DefinitionRow, NewDefinition, Record, RecordChange};
+use stepwell_store::{Auth, Change, DefinitionRow, NewDefinition, Record, RecordChange};
 
 /// A definition as its author wrote it.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,9 @@ pub struct Defined {
     pub changed: bool,
 }
 
+/// The version that was to be the newest is not.
+struct Outdated;
+
 impl Engine {
     /// Checks a definition and makes it the newest version of its workflow.
     pub async fn define(&self, caller: &Caller, source: Source<'_>) -> Result<Defined, Error> {
@@ -43,38 +47,45 @@ impl Engine {
     ) -> Result<Defined, Error> {
         caller.check(Right::Define)?;
         let definition = check(&self.inner, source)?;
-        // Two who make workflows at the same time must not both be the last that the plan allows.
-        let turn = self.inner.turn(caller.org);
-        let _turn = turn.lock().await;
-        plans::check_definition(&self.inner, caller.org, &definition).await?;
-        loop {
-            let before = self.inner.store.find_definition(caller.org, &definition.name).await?;
-            let before = before.filter(|before| before.name == definition.name);
-            if let Some(same) = before.as_ref().filter(|before| before.source == source.text) {
-                let compiled = self.inner.definitions.keep(same.clone())?;
-                return Ok(Defined { compiled, changed: false });
-            }
-            let newest = before.as_ref().map_or(0, |before| before.version);
-            match after {
-                Some(0) if newest != 0 => return Err(Error::Exists { what: "workflow", name: definition.name }),
-                Some(after) if newest != after => return Err(Error::Changed("workflow")),
-                _ => {}
-            }
-            // Refused if somebody else was quicker, whose version this one then follows.
-            if let Some(compiled) = self.next_version(caller, &definition, source.text, before.as_ref()).await? {
-                return Ok(Defined { compiled, changed: true });
-            }
-        }
+        settled(|| self.define_once(caller, source, (&definition, after)))
+            .await?
+            .map_err(|Outdated| Error::Changed("workflow"))
     }
 
-    /// Stores a version together with what its triggers need; `None` if the workflow has changed meanwhile.
+    /// An answer that is not worth asking again for is the inner one.
+    async fn define_once(
+        &self,
+        caller: &Caller,
+        source: Source<'_>,
+        (definition, after): (&Definition, Option<u32>),
+    ) -> Result<Result<Defined, Outdated>, Error> {
+        // Two who make workflows at the same time must not both be the last that the plan allows.
+        let decided = auth(&self.inner, caller.org).await?;
+        plans::check_definition(&self.inner, caller.org, definition).await?;
+        let before = self.inner.store.find_definition(caller.org, &definition.name).await?;
+        let before = before.filter(|before| before.name == definition.name);
+        if let Some(same) = before.as_ref().filter(|before| before.source == source.text) {
+            let compiled = self.inner.definitions.keep(same.clone())?;
+            return Ok(Ok(Defined { compiled, changed: false }));
+        }
+        let newest = before.as_ref().map_or(0, |before| before.version);
+        match after {
+            Some(0) if newest != 0 => return Err(Error::Exists { what: "workflow", name: definition.name.clone() }),
+            Some(after) if newest != after => return Ok(Err(Outdated)),
+            _ => {}
+        }
+        let compiled = self.next_version(caller, (definition, source.text), before.as_ref(), decided).await?;
+        Ok(Ok(Defined { compiled, changed: true }))
+    }
+
+    /// Stores a version together with what its triggers need.
     async fn next_version(
         &self,
         caller: &Caller,
-        definition: &Definition,
-        text: &str,
+        (definition, text): (&Definition, &str),
         before: Option<&DefinitionRow>,
-    ) -> Result<Option<Arc<Compiled>>, Error> {
+        decided: Auth,
+    ) -> Result<Arc<Compiled>, Error> {
         let inner = &self.inner;
         let at = inner.clock.now();
         let workflow = before.map_or_else(|| inner.ids.public("wf", at), |before| before.workflow.clone());
@@ -87,21 +98,20 @@ impl Engine {
             records,
             audit: vec![caller.audit(at, "workflow.define", &definition.name, detail)],
             grants_of: Some(caller.org),
-            decided: None,
+            decided: Some(decided),
         };
         let new = NewDefinition { after, ..new_row(inner, caller, definition, (text, workflow)) };
         let (write, org) = (inner.clone(), caller.org);
         // Known to this process even if whoever asked does not wait for the answer.
         let stored = tokio::spawn(async move {
             let stored = write.store.define(new, with).await;
-            write.forget_epoch(org);
+            write.epoch_moved(org);
             stored
         });
         let stored = stored.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
-        let Ok(row) = stored else { return Ok(None) };
-        let compiled = inner.definitions.keep(row)?;
+        let compiled = inner.definitions.keep(stored.map_err(|_| Error::Changed("workflow"))?)?;
         inner.rescheduled.notify_one();
-        Ok(Some(compiled))
+        Ok(compiled)
     }
 
     /// A version that says otherwise than the one before whether the workflow is enabled is believed.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use stepwell_core::run::RunStatus;
 use stepwell_core::time::Time;
-use stepwell_store::{RunFilter, RunId, RunRow, Version};
+use stepwell_store::{NodeRow, RunFilter, RunId, RunRow, Version};
 
 /// Rows of a page at the most.
 const MAX_PAGE: u32 = 1_000;
@@ -46,6 +46,12 @@ pub struct EventView {
 }
 
 impl Engine {
+    /// Who executes on this store, by id.
+    pub async fn nodes(&self, caller: &Caller) -> Result<Vec<NodeRow>, Error> {
+        caller.check(Right::Read)?;
+        Ok(self.inner.store.nodes().await?)
+    }
+
     pub async fn status(&self, caller: &Caller, run: &str) -> Result<RunView, Error> {
         caller.check(Right::Read)?;
         let id = find(&self.inner, caller, run).await?;

@@ -1,6 +1,7 @@
 //! The application API: the only way in. Each command takes the caller and checks their rights; REST, MCP, CLI and the
 //! dashboard are thin over it.
 
+mod change;
 mod control;
 mod define;
 mod everyday;

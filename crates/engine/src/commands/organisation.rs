@@ -1,6 +1,7 @@
 //! Organisations, their plans and what they have used; and the audit trail.
 
-use super::people::{bad, change, first_people};
+use super::change::change;
+use super::people::{bad, first_people};
 use super::{Caller, Right};
 use crate::audit::{self, Verdict};
 use crate::engine::Engine;

@@ -1,5 +1,6 @@
 //! Users, roles, keys and browser sessions of an organisation. Every change is in the audit trail, in one write with it.
 
+use super::change::{auth, change, settled};
 use super::{Caller, Right};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{Change, NewAudit, OrgId, Record, RecordChange, RecordFilter, Refused};
+use stepwell_store::{Auth, Change, NewAudit, OrgId, Record, RecordChange, RecordFilter};
 
 const SESSION_LIFE: Millis = Millis(30 * Millis::DAY.0);
 const LINK_LIFE: Millis = Millis::DAY;
@@ -156,8 +157,13 @@ impl Engine {
     pub async fn create_user(&self, caller: &Caller, new: NewUser) -> Result<With<User>, Error> {
         caller.check(Right::Admin)?;
         check_name("name", &new.name)?;
-        self.check_roles(caller, &new.roles).await?;
         check_grants(caller, &new.grants)?;
+        settled(|| self.create_user_once(caller, new.clone())).await
+    }
+
+    async fn create_user_once(&self, caller: &Caller, new: NewUser) -> Result<With<User>, Error> {
+        let decided = auth(&self.inner, caller.org).await?;
+        self.check_roles(caller, &new.roles).await?;
         let now = self.inner.clock.now();
         let NewUser { name, roles, grants } = new;
         let user = User { name, roles, grants, disabled: false, created: now, by: caller.name.to_string() };
@@ -166,18 +172,23 @@ impl Engine {
         let audit = vec![caller.audit(now, "user.create", &user.name, detail)];
         let id = record.id.clone();
         let records = vec![RecordChange::Create(record)];
-        let done = Change { records, audit, grants_of: Some(caller.org), decided: None };
+        let done = Change { records, audit, grants_of: Some(caller.org), decided: Some(decided) };
         change(&self.inner, done, "user", &user.name).await?;
         Ok(With { id, is: user })
     }
 
     pub async fn change_user(&self, caller: &Caller, user: &str, to: UserChange) -> Result<With<User>, Error> {
         caller.check(Right::Admin)?;
-        self.check_roles(caller, to.roles.as_deref().unwrap_or_default()).await?;
         check_grants(caller, to.grants.as_deref().unwrap_or_default())?;
+        let name = settled(|| self.change_user_once(caller, user, to.clone())).await?;
+        self.user(caller, &name).await
+    }
+
+    /// Gives the user's name.
+    async fn change_user_once(&self, caller: &Caller, user: &str, to: UserChange) -> Result<String, Error> {
         // Two who take each other's rights away must not both succeed.
-        let turn = self.inner.turn(caller.org);
-        let _turn = turn.lock().await;
+        let decided = auth(&self.inner, caller.org).await?;
+        self.check_roles(caller, to.roles.as_deref().unwrap_or_default()).await?;
         let record = find::<User>(&self.inner, caller.org, user).await?;
         let mut user: User = body(&record)?;
         user.roles = to.roles.unwrap_or(user.roles);
@@ -186,8 +197,8 @@ impl Engine {
         self.keep_an_admin(caller, Some(&user), None).await?;
         let detail = json!({"roles": user.roles, "grants": user.grants, "disabled": user.disabled});
         let audit = caller.audit(self.inner.clock.now(), "user.change", &user.name, detail);
-        self.replace(record, &user, audit).await?;
-        self.user(caller, &user.name).await
+        self.replace(record, &user, audit, decided).await?;
+        Ok(user.name)
     }
 
     /// The user can no longer do anything; what they did stays theirs, so their name is not free.
@@ -215,23 +226,26 @@ impl Engine {
         if BUILT_IN_ROLES.iter().any(|(built_in, _)| *built_in == name) {
             return Err(Error::NotNow(format!("the role {name:?} comes with the product and cannot be changed")));
         }
+        settled(|| self.put_role_once(caller, name, grants.clone())).await
+    }
+
+    async fn put_role_once(&self, caller: &Caller, name: &str, grants: Vec<String>) -> Result<Role, Error> {
         let now = self.inner.clock.now();
         let audit = caller.audit(now, "role.put", name, json!({"grants": grants}));
         let role = Role { name: name.to_string(), grants, created: now, by: caller.name.to_string() };
-        let turn = self.inner.turn(caller.org);
-        let _turn = turn.lock().await;
+        let decided = auth(&self.inner, caller.org).await?;
         self.keep_an_admin(caller, None, Some(&role)).await?;
         match self.inner.store.record_with_key(Role::KIND, &name_key(caller.org, name)).await? {
             Some(record) => {
                 let before: Role = body(&record)?;
                 let role = Role { created: before.created, by: before.by, ..role };
-                self.replace(record, &role, audit).await?;
+                self.replace(record, &role, audit, decided).await?;
                 Ok(role)
             }
             None => {
                 let record = RecordChange::Create(named(&self.inner, caller.org, "role", name, &role));
-                let done =
-                    Change { records: vec![record], audit: vec![audit], grants_of: Some(caller.org), decided: None };
+                let (records, audit, grants_of) = (vec![record], vec![audit], Some(caller.org));
+                let done = Change { records, audit, grants_of, decided: Some(decided) };
                 change(&self.inner, done, "role", name).await?;
                 Ok(role)
             }
@@ -240,6 +254,11 @@ impl Engine {
 
     pub async fn remove_role(&self, caller: &Caller, name: &str) -> Result<(), Error> {
         caller.check(Right::Admin)?;
+        settled(|| self.remove_role_once(caller, name)).await
+    }
+
+    async fn remove_role_once(&self, caller: &Caller, name: &str) -> Result<(), Error> {
+        let decided = auth(&self.inner, caller.org).await?;
         let record = find::<Role>(&self.inner, caller.org, name).await?;
         let users: Vec<With<User>> = list(&self.inner, caller.org).await?;
         if let Some(user) = users.iter().find(|user| user.is.roles.iter().any(|role| role == name)) {
@@ -247,7 +266,8 @@ impl Engine {
         }
         let audit = vec![caller.audit(self.inner.clock.now(), "role.remove", name, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Role::KIND.into(), id: record.id }];
-        change(&self.inner, Change { records, audit, grants_of: Some(caller.org), decided: None }, "role", name).await
+        let done = Change { records, audit, grants_of: Some(caller.org), decided: Some(decided) };
+        change(&self.inner, done, "role", name).await
     }
 
     /// All of the organisation for those who administer it; their own for others.
@@ -307,29 +327,33 @@ impl Engine {
     }
 
     pub async fn change_key(&self, caller: &Caller, id: &str, to: KeyChange) -> Result<With<Key>, Error> {
-        let turn = self.inner.turn(caller.org);
-        let _turn = turn.lock().await;
+        to.name.iter().try_for_each(|name| check_label("name", name))?;
+        settled(|| self.change_key_once(caller, id, to.clone())).await
+    }
+
+    async fn change_key_once(&self, caller: &Caller, id: &str, to: KeyChange) -> Result<With<Key>, Error> {
+        let decided = auth(&self.inner, caller.org).await?;
         let (record, mut key) = self.own_key(caller, id).await?;
-        if let Some(name) = to.name {
-            check_label("name", &name)?;
-            key.name = name;
-        }
+        key.name = to.name.unwrap_or(key.name);
         key.paused = to.paused.unwrap_or(key.paused);
         let detail = json!({"name": key.name, "paused": key.paused});
         let audit = caller.audit(self.inner.clock.now(), "key.change", id, detail);
-        self.replace(record, &key, audit).await?;
+        self.replace(record, &key, audit, decided).await?;
         Ok(With { id: id.to_string(), is: key })
     }
 
     /// The key opens nothing any more, for ever. Runs it started go on.
     pub async fn revoke_key(&self, caller: &Caller, id: &str) -> Result<(), Error> {
-        let turn = self.inner.turn(caller.org);
-        let _turn = turn.lock().await;
+        settled(|| self.revoke_key_once(caller, id)).await
+    }
+
+    async fn revoke_key_once(&self, caller: &Caller, id: &str) -> Result<(), Error> {
+        let decided = auth(&self.inner, caller.org).await?;
         let (record, mut key) = self.own_key(caller, id).await?;
         let now = self.inner.clock.now();
         key.revoked = key.revoked.or(Some(now));
         let audit = caller.audit(now, "key.revoke", id, json!({"name": key.name}));
-        self.replace(record, &key, audit).await
+        self.replace(record, &key, audit, decided).await
     }
 
     async fn own_key(&self, caller: &Caller, id: &str) -> Result<(Record, Key), Error> {
@@ -366,7 +390,7 @@ impl Engine {
         }];
         match self.inner.store.change(Change { records, audit, grants_of: Some(org), decided: None }).await? {
             Ok(()) => {
-                self.inner.forget_epoch(org);
+                self.inner.epoch_moved(org);
                 Ok(true)
             }
             // Another node was quicker.
@@ -444,11 +468,11 @@ impl Engine {
     }
 
     /// Writes a record anew, and that rights may have changed.
-    async fn replace<T: Kept>(&self, record: Record, is: &T, audit: NewAudit) -> Result<(), Error> {
+    async fn replace<T: Kept>(&self, record: Record, is: &T, audit: NewAudit, decided: Auth) -> Result<(), Error> {
         let (org, id) = (record.org, record.id.clone());
         let records = vec![RecordChange::Replace(Record { body: json(is), ..record })];
-        change(&self.inner, Change { records, audit: vec![audit], grants_of: Some(org), decided: None }, T::KIND, &id)
-            .await
+        let done = Change { records, audit: vec![audit], grants_of: Some(org), decided: Some(decided) };
+        change(&self.inner, done, T::KIND, &id).await
     }
 }
 
@@ -517,25 +541,6 @@ pub(super) async fn list<T: Kept>(inner: &Inner, org: OrgId) -> Result<Vec<With<
 
 fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
     Ok(With { id: record.id.clone(), is: body(record)? })
-}
-
-/// Applies a change. What is remembered of the organisation is forgotten if rights change with it, even if whoever asked
-/// does not wait for the answer.
-pub(super) async fn change(inner: &Arc<Inner>, change: Change, what: &'static str, name: &str) -> Result<(), Error> {
-    let write = inner.clone();
-    let done = tokio::spawn(async move {
-        let org = change.grants_of;
-        let done = write.store.change(change).await;
-        if let Some(org) = org {
-            write.forget_epoch(org);
-        }
-        done
-    });
-    let done = done.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
-    done.map_err(|refused| match refused {
-        Refused::Taken => Error::Exists { what, name: name.to_string() },
-        _ => Error::Changed(what),
-    })
 }
 
 /// Says when a key was used.

@@ -10,12 +10,10 @@ use crate::drive::{self, follow_up, submit};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::letters::callbacks;
-use crate::people;
-use crate::plans::{self, Limits};
 use crate::record::{Place, record, status};
 use crate::rights::{Actor, Need, actors};
 use crate::runs::{Live, What};
-use crate::{children, switches, upkeep};
+use crate::{children, people, plans, switches, upkeep};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -122,6 +120,7 @@ impl Engine {
             unique,
             parent: None,
             test: false,
+            most_open: None,
             audit,
         })
     }
@@ -162,6 +161,7 @@ impl Engine {
             unique: None,
             parent: None,
             test: true,
+            most_open: None,
             audit,
         };
         begin(&self.inner, beginning, &mut None).await
@@ -217,6 +217,7 @@ pub(crate) async fn begin_as(
         unique,
         parent: None,
         test: false,
+        most_open: None,
         audit: (!actor.is_local()).then(|| caller.audit(now, "run.start", "", detail)),
     };
     begin(inner, beginning, &mut None).await
@@ -254,6 +255,7 @@ pub(crate) async fn start_child(inner: &Arc<Inner>, child: ChildOf<'_>) -> Resul
         unique: Some(unique),
         parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth }),
         test: parent.test,
+        most_open: None,
         audit: None,
     };
     begin(inner, beginning, &mut None).await.map(|_| ())
@@ -273,6 +275,8 @@ struct Beginning {
     unique: Option<UniqueKey>,
     parent: Option<Parent>,
     test: bool,
+    /// See [`NewRun::most_open`].
+    most_open: Option<u32>,
     /// Its target is the run, whose id is not known yet.
     audit: Option<NewAudit>,
 }
@@ -297,17 +301,9 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
         let bad = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
         part.map_or(Ok(()), |part| check_size(part)).map_err(bad)?;
     }
-    // Only who has a limit waits for the others of the organisation.
-    let (_, limits) = plans::limits_of(inner, org).await?;
-    let turn = inner.turn(org);
-    let _turn = if limits == Limits::default() { None } else { Some(turn.lock().await) };
     // A request that was granted before is not asked again whether it may be.
-    let again = match &beginning.unique {
-        Some(unique) => inner.store.keyed(&unique.scope, &unique.key).await?.is_some(),
-        None => false,
-    };
-    if !again {
-        decide(inner, &beginning, &limits).await?;
+    if !was_granted(inner, &beginning).await? {
+        beginning.most_open = decide(inner, &beginning).await?;
     }
     let (mut entry, mut evictions, mut gone) = (Entry::Enter, 0, false);
     loop {
@@ -319,12 +315,17 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
                 answer => return answer,
             },
             Err(Refused::AuthChanged) => {
-                inner.forget_epoch(org);
+                inner.epochs.forget(org);
                 look_again(inner, &mut beginning).await?;
-                decide(inner, &beginning, &limits).await?;
+                beginning.most_open = decide(inner, &beginning).await?;
             }
+            // The same request may have been granted meanwhile.
+            Err(Refused::TooManyOpen) => match beginning.most_open.take() {
+                Some(most) if !was_granted(inner, &beginning).await? => return Err(plans::too_many_runs(most)),
+                _ => {}
+            },
             // Two runs of one millisecond drew the same number.
-            Err(Refused::Conflict | Refused::Taken | Refused::TooManyOpen) => {}
+            Err(Refused::Conflict | Refused::Taken) => {}
             Err(Refused::Full) => {
                 let concurrency = beginning.compiled.definition.concurrency.as_ref();
                 match concurrency.map_or(WhenFull::Skip, |concurrency| concurrency.when_full) {
@@ -341,8 +342,15 @@ async fn begin(inner: &Arc<Inner>, mut beginning: Beginning, watch: &mut Watch) 
     }
 }
 
-/// Whether the run may start, as things are.
-async fn decide(inner: &Inner, beginning: &Beginning, limits: &Limits) -> Result<(), Error> {
+async fn was_granted(inner: &Inner, beginning: &Beginning) -> Result<bool, Error> {
+    Ok(match &beginning.unique {
+        Some(unique) => inner.store.keyed(&unique.scope, &unique.key).await?.is_some(),
+        None => false,
+    })
+}
+
+/// Whether the run may start, as things are; and how many the organisation may have at a time with it.
+async fn decide(inner: &Inner, beginning: &Beginning) -> Result<Option<u32>, Error> {
     let org = beginning.compiled.row.org;
     let definition = &beginning.compiled.definition;
     let switches = switches::switches(inner, org, &beginning.compiled.row.workflow).await?;
@@ -350,10 +358,9 @@ async fn decide(inner: &Inner, beginning: &Beginning, limits: &Limits) -> Result
         return Err(Error::Disabled(definition.name.clone()));
     }
     beginning.compiled.check_input(&beginning.input)?;
-    match beginning.test || beginning.parent.is_some() {
-        true => plans::check_executions(inner, org, limits).await,
-        false => plans::check_run(inner, org, limits).await,
-    }
+    let (_, limits) = plans::limits_of(inner, org).await?;
+    plans::check_executions(inner, org, &limits).await?;
+    Ok(limits.concurrent_runs.filter(|_| !beginning.test && beginning.parent.is_none()))
 }
 
 /// Something about the organisation has changed: rights and the newest version are looked up again.
@@ -435,7 +442,7 @@ async fn try_begin(
         secret: live.secret,
         parent: beginning.parent.clone(),
         place: live.place.clone(),
-        most_open: None,
+        most_open: beginning.most_open,
     };
     let place = Place {
         run: live.id,
@@ -465,19 +472,21 @@ async fn try_begin(
     if !inner.runs.adopt(id) {
         return Ok(Err(Refused::Conflict));
     }
-    if let Some(end) = watch {
-        *end = Some(inner.end_of(id));
-    }
+    let ended = watch.as_mut().map(|end| {
+        let (ended, reached) = oneshot::channel();
+        *end = Some(reached);
+        ended
+    });
     // In a task of its own: whoever asked may leave, and the commit is under way all the same.
-    let written = tokio::spawn(write_first(inner.clone(), live, commit, transition)).await;
+    let written = tokio::spawn(write_first(inner.clone(), live, (commit, transition), ended)).await;
     written.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))
 }
 
 async fn write_first(
     inner: Arc<Inner>,
     mut live: Box<Live>,
-    commit: Commit,
-    transition: Transition,
+    (commit, transition): (Commit, Transition),
+    ended: Option<oneshot::Sender<()>>,
 ) -> Result<Result<Started, Refused>, Error> {
     let inner = &inner;
     let at = commit.log.at;
@@ -485,6 +494,8 @@ async fn write_first(
         Ok(Ok(follow)) => {
             let started = just_started(&live, at);
             metrics::counter!("stepwell_runs_started_total").increment(1);
+            // The run is there, and has not come to its end.
+            ended.into_iter().for_each(|ended| inner.tell_end(live.id, ended));
             follow_up(inner, &mut live, follow);
             if live.run.status == RunStatus::Queued
                 && let Some(place) = live.place.clone()
@@ -501,7 +512,7 @@ async fn write_first(
         }
         Err(error) => {
             leave(inner, live.id, None);
-            unsure(inner, &live, at, error).await
+            unsure(inner, &live, (at, ended), error).await
         }
     }
 }
@@ -514,9 +525,15 @@ fn leave(inner: &Arc<Inner>, id: RunId, live: Option<Box<Live>>) {
 }
 
 /// Nobody knows what became of the first commit: looks.
-async fn unsure(inner: &Arc<Inner>, live: &Live, at: Time, error: Error) -> Result<Result<Started, Refused>, Error> {
+async fn unsure(
+    inner: &Arc<Inner>,
+    live: &Live,
+    (at, ended): (Time, Option<oneshot::Sender<()>>),
+    error: Error,
+) -> Result<Result<Started, Refused>, Error> {
     match inner.store.load(live.id).await {
         Ok(Some(_)) => {
+            ended.into_iter().for_each(|ended| inner.tell_end(live.id, ended));
             inner.send(live.id, What::Reconcile);
             Ok(Ok(just_started(live, at)))
         }

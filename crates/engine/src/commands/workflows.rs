@@ -1,6 +1,6 @@
 //! A workflow as a whole: its versions, its end, its switches, its schedules and the addresses that start it.
 
-use super::people::change;
+use super::change::{auth, change, settled};
 use super::{Caller, Right, Started};
 use crate::commands::trigger::{Begin, begin_as};
 use crate::definitions::Compiled;
@@ -72,7 +72,7 @@ impl Engine {
         let (write, org, id) = (self.inner.clone(), row.org, row.workflow.clone());
         let done = tokio::spawn(async move {
             let done = write.store.undefine(org, &id, now, with).await;
-            write.forget_epoch(org);
+            write.epoch_moved(org);
             done
         });
         let done = done.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
@@ -103,8 +103,10 @@ impl Engine {
         let pause = Pause { by: caller.name.to_string(), since: self.inner.clock.now(), key: key.clone() };
         let audit = ("workflow.pause", json!({"key": key}));
         self.switch(caller, workflow, audit, |switches, workflow| match &key {
-            None => drop(switches.paused.get_or_insert(pause)),
-            Some(key) => drop(switches.paused_keys.entry(super::trigger::keyed_place(workflow, key)).or_insert(pause)),
+            None => drop(switches.paused.get_or_insert(pause.clone())),
+            Some(key) => {
+                drop(switches.paused_keys.entry(super::trigger::keyed_place(workflow, key)).or_insert(pause.clone()))
+            }
         })
         .await
     }
@@ -133,11 +135,20 @@ impl Engine {
         caller: &Caller,
         workflow: &str,
         (action, detail): (&str, Value),
-        set: impl FnOnce(&mut Switches, &str),
+        set: impl Fn(&mut Switches, &str),
     ) -> Result<(), Error> {
         caller.check(Right::Define)?;
-        let turn = self.inner.turn(caller.org);
-        let _turn = turn.lock().await;
+        settled(|| self.switch_once(caller, workflow, (action, &detail), &set)).await
+    }
+
+    async fn switch_once(
+        &self,
+        caller: &Caller,
+        workflow: &str,
+        (action, detail): (&str, &Value),
+        set: impl Fn(&mut Switches, &str),
+    ) -> Result<(), Error> {
+        let decided = auth(&self.inner, caller.org).await?;
         let compiled = self.newest(caller, workflow).await?;
         let (org, id) = (compiled.row.org, compiled.row.workflow.clone());
         let before = self.inner.store.record(Switches::KIND, &id).await?;
@@ -150,8 +161,8 @@ impl Engine {
                 RecordChange::Create(Record { kind, id, org, key, due: None, body, version: 0 })
             }
         };
-        let audit = vec![caller.audit(self.inner.clock.now(), action, &compiled.row.name, detail)];
-        let done = Change { records: vec![record], audit, grants_of: Some(org), decided: None };
+        let audit = vec![caller.audit(self.inner.clock.now(), action, &compiled.row.name, detail.clone())];
+        let done = Change { records: vec![record], audit, grants_of: Some(org), decided: Some(decided) };
         change(&self.inner, done, "workflow", workflow).await
     }
 

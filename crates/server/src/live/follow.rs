@@ -5,7 +5,7 @@ use super::hub::{Hub, State};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use stepwell_engine::Committed;
+use stepwell_engine::Happened;
 use stepwell_store::{Error, Fed, Position, Progress};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -125,13 +125,16 @@ async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Erro
 type Heard = BTreeMap<Position, Instant>;
 
 /// Takes all hints there are. False if they are about rows up to `at` only.
-fn hear(first: Result<Committed, RecvError>, more: &mut Receiver<Committed>, heard: &mut Heard, at: &Progress) -> bool {
+fn hear(first: Result<Happened, RecvError>, more: &mut Receiver<Happened>, heard: &mut Heard, at: &Progress) -> bool {
     // Hints that were lost may have been about anything.
     let mut lost = first.is_err();
     let mut next = first.ok();
     loop {
-        if let Some(hint) = next.take_if(|hint| !at.has(hint.position)) {
-            heard.insert(hint.position, hint.at);
+        match next {
+            Some(Happened::Here(hint)) if !at.has(hint.position) => drop(heard.insert(hint.position, hint.at)),
+            Some(Happened::Here(_)) | None => {}
+            // Whoever wrote it does not say where.
+            Some(Happened::Elsewhere) => lost = true,
         }
         next = match more.try_recv() {
             Ok(hint) => Some(hint),

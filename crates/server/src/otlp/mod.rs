@@ -18,7 +18,7 @@ use spans::{Collector, Span};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_engine::{Committed, Engine};
+use stepwell_engine::{Engine, Happened};
 use stepwell_store::{Progress, Store};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{sleep, timeout};
@@ -63,7 +63,7 @@ pub enum Error {
 
 pub struct Exporter {
     store: Arc<dyn Store>,
-    hints: broadcast::Receiver<Committed>,
+    hints: broadcast::Receiver<Happened>,
     progress: Progress,
     collector: Collector,
     /// Not sent yet: no more than one page of the log brings.

@@ -18,16 +18,20 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
+use tokio::sync::broadcast;
 
 /// Clones share everything.
 #[derive(Clone)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
+    /// Given to several engines at a time, which tell each other things.
+    told: Option<broadcast::Sender<Hint>>,
+    ahead: i64,
 }
 
 impl Default for MemoryStore {
     fn default() -> MemoryStore {
-        MemoryStore { state: Arc::new(Mutex::new(State::new())) }
+        MemoryStore { state: Arc::new(Mutex::new(State::new())), told: None, ahead: 0 }
     }
 }
 
@@ -35,6 +39,26 @@ impl MemoryStore {
     /// What opening the store in a new process does: whatever nodes it knew are gone.
     pub fn restarted(&self) {
         self.lock().nodes.clear();
+    }
+
+    /// One that several engines use at the same time, each with a clone. Leases do not run out: see [`MemoryStore::give_up`].
+    pub fn shared() -> MemoryStore {
+        MemoryStore { told: Some(broadcast::channel(1_024).0), ..MemoryStore::default() }
+    }
+
+    /// The same store for an engine whose clock is behind by so many milliseconds.
+    pub fn ahead_of(&self, millis: i64) -> MemoryStore {
+        MemoryStore { ahead: millis, ..self.clone() }
+    }
+
+    /// The same store for an engine that hears nothing of the others, nor they of it.
+    pub fn cut_off(&self) -> MemoryStore {
+        MemoryStore { told: Some(broadcast::channel(1_024).0), ..self.clone() }
+    }
+
+    /// The node's lease has run out.
+    pub fn give_up(&self, node: NodeId) {
+        self.lock().nodes.remove(&node);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,8 +1,9 @@
-//! Nodes of the one process that has the store: no lease can run out.
+//! Nodes of the one process that has the store: no lease runs out by itself.
 
 use super::MemoryStore;
 use crate::*;
 use stepwell_core::time::Millis;
+use tokio::sync::broadcast;
 
 #[async_trait]
 impl Nodes for MemoryStore {
@@ -40,5 +41,24 @@ impl Nodes for MemoryStore {
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
         let state = self.lock();
         Ok(state.work.orphans(&state.nodes, limit))
+    }
+
+    fn is_shared(&self) -> bool {
+        self.told.is_some()
+    }
+
+    fn hear(&self) -> Option<broadcast::Receiver<Hint>> {
+        self.told.as_ref().map(broadcast::Sender::subscribe)
+    }
+
+    fn tell(&self, hint: Hint) {
+        if let Some(told) = &self.told {
+            // Nobody may be listening.
+            let _ = told.send(hint);
+        }
+    }
+
+    fn ahead(&self) -> i64 {
+        self.ahead
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stepwell_engine::commands::Trigger;
-use stepwell_engine::{Caller, Engine};
+use stepwell_engine::{Caller, Engine, Happened};
 use stepwell_store::RunId;
 use stepwell_store::sqlite::SqliteStore;
 use tokio::sync::broadcast::error::RecvError;
@@ -139,7 +139,7 @@ async fn wake(engine: &Engine, mut due: HashMap<RunId, i64>) -> anyhow::Result<V
     let mut late = Vec::with_capacity(due.len());
     while !due.is_empty() {
         match commits.recv().await {
-            Ok(commit) if commit.ended => {
+            Ok(Happened::Here(commit)) if commit.ended => {
                 if let Some(at) = due.remove(&commit.run) {
                     late.push(Duration::from_millis((now() - at).max(0).unsigned_abs()));
                 }

@@ -12,7 +12,7 @@ use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 use stepwell_core::fact::Fact;
 use stepwell_core::run::StoredFact;
-use stepwell_engine::{Caller, Clock, Committed, Engine, SystemClock};
+use stepwell_engine::{Caller, Clock, Committed, Engine, Happened, SystemClock};
 use stepwell_store::{RunId, Version};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
@@ -38,7 +38,7 @@ pub struct Follow<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
     show: &'a mut Show,
-    commits: broadcast::Receiver<Committed>,
+    commits: broadcast::Receiver<Happened>,
     /// The run, then its children as they appear.
     runs: Vec<Followed>,
     prefixes: Vec<String>,
@@ -102,9 +102,8 @@ impl<'a> Follow<'a> {
             tokio::select! {
                 () = signals.next() => return Ok(false),
                 commit = self.commits.recv() => match commit {
-                    Ok(commit) if self.concerns(&commit) => return Ok(true),
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return Ok(true),
+                    Ok(Happened::Here(commit)) if !self.concerns(&commit) => {}
+                    Ok(_) | Err(RecvError::Lagged(_)) => return Ok(true),
                     Err(RecvError::Closed) => anyhow::bail!("the engine has stopped"),
                 },
                 line = next_line(&mut self.lines), if self.question.is_some() => {

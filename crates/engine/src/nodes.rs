@@ -1,0 +1,254 @@
+//! This node among others on one store: it joins, says that it is alive, learns who else is, and which part of all runs it
+//! looks after.
+//!
+//! A node that was not heard of for too long is given up: others take over what the store says it has. It finds out with
+//! its next beat. It then joins under a new id, so that nothing can be mistaken for its former self's, and drops what it
+//! executes. What is under way at that moment settles by itself:
+//!
+//! - A report, or any other letter, is planned on the run as it stands. If the attempt was taken over, its number is an old
+//!   one and the report counts for nothing; if not yet, it counts, and there is nothing left to take over.
+//! - A commit or a claim that still names the old id leaves attempts with a node that is not alive: orphans, for whoever
+//!   looks next. Should one be executing here it is not among what the new id holds, so the next look ends it, or the
+//!   commit that takes it over does.
+//! - A slot is given back by the attempt that had it, however it ends.
+//!
+//! After the database was away nobody's lease was renewed, and whoever comes back first must not bury the others. So a node
+//! gives others up only after its own beats have arrived for as long as a lease.
+
+use crate::engine::Inner;
+use crate::error::Error;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{NewNode, NodeId, NodeRow, RunId, Share};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Beats within a lease.
+const BEATS: u32 = 5;
+/// Tries within a lease while the store does not answer.
+const TRIES: u32 = 50;
+/// A timer that is this late is fired by whoever sees it.
+const OVERDUE: Millis = Millis(1_000);
+
+pub struct Node {
+    id: AtomicI64,
+    name: String,
+    slots: u32,
+    lease: Duration,
+    state: Mutex<State>,
+    /// Somebody has left, or was given up: what they had is to be taken over.
+    pub fewer: Notify,
+}
+
+struct State {
+    pulse: Pulse,
+    alive: Vec<NodeId>,
+    /// Among those that are alive.
+    place: (u32, u32),
+}
+
+impl Node {
+    pub fn new(id: NodeId, name: String, slots: u32, lease: Duration) -> Node {
+        let state = State { pulse: Pulse::default(), alive: Vec::new(), place: (0, 1) };
+        Node { id: AtomicI64::new(id.0), name, slots, lease, state: Mutex::new(state), fewer: Notify::new() }
+    }
+
+    pub fn id(&self) -> NodeId {
+        NodeId(self.id.load(Ordering::SeqCst))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the node")
+    }
+
+    /// The runs that this node looks after.
+    pub fn share(&self, now: Time) -> Share {
+        match self.state().place {
+            (_, 1) => Share::ALL,
+            (index, of) => Share { index, of, overdue: Time(now.0 - OVERDUE.0 as i64) },
+        }
+    }
+
+    /// Whether it falls to this node to do what one of them has to do some time.
+    pub fn is_first(&self) -> bool {
+        self.state().place.0 == 0
+    }
+
+    pub fn has(&self, run: RunId) -> bool {
+        self.share(Time(0)).has(run)
+    }
+
+    /// Whether this node may say that another one is gone.
+    pub fn is_steady(&self) -> bool {
+        self.state().pulse.is_steady(Instant::now(), self.lease)
+    }
+
+    /// True if the share is another one than before.
+    fn learn(&self, nodes: &[NodeRow]) -> bool {
+        let alive: Vec<NodeId> = nodes.iter().map(|row| row.node.id).collect();
+        let mut state = self.state();
+        // Given up just now: the next beat will tell.
+        let Some(place) = place(&alive, self.id()) else { return false };
+        let someone_is_gone = state.alive.iter().any(|node| !alive.contains(node));
+        let changed = place != state.place;
+        (state.alive, state.place) = (alive, place);
+        drop(state);
+        if someone_is_gone {
+            self.fewer.notify_one();
+        }
+        changed
+    }
+}
+
+/// Where a node stands among all, and how many there are.
+fn place(alive: &[NodeId], node: NodeId) -> Option<(u32, u32)> {
+    alive.contains(&node).then(|| (alive.iter().filter(|other| **other < node).count() as u32, alive.len() as u32))
+}
+
+/// Since when all beats have arrived.
+#[derive(Default)]
+struct Pulse {
+    since: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Pulse {
+    fn felt(&mut self, now: Instant, lease: Duration) {
+        // One that took long, or was sent late, says nothing about the time in between.
+        if self.last.is_none_or(|last| now - last > lease / 2) {
+            self.since = None;
+        }
+        self.since.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    fn missed(&mut self) {
+        self.since = None;
+    }
+
+    fn is_steady(&self, now: Instant, lease: Duration) -> bool {
+        let recent = self.last.is_some_and(|last| now - last <= lease / 2);
+        recent && self.since.is_some_and(|since| now - since >= lease)
+    }
+}
+
+pub async fn join(inner: &Inner, id: NodeId) -> Result<(), Error> {
+    let Node { name, slots, .. } = &inner.node;
+    let (name, version) = (name.clone(), env!("CARGO_PKG_VERSION").to_string());
+    inner.store.join(NewNode { id, name, version, slots: *slots, joined: inner.clock.now() }).await?;
+    inner.node.state().pulse = Pulse::default();
+    inner.node.state().pulse.felt(Instant::now(), inner.node.lease);
+    inner.node.id.store(id.0, Ordering::SeqCst);
+    Ok(())
+}
+
+/// Says that the node is alive for as long as the engine runs.
+pub async fn run(inner: Arc<Inner>) {
+    let lease = inner.node.lease;
+    while !inner.stop.is_cancelled() {
+        let answer = tokio::time::timeout(lease / 2, beat(&inner)).await;
+        let answer = answer.unwrap_or_else(|_| Err(Error::Unavailable("the store does not answer".into())));
+        let pause = match answer {
+            Ok(()) => lease / BEATS,
+            Err(error) => {
+                inner.node.state().pulse.missed();
+                if !inner.stop.is_cancelled() {
+                    tracing::warn!(%error, "the store cannot be told that this node is alive");
+                }
+                lease / TRIES
+            }
+        };
+        inner.pause(pause).await;
+    }
+}
+
+async fn beat(inner: &Arc<Inner>) -> Result<(), Error> {
+    if inner.store.beat(inner.node.id()).await? {
+        inner.node.state().pulse.felt(Instant::now(), inner.node.lease);
+    } else {
+        tracing::warn!("this node was given up: it drops what it executes and goes on as a new one");
+        join(inner, inner.ids.node()).await?;
+        inner.runs.abort_all();
+        inner.slots.left_ready();
+    }
+    if inner.shared {
+        learn(inner).await?;
+    }
+    Ok(())
+}
+
+/// Looks who is alive.
+pub async fn learn(inner: &Inner) -> Result<(), Error> {
+    if inner.node.learn(&inner.store.nodes().await?) {
+        inner.timers.read_again();
+    }
+    Ok(())
+}
+
+/// What people call this machine.
+pub fn host_name() -> String {
+    let told = std::env::var("HOSTNAME").ok();
+    let read = || std::fs::read_to_string("/etc/hostname").ok();
+    let name = told.or_else(read).map(|name| name.trim().to_string());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "stepwell".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alive(nodes: &[i64]) -> Vec<NodeId> {
+        nodes.iter().map(|node| NodeId(*node)).collect()
+    }
+
+    #[test]
+    fn every_run_is_looked_after_by_exactly_one_of_those_alive() {
+        let nodes = alive(&[3, 7, 12]);
+        let shares: Vec<Share> = nodes
+            .iter()
+            .map(|node| place(&nodes, *node).expect("it is alive"))
+            .map(|(index, of)| Share { index, of, overdue: Time(0) })
+            .collect();
+        for run in 0..200 {
+            assert_eq!(shares.iter().filter(|share| share.has(RunId(run))).count(), 1, "run {run}");
+        }
+        assert_eq!(place(&nodes, NodeId(8)), None);
+    }
+
+    #[test]
+    fn who_is_alone_has_everything() {
+        let node = Node::new(NodeId(5), "one".into(), 1, Duration::from_secs(10));
+        assert_eq!(node.share(Time(9_000)), Share::ALL);
+        node.state().place = place(&alive(&[2, 5]), NodeId(5)).expect("it is alive");
+        assert_eq!(node.share(Time(9_000)), Share { index: 1, of: 2, overdue: Time(8_000) });
+        assert!(!node.is_first() && node.has(RunId(1)) && !node.has(RunId(2)));
+    }
+
+    #[test]
+    fn a_node_is_steady_after_a_lease_of_beats_without_a_gap() {
+        let lease = Duration::from_secs(10);
+        let start = Instant::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let beats = |pulse: &mut Pulse, from: u64, to: u64| {
+            (from..=to).step_by(2).for_each(|second| pulse.felt(at(second), lease));
+        };
+        let mut pulse = Pulse::default();
+        assert!(!pulse.is_steady(at(0), lease));
+        beats(&mut pulse, 0, 8);
+        assert!(!pulse.is_steady(at(9), lease));
+        beats(&mut pulse, 10, 10);
+        assert!(pulse.is_steady(at(10), lease));
+        // It slept, and has not said since that it is there.
+        assert!(!pulse.is_steady(at(30), lease));
+        // One beat does not tell what was in between.
+        beats(&mut pulse, 30, 38);
+        assert!(!pulse.is_steady(at(39), lease));
+        beats(&mut pulse, 40, 40);
+        assert!(pulse.is_steady(at(40), lease));
+        pulse.missed();
+        beats(&mut pulse, 41, 50);
+        assert!(!pulse.is_steady(at(50), lease));
+    }
+}

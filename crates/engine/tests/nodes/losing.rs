@@ -1,0 +1,80 @@
+//! Nodes that are given up, and those that take over from them.
+
+use crate::rig::{LEASE, Rig, chain, define};
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::test(start_paused = true)]
+async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_nothing() {
+    let rig = Rig::new();
+    // It hears nothing, and does not ask for a long time.
+    let sleepy = |config| stepwell_engine::Config { lease: Duration::from_secs(36_000), ..config };
+    let paused = rig.node_on("paused", rig.store.cut_off(), sleepy).await;
+    define(&paused, &rig.admin, chain("held", "hold")).await;
+    let run = paused.start(&rig.admin, "held").await;
+    paused.until_holding(1).await;
+    let other = rig.node("other").await;
+    tokio::time::sleep(LEASE * 2).await;
+    rig.store.give_up(rig.id(&paused, "paused").await);
+    other.until_holding(1).await;
+    paused.tools.permits.add_permits(1);
+    // Lets it report and see to what comes of it.
+    paused.engine.shutdown(Duration::from_secs(60)).await;
+    assert_eq!(other.engine.status(&rig.admin, &run).await.unwrap().status, "running");
+    other.tools.permits.add_permits(1);
+    let view = other.ended(&rig.admin, &run).await;
+    assert_eq!((&*view.status, &view.tasks[0].attempt), ("completed", &2));
+    assert_eq!(view.tasks[0].output, Some(json!("other")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_given_up_drops_what_it_runs_and_goes_on_under_another_id() {
+    let rig = Rig::new();
+    let node = rig.node("one").await;
+    define(&node, &rig.admin, chain("held", "hold")).await;
+    let run = node.start(&rig.admin, "held").await;
+    node.until_holding(1).await;
+    let before = rig.id(&node, "one").await;
+    rig.store.give_up(before);
+    node.until_holding(0).await;
+    assert_ne!(rig.id(&node, "one").await, before);
+    // Nobody else is there to take over.
+    node.until_holding(1).await;
+    let another = node.start(&rig.admin, "held").await;
+    node.until_holding(2).await;
+    node.tools.permits.add_permits(2);
+    assert_eq!(node.ended(&rig.admin, &run).await.tasks[0].attempt, 2);
+    assert_eq!(node.ended(&rig.admin, &another).await.tasks[0].attempt, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_given_up_by_a_node_that_has_just_come() {
+    let rig = Rig::new();
+    let one = rig.node("one").await;
+    define(&one, &rig.admin, chain("held", "hold")).await;
+    one.start(&rig.admin, "held").await;
+    one.until_holding(1).await;
+    one.engine.kill();
+    rig.store.give_up(rig.id(&one, "one").await);
+    let began = tokio::time::Instant::now();
+    let two = rig.node("two").await;
+    two.until_holding(1).await;
+    assert!(began.elapsed() >= LEASE, "it took {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_node_leaves_behind_is_taken_up_soon() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    define(&one, &rig.admin, chain("held", "hold")).await;
+    let run = one.start(&rig.admin, "held").await;
+    one.until_holding(1).await;
+    tokio::time::sleep(LEASE * 2).await;
+    one.engine.shutdown(Duration::ZERO).await;
+    let left = tokio::time::Instant::now();
+    two.until_holding(1).await;
+    assert!(left.elapsed() < LEASE, "it took {:?}", left.elapsed());
+    two.tools.permits.add_permits(1);
+    assert_eq!(two.ended(&rig.admin, &run).await.status, "completed");
+    assert_eq!(two.engine.nodes(&rig.admin).await.unwrap().len(), 1);
+}

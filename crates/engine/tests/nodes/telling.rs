@@ -1,0 +1,96 @@
+//! What happens on one node is known on the other at once.
+
+use crate::rig::{Node, Rig, chain, define, was_prompt};
+use stepwell_engine::commands::UserChange;
+use tokio::time::Instant;
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_on_one_node_aborts_at_once_what_runs_on_the_other() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    define(&one, &rig.admin, chain("held", "hold")).await;
+    let run = one.start(&rig.admin, "held").await;
+    one.until_holding(1).await;
+    let asked = Instant::now();
+    two.engine.cancel(&rig.admin, &run, None).await.unwrap();
+    one.until_holding(0).await;
+    was_prompt(asked);
+    assert_eq!(two.ended(&rig.admin, &run).await.status, "cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_run_is_heard_by_who_waits_on_the_other_node() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    define(&one, &rig.admin, chain("held", "hold")).await;
+    let run = one.start(&rig.admin, "held").await;
+    one.until_holding(1).await;
+    let end = two.engine.end_of(rig.run(&run).await).await.unwrap();
+    one.tools.permits.add_permits(1);
+    let began = Instant::now();
+    end.reached().await.unwrap();
+    was_prompt(began);
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_watch_one_node_hear_of_commits_of_the_other() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    define(&one, &rig.admin, chain("quick", "ok")).await;
+    let mut happens = two.engine.watch();
+    let began = Instant::now();
+    one.start(&rig.admin, "quick").await;
+    assert_eq!(happens.recv().await.unwrap(), stepwell_engine::Happened::Elsewhere);
+    was_prompt(began);
+}
+
+/// A right that is taken away on one node while a step runs on the other: the next step is not executed.
+async fn revoked(rig: &Rig, one: &Node, two: &Node) {
+    let all = ["workflow.define", "workflow.run", "workflow.read", "tool:*"];
+    let bob = rig.user(one, "bob", &all).await;
+    define(one, &rig.admin, chain("held", "hold ok")).await;
+    let run = one.start(&bob, "held").await;
+    one.until_holding(1).await;
+    let less = UserChange { grants: Some(vec!["workflow.read".into()]), ..UserChange::default() };
+    two.engine.change_user(&rig.admin, "bob", less).await.unwrap();
+    one.tools.permits.add_permits(1);
+    assert_eq!(one.ended(&rig.admin, &run).await.status, "failed");
+    assert_eq!(*one.tools.calls.lock().unwrap(), ["s0"]);
+    assert!(two.tools.calls.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_taken_away_on_one_node_stops_the_next_step_on_the_other() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    revoked(&rig, &one, &two).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_taken_away_stops_the_next_step_of_a_node_that_was_not_told() {
+    let rig = Rig::new();
+    let one = rig.node_on("one", rig.store.cut_off(), |config| config).await;
+    let two = rig.node("two").await;
+    revoked(&rig, &one, &two).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
+    let rig = Rig::new();
+    let one_at_a_time = |config| stepwell_engine::Config { slots: 1, ..config };
+    let one = rig.node_on("one", rig.store.cut_off(), one_at_a_time).await;
+    let bob = rig.user(&one, "bob", &["workflow.run", "workflow.read", "tool:*"]).await;
+    define(&one, &rig.admin, chain("held", "hold")).await;
+    let first = one.start(&rig.admin, "held").await;
+    one.until_holding(1).await;
+    // There is no slot for it.
+    let second = one.start(&bob, "held").await;
+    let at_rest = rig.node_on("two", rig.store.cut_off(), |config| config).await;
+    at_rest.engine.drain();
+    let less = UserChange { grants: Some(vec!["workflow.read".into()]), ..UserChange::default() };
+    at_rest.engine.change_user(&rig.admin, "bob", less).await.unwrap();
+    one.tools.permits.add_permits(1);
+    assert_eq!(one.ended(&rig.admin, &first).await.status, "completed");
+    assert_eq!(one.ended(&rig.admin, &second).await.status, "failed");
+    assert_eq!(one.tools.calls.lock().unwrap().len(), 1);
+}
