@@ -1,6 +1,7 @@
 //! Where data is kept: a directory with the embedded store, or a PostgreSQL database. What is shown of either has no
 //! password in it.
 
+use crate::postgres::PgStore;
 use crate::sqlite::SqliteStore;
 use crate::{Error, Store};
 use std::fmt;
@@ -19,7 +20,7 @@ impl Location {
     pub async fn open(&self) -> Result<Arc<dyn Store>, Error> {
         match self {
             Location::Directory(directory) => Ok(Arc::new(SqliteStore::open(directory)?)),
-            Location::Postgres(_) => Err(Error::Unusable("not built yet".into())),
+            Location::Postgres(options) => Ok(Arc::new(PgStore::open(options).await?)),
         }
     }
 }

@@ -414,7 +414,7 @@ impl Engine {
             let audit =
                 vec![Caller::local("stepwell").audit(self.inner.clock.now(), "key.admit", "admin", Value::Null)];
             if self.inner.store.change(Change { records, audit, grants_of: Some(org), decided: None }).await?.is_ok() {
-                self.inner.forget_epoch(org);
+                self.inner.epoch_moved(org);
             }
         }
         Err(Error::Changed("key"))

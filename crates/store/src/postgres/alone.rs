@@ -1,10 +1,10 @@
-//! Commits that other runs have a say in (places, several keys, the number of open runs): a transaction of several
-//! statements, which waits for whoever is at the same place.
+//! Commits that other runs have a say in (places, several keys, the number of open runs), and the odd one: a transaction of
+//! several statements, which waits for whoever is at the same place.
 
 use super::args::args;
 use super::batch::{self, Fate, Slot, time};
 use super::session::{Answer, Session};
-use crate::{Commit, PlaceChange, Refused, RunId, UniqueKey};
+use crate::{Commit, PlaceChange, Refused, RunId, UniqueKey, WorkKey};
 use stepwell_core::time::Time;
 
 /// Whether it cannot go together with others.
@@ -12,7 +12,12 @@ pub fn must(commit: &Commit) -> bool {
     let limited = commit.create.as_ref().is_some_and(|new| new.most_open.is_some());
     let keys = if commit.create.is_some() { commit.unique.len() > 1 } else { !commit.unique.is_empty() };
     let odd = commit.create.is_some() && (commit.expect.0 != 0 || commit.head.is_none());
-    limited || keys || odd || !commit.places.is_empty()
+    limited || keys || odd || !commit.places.is_empty() || replaced(commit).next().is_some()
+}
+
+/// Work that is taken away and put again: within one statement it would be there twice.
+fn replaced(commit: &Commit) -> impl Iterator<Item = &WorkKey> {
+    commit.work.put.iter().map(|work| &work.key).filter(|key| commit.work.remove.contains(key))
 }
 
 /// Why a commit that was current in every other way was not applied.
@@ -30,6 +35,10 @@ pub async fn why(db: &Session, commit: &Commit) -> Answer<Refused> {
 pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> Answer<Option<Result<i64, Refused>>> {
     if let Err(refused) = check(db, commit).await? {
         return Ok(Some(Err(refused)));
+    }
+    for key in replaced(commit) {
+        let sql = "DELETE FROM work WHERE run = $1 AND step = $2 AND attempt = $3";
+        db.execute(sql, args![commit.run.0, key.path, i64::from(key.attempt)]).await?;
     }
     Ok(match batch::write(db, slot, &[commit], false).await?.as_deref() {
         None => None,

@@ -201,14 +201,6 @@ impl<'a> Statement<'a> {
                     parent_attempt, depth, place, created, started, finished, purge)
              JOIN ok ON ok.run = n.run WHERE {allowed} RETURNING id)"
         ));
-        let labels = creates.iter().filter_map(|commit| Some((commit.run.0, &commit.create.as_ref()?.labels)));
-        let labels = labels.flat_map(|(run, labels)| labels.iter().map(move |label| (run, label)));
-        let mut labels: Vec<(i64, &String)> = labels.collect();
-        labels.sort();
-        labels.dedup();
-        self.insert(labels.into_iter(), "run_labels", "run, label", |this, rows| {
-            columns!(this, rows, (run, label) => *run, label.as_str())
-        });
     }
 
     /// Rows of one table, for the runs that were written. Nothing if there are none.
@@ -233,9 +225,11 @@ impl<'a> Statement<'a> {
         }
         let rows: Vec<T> = rows.collect();
         let arrays = columns(self, rows.into_iter());
+        let wanted = names.split(", ").map(|name| format!("x.{name}")).collect::<Vec<_>>().join(", ");
+        // In their order: where rows are numbered it is that of writing.
         self.part(format_args!(
-            ",\nput_{table} AS (INSERT INTO {table} AS t ({names}) SELECT x.* FROM unnest({arrays}) AS x({names})
-             JOIN done ON done.id = x.run {conflict})"
+            ",\nput_{table} AS (INSERT INTO {table} AS t ({names}) SELECT {wanted} FROM unnest({arrays})
+               WITH ORDINALITY AS x({names}, n) JOIN done ON done.id = x.run ORDER BY x.n {conflict})"
         ));
     }
 
@@ -255,7 +249,7 @@ impl<'a> Statement<'a> {
         ));
     }
 
-    /// The log, values and attempts.
+    /// The log, labels, values and attempts.
     fn history(&mut self, slot: Slot, commits: &[&'a Commit]) {
         let writer = self.arg(slot.id);
         self.part(format_args!(
@@ -263,6 +257,14 @@ impl<'a> Statement<'a> {
              SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash
              FROM ok JOIN done ON done.id = ok.run)"
         ));
+        let labels = commits.iter().filter_map(|commit| Some((commit.run.0, &commit.create.as_ref()?.labels)));
+        let labels = labels.flat_map(|(run, labels)| labels.iter().map(move |label| (run, label)));
+        let mut labels: Vec<(i64, &String)> = labels.collect();
+        labels.sort();
+        labels.dedup();
+        self.insert(labels.into_iter(), "run_labels", "run, label", |this, rows| {
+            columns!(this, rows, (run, label) => *run, label.as_str())
+        });
         let values: Vec<_> = commits.iter().flat_map(|commit| commit.values.iter().map(|row| (commit.run.0, row))).collect();
         self.insert(values.into_iter(), "step_values", "run, id, payload", |this, rows| {
             columns!(this, rows, (run, value) => *run, i64::from(value.id.0), value.payload.as_str())
@@ -323,8 +325,8 @@ impl<'a> Statement<'a> {
                 *run, mail.to.0, mail.key.as_str(), mail.body.as_str());
             self.part(format_args!(
                 ",\nput_mail AS (INSERT INTO mail (run, key, body) SELECT x.recipient, x.key, x.body
-                 FROM unnest({arrays}) AS x(run, recipient, key, body) JOIN done ON done.id = x.run
-                 ORDER BY 1, 2 ON CONFLICT DO NOTHING)"
+                 FROM unnest({arrays}) WITH ORDINALITY AS x(run, recipient, key, body, n) JOIN done ON done.id = x.run
+                 ORDER BY x.n ON CONFLICT DO NOTHING)"
             ));
         }
         let read = commits.iter().flat_map(|commit| commit.read.iter().map(|id| (commit.run.0, *id))).collect();
@@ -335,7 +337,12 @@ impl<'a> Statement<'a> {
         self.delete(sent, ("outbox", "run, key", "t.run = x.run AND t.key = x.key"), |this, rows| {
             columns!(this, rows, (run, key) => *run, *key)
         });
-        let new: Vec<_> = commits.iter().flat_map(|commit| commit.outbox.iter().map(|row| (commit.run.0, row))).collect();
+        // What is done with the same commit was never there.
+        let new = commits.iter().flat_map(|commit| {
+            let left = commit.outbox.iter().filter(|notice| !commit.sent.contains(&notice.key));
+            left.map(|notice| (commit.run.0, notice))
+        });
+        let new: Vec<_> = new.collect();
         let again = "ON CONFLICT DO NOTHING";
         self.upsert(new.into_iter(), ("outbox", "run, key, body, due", again), |this, rows| {
             columns!(this, rows, (run, notice) => *run, notice.key.as_str(), notice.body.as_str(), notice.due.0)

@@ -18,6 +18,10 @@ pub async fn define(
         Ok(Next::Version { workflow, version }) => (workflow, i64::from(version)),
         Err(refused) => return Ok(Err(refused)),
     };
+    let audit = match registry::apply(db, with).await? {
+        Ok(audit) => audit,
+        Err(refused) => return Ok(Err(refused)),
+    };
     let sql = format!(
         "INSERT INTO workflow_definitions (workflow, org, name, version, source, created_by, author, created_at, test,
            deleted_at)
@@ -27,8 +31,8 @@ pub async fn define(
     let deleted = new.test.then_some(new.at.0);
     let args =
         args![workflow, new.org.0, new.name, version, new.source, new.by, new.author, new.at.0, new.test, deleted];
-    let Some(row) = db.one(&sql, args).await? else { return Ok(Err(Refused::Conflict)) };
-    Ok(registry::apply(db, with).await?.map(|audit| (rows::definition(&row), audit)))
+    let row = db.one(&sql, args).await?;
+    Ok(row.map(|row| (rows::definition(&row), audit)).ok_or(Refused::Conflict))
 }
 
 pub async fn undefine(

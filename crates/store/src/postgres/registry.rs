@@ -62,7 +62,9 @@ impl Registry for PgStore {
     }
 
     async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error> {
-        let sql = "INSERT INTO organisations (name, created_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id";
+        // Looked for first: a number that is drawn in vain is not used again.
+        let sql = "INSERT INTO organisations (name, created_at) SELECT $1, $2
+                   WHERE NOT EXISTS (SELECT 1 FROM organisations WHERE name = $1) ON CONFLICT DO NOTHING RETURNING id";
         let made = self.readers.tell(async |db| db.one(sql, args![name, at.0]).await).await?;
         Ok(made.map(|row| OrgId(row.get(0))))
     }

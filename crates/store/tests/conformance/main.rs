@@ -12,6 +12,7 @@ mod letters;
 mod lists;
 mod memory;
 mod places;
+mod postgres;
 mod registry;
 mod sample;
 mod sqlite;
@@ -130,4 +131,5 @@ macro_rules! suites {
 suites! {
     on_memory => crate::memory::fresh(),
     on_sqlite => crate::sqlite::fresh(),
+    on_postgres => crate::postgres::fresh().await,
 }

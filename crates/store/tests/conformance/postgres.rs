@@ -1,0 +1,17 @@
+//! What only the store on PostgreSQL has: several processes on one database.
+
+use stepwell_store::PostgresOptions;
+use stepwell_store::postgres::PgStore;
+use stepwell_testing::{Cluster, Schema};
+
+/// An empty store, and the schema that goes with it.
+pub async fn fresh() -> (PgStore, Schema) {
+    let schema = Cluster::shared().schema();
+    (PgStore::open(&PostgresOptions::new(schema.url())).await.unwrap(), schema)
+}
+
+/// The same, with positions in the order of all commits.
+pub async fn with_one_writer() -> (PgStore, Schema) {
+    let schema = Cluster::shared().schema();
+    (PgStore::open(&PostgresOptions { writers: 1, ..PostgresOptions::new(schema.url()) }).await.unwrap(), schema)
+}
