@@ -105,7 +105,7 @@ impl Engine {
         self.switch(caller, workflow, audit, |switches, workflow| match &key {
             None => drop(switches.paused.get_or_insert(pause.clone())),
             Some(key) => {
-                drop(switches.paused_keys.entry(super::trigger::keyed_place(workflow, key)).or_insert(pause.clone()))
+                let _ = switches.paused_keys.entry(super::trigger::keyed_place(workflow, key)).or_insert(pause.clone());
             }
         })
         .await
