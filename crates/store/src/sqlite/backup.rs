@@ -39,8 +39,9 @@ pub fn restore(from: &Path, directory: &Path) -> Result<Stats, Error> {
     let _lock = lock(directory)?;
     // The journal of another store, left beside this one, would be taken for its own.
     let entries = std::fs::read_dir(directory).map_err(|error| cannot(directory, &error))?;
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(FILE)) {
-        let there = entry.path();
+    let mut paths = entries.flatten().map(|entry| entry.path());
+    let of_store = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FILE));
+    if let Some(there) = paths.find(of_store) {
         return Err(Error::Unusable(format!("{} is there already: restore into a new directory", there.display())));
     }
     let to = directory.join(FILE);
