@@ -1,7 +1,7 @@
 //! `stepwell backup`: a copy of the embedded store in one file, made while a server runs on it or not.
 
 use super::{Exit, doctor, document};
-use crate::home::Data;
+use crate::home::{Data, variable};
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::fs::OpenOptions;
@@ -27,10 +27,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let begun = Instant::now();
-    // The directory of such a server has nothing but keys, or what was there before.
-    if std::env::var_os("STEPWELL_DATABASE").is_some_and(|url| !url.is_empty()) {
-        bail!("everything is kept in a database (STEPWELL_DATABASE): copy that with pg_dump");
-    }
+    embedded_only(&args.data, "pg_dump")?;
     let directory = args.data.directory()?;
     let mut keys = Keys::default();
     if args.with_keys {
@@ -40,6 +37,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let stats = backup::backup(&directory, &args.to)?;
     let keys = keys.keep();
     Done { from: &directory, to: &args.to, stats, keys, begun }.tell(args.json)
+}
+
+/// The directory of a server on a database has nothing but keys, or what was there before.
+pub fn embedded_only(data: &Data, instead: &str) -> anyhow::Result<()> {
+    match data.database().or_else(|| variable("STEPWELL_DATABASE")) {
+        Some(_) => bail!("this is for a data directory, and a database was named: use {instead} for that"),
+        None => Ok(()),
+    }
 }
 
 /// Where the copy of a key file is.

@@ -1,7 +1,7 @@
 //! `stepwell restore`: a copy that `stepwell backup` made becomes the store of a new data directory.
 
 use super::Exit;
-use super::backup::{Done, Keys, beside};
+use super::backup::{Done, Keys, beside, embedded_only};
 use crate::home::Data;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,6 +20,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let begun = Instant::now();
+    embedded_only(&args.data, "pg_restore")?;
     let directory = args.data.directory()?;
     let (from, to) = (|name: &str| beside(&args.from, name), |name: &str| directory.join(name));
     Keys::check(from, to)?;
