@@ -63,7 +63,7 @@ impl Data {
             (Err(error), Location::Directory(_)) => {
                 bail!("{error}. Nothing was changed; another directory can be given with --data DIR")
             }
-            (Err(error), Location::Postgres(options)) => bail!("{options}: {error}"),
+            (Err(error), Location::Postgres(_)) => bail!("{error}"),
         }
     }
 

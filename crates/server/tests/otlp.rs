@@ -17,7 +17,7 @@ use stepwell_engine::trace::{hex, run_span, step_span, trace_id};
 use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
 use stepwell_server::config::{Otlp, Secret};
 use stepwell_server::otlp::{Exporter, Pace};
-use stepwell_store::sqlite::SqliteStore;
+use stepwell_testing::Place;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ struct Rig {
     stop: Arc<Notify>,
     exporter: Option<JoinHandle<()>>,
     otlp: Otlp,
-    _directory: tempfile::TempDir,
+    _place: Place,
 }
 
 const PACE: Pace = Pace {
@@ -92,11 +92,11 @@ impl Rig {
         tokio::spawn(async move { axum::serve(listener, router).await });
         let headers = BTreeMap::from([("authorization".to_string(), Secret::new("Bearer abc"))]);
         let otlp = Otlp { endpoint, headers, service_name: "flows".into() };
-        let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let place = Place::new();
+        let store = place.open().await.unwrap();
         let engine = Engine::start(store, Config::new(Kinds::default().with("tool", Tools))).await.unwrap();
         let caller = Caller::local("ann");
-        Rig { engine, caller, receiver, stop: Arc::default(), exporter: None, otlp, _directory: directory }
+        Rig { engine, caller, receiver, stop: Arc::default(), exporter: None, otlp, _place: place }
     }
 
     async fn export(mut self) -> Rig {

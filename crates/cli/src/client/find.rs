@@ -62,9 +62,10 @@ fn read(text: &str) -> anyhow::Result<Url> {
     url.with_context(|| format!("{text:?} is not the address of a server, such as http://127.0.0.1:7070"))
 }
 
+/// Where the server was given a key from outside, there is no file.
 fn own_key(directory: &Path) -> Option<String> {
     let path: PathBuf = directory.join(KEY);
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = std::fs::read_to_string(path).ok().or_else(|| variable("STEPWELL_ADMIN_KEY"))?;
     Some(text.trim().to_string()).filter(|key| !key.is_empty())
 }
 

@@ -76,7 +76,10 @@ fn a_step_row_that_is_missing_is_named() {
 
 #[test]
 fn what_a_finished_run_has_left_is_named() {
-    let sql = "INSERT INTO timers (run, key, due) SELECT id, 'wake:1:a', 5 FROM workflow_runs";
+    let sql = match stepwell_testing::on_postgres() {
+        true => "INSERT INTO timers (run, key, shard, due) SELECT id, 'wake:1:a', 0, 5 FROM workflow_runs",
+        false => "INSERT INTO timers (run, key, due) SELECT id, 'wake:1:a', 5 FROM workflow_runs",
+    };
     check(&finished(), sql, "leftover", "has 1 timers left");
     let sql = "INSERT INTO work (run, step, attempt, org, kind, ready_at, node)
                SELECT id, 'a', 1, 1, 'tool', 5, 7 FROM workflow_runs";

@@ -47,7 +47,8 @@ fn a_key_from_outside_is_an_administrators_and_no_files_are_made() {
 fn a_key_from_outside_opens_what_has_users_already() {
     let place = Place::new();
     place.serve().stop();
-    let server = place.variable("STEPWELL_ADMIN_KEY", KEY).serve();
+    let place = place.variable("STEPWELL_ADMIN_KEY", KEY);
+    let server = place.serve();
     assert_eq!(server.api.get("/api/v1/me").is(200).data()["user"], "admin");
 }
 

@@ -15,7 +15,7 @@ use stepwell_server::listen::{Limits, serve};
 use stepwell_server::live::{Hub, Settings};
 use stepwell_server::{App, Rates};
 use stepwell_store::Progress;
-use stepwell_store::sqlite::SqliteStore;
+use stepwell_testing::Place;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
@@ -62,13 +62,13 @@ pub struct Rig {
     pub held: Arc<Semaphore>,
     stop: Arc<Notify>,
     pub server: tokio::task::JoinHandle<()>,
-    _directory: tempfile::TempDir,
+    _place: Place,
 }
 
 impl Rig {
     pub async fn new(settings: Settings) -> Rig {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let place = Place::new();
+        let store = place.open().await.unwrap();
         let held = Arc::new(Semaphore::new(0));
         let engine =
             Engine::start(store, Config::new(Kinds::default().with("tool", Tools(held.clone())))).await.unwrap();
@@ -90,7 +90,7 @@ impl Rig {
         let router = stepwell_server::router(app);
         let server = tokio::spawn(async move { serve(listener, router, limits, stopped.notified()).await });
         let caller = Caller::local("ann");
-        Rig { engine, hub, caller, address, key, held, stop, server, _directory: directory }
+        Rig { engine, hub, caller, address, key, held, stop, server, _place: place }
     }
 
     pub async fn define(&self, name: &str, tasks: Value) {
