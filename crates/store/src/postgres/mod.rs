@@ -15,6 +15,7 @@
 
 mod alone;
 mod args;
+pub mod bare;
 mod batch;
 mod definitions;
 mod desk;

@@ -6,6 +6,7 @@ use super::tls::{Encrypted, Tls};
 use crate::Error;
 use futures_util::TryStreamExt;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -28,10 +29,17 @@ const SETTINGS: &str = "SET enable_seqscan = off; SET enable_mergejoin = off; SE
 /// Writers join a few given rows with what their keys lead to.
 const WRITING: &str = "; SET enable_hashjoin = off";
 
+/// Of all connections of this process.
+static ROUND_TRIPS: AtomicU64 = AtomicU64::new(0);
+
+pub fn round_trips() -> u64 {
+    ROUND_TRIPS.load(Ordering::Relaxed)
+}
+
 pub struct Session {
     client: Client,
     /// Keeps the conversation going; ends with the client.
-    talk: JoinHandle<()>,
+    carrier: JoinHandle<()>,
     statements: Mutex<HashMap<String, Statement>>,
     prepared: bool,
 }
@@ -107,11 +115,11 @@ type Talk = Connection<Socket, Encrypted<Socket>>;
 impl Session {
     pub async fn connect(options: &PostgresOptions, writes: bool) -> Answer<Session> {
         let (client, connection) = dial(&options.url, options).await?;
-        let talk = tokio::spawn(async move {
+        let carrier = tokio::spawn(async move {
             // Whoever waits for an answer is told.
             let _ = connection.await;
         });
-        let session = Session { client, talk, statements: Mutex::default(), prepared: options.prepared };
+        let session = Session { client, carrier, statements: Mutex::default(), prepared: options.prepared };
         if options.prepared {
             let more = if writes { WRITING } else { "" };
             // Databases that speak the protocol and do not know these settings plan in their own way.
@@ -145,32 +153,39 @@ impl Session {
         self.in_time(async { Ok(self.client.batch_execute(sql).await?) }).await
     }
 
+    /// Something that may take as long as it takes.
+    pub async fn patiently(&self, sql: &str, args: &[Arg<'_>]) -> Answer<u64> {
+        self.talk(sql, args).await.map(|(_, count)| count)
+    }
+
     async fn run(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {
-        let work = async {
-            let stream = if self.prepared {
-                let statement = self.statement(sql, args).await?;
-                self.client.query_raw(&statement, args.iter().map(|(value, _)| *value as &dyn ToSql)).await?
-            } else {
-                let typed = args.iter().map(|(value, ty)| (*value as &(dyn ToSql + Sync), ty.clone()));
-                self.client.query_typed_raw(sql, typed).await?
-            };
-            let mut stream = std::pin::pin!(stream);
-            let mut rows = Vec::new();
-            while let Some(row) = stream.try_next().await? {
-                rows.push(row);
-            }
-            Ok((rows, stream.rows_affected().unwrap_or_default()))
+        self.in_time(self.talk(sql, args)).await
+    }
+
+    async fn talk(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {
+        let stream = if self.prepared {
+            let statement = self.statement(sql, args).await?;
+            self.client.query_raw(&statement, args.iter().map(|(value, _)| *value as &dyn ToSql)).await?
+        } else {
+            let typed = args.iter().map(|(value, ty)| (*value as &(dyn ToSql + Sync), ty.clone()));
+            self.client.query_typed_raw(sql, typed).await?
         };
-        self.in_time(work).await
+        let mut stream = std::pin::pin!(stream);
+        let mut rows = Vec::new();
+        while let Some(row) = stream.try_next().await? {
+            rows.push(row);
+        }
+        Ok((rows, stream.rows_affected().unwrap_or_default()))
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = Answer<T>>) -> Answer<T> {
         metrics::counter!("stepwell_database_round_trips_total").increment(1);
+        ROUND_TRIPS.fetch_add(1, Ordering::Relaxed);
         match tokio::time::timeout(ANSWER, work).await {
             Ok(answer) => answer,
             Err(_) => {
                 // What comes of it later must not be taken for the answer to something else.
-                self.talk.abort();
+                self.carrier.abort();
                 Err(Failed::Lost(format!("the database did not answer within {} s", ANSWER.as_secs())))
             }
         }
@@ -205,7 +220,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.talk.abort();
+        self.carrier.abort();
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod echo;
 mod history;
+mod postgres;
 mod process;
 mod report;
 mod sleepers;
@@ -42,6 +43,12 @@ pub struct Args {
     /// Where to write; a fresh directory is made inside and removed [default: the system's temporary directory]
     #[arg(long)]
     directory: Option<PathBuf>,
+    /// A PostgreSQL server to measure on instead, beside `pgbench`; a schema is made there and dropped
+    #[arg(long)]
+    database: Option<String>,
+    /// With `--database`: nodes that share the work, each number in turn
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    nodes: Vec<u32>,
     #[arg(long)]
     json: bool,
 }
@@ -97,6 +104,10 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
         eprintln!("on {} with {} cores", base.display(), std::thread::available_parallelism().map_or(0, usize::from));
     }
     let echo = echo::Echo::start().await?;
+    if let Some(url) = &args.database {
+        report.postgres = Some(postgres::measure(args, url, &echo.url).await?);
+        return Ok(report);
+    }
     for what in [What::Chain, What::Noop, What::Fan] {
         if args.what == what || args.what == What::All {
             let workload = Workload::new(what, args, &echo.url);

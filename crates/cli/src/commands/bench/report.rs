@@ -2,6 +2,7 @@
 
 use super::Measured;
 use super::history::History;
+use super::postgres::Postgres;
 use super::sleepers::Sleepers;
 use super::triggers::Triggers;
 use super::workload::Workload;
@@ -14,6 +15,7 @@ pub struct Report {
     pub sleepers: Option<Sleepers>,
     pub history: Option<History>,
     pub triggers: Option<Triggers>,
+    pub postgres: Option<Postgres>,
 }
 
 /// One workload.
@@ -110,6 +112,9 @@ impl Report {
         if let Some(history) = &self.history {
             history.print();
         }
+        if let Some(postgres) = &self.postgres {
+            postgres.print();
+        }
     }
 
     pub fn print_json(&self) -> anyhow::Result<()> {
@@ -117,6 +122,10 @@ impl Report {
         let sleepers = self.sleepers.as_ref().map(Sleepers::json);
         let history = self.history.as_ref().map(History::json);
         let triggers = self.triggers.as_ref().map(Triggers::json);
+        if let Some(postgres) = &self.postgres {
+            println!("{}", serde_json::to_string_pretty(&postgres.json())?);
+            return Ok(());
+        }
         let all = json!({"workloads": workloads, "sleepers": sleepers, "triggers": triggers, "history": history});
         println!("{}", serde_json::to_string_pretty(&all)?);
         Ok(())

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_engine::commands::{Source, Trigger};
 use stepwell_engine::{Caller, Config, Engine};
-use stepwell_store::Commit;
+use stepwell_store::postgres::PgStore;
 use stepwell_store::sqlite::SqliteStore;
+use stepwell_store::{Commit, PostgresOptions, Store};
 
 /// Runs of a workload that are made one after the other, to see what one alone takes.
 const ALONE: u32 = 200;
@@ -77,11 +78,15 @@ impl Workload {
         alone.pass(directory, 1).await
     }
 
-    /// Starts runs, so many at a time, and waits for each to end.
     async fn drive(&self, engine: &Engine, concurrency: u32, runs: u32) -> anyhow::Result<Vec<Duration>> {
+        self.drive_all(std::slice::from_ref(engine), concurrency, runs).await
+    }
+
+    /// Starts runs on engines in turn, so many at a time, and waits for each to end.
+    pub async fn drive_all(&self, engines: &[Engine], concurrency: u32, runs: u32) -> anyhow::Result<Vec<Duration>> {
         let left = Arc::new(AtomicU32::new(runs));
-        let client = |_| {
-            let (engine, left, name) = (engine.clone(), left.clone(), self.name);
+        let client = |n: u32| {
+            let (engine, left, name) = (engines[n as usize % engines.len()].clone(), left.clone(), self.name);
             tokio::spawn(async move {
                 let caller = Caller::local("bench");
                 let mut latencies = Vec::new();
@@ -104,7 +109,16 @@ impl Workload {
     }
 }
 
-pub async fn start(store: SqliteStore, definition: &str) -> anyhow::Result<Engine> {
+/// Nodes of one database, in this process, each with connections of its own.
+pub async fn nodes(options: &PostgresOptions, count: u32, definition: &str) -> anyhow::Result<Vec<Engine>> {
+    let mut engines = Vec::new();
+    for _ in 0..count.max(1) {
+        engines.push(start(PgStore::open(options).await?, definition).await?);
+    }
+    Ok(engines)
+}
+
+pub async fn start(store: impl Store + 'static, definition: &str) -> anyhow::Result<Engine> {
     // The echo server is on loopback.
     let egress = stepwell_steps::Egress { allow_private: true };
     let kinds = stepwell_steps::kinds(stepwell_steps::Config { egress, ..stepwell_steps::Config::default() });
