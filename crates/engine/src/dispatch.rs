@@ -17,7 +17,7 @@ use stepwell_core::run::Phase;
 use stepwell_core::template::Resolved;
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
-use stepwell_store::{Hint, OrgId, RunId, WorkKey};
+use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
 use tokio_util::sync::CancellationToken;
 
 /// After the store did not answer.
@@ -38,7 +38,7 @@ pub async fn claim(inner: Arc<Inner>) {
                         claimed.iter().for_each(|work| inner.epochs.forget(work.org));
                     }
                     for work in claimed {
-                        inner.send(work.run, What::Start { key: work.key, org: work.org });
+                        inner.send(work.run, What::Start { key: work.key, org: work.org, node: asked.claim.node });
                     }
                 }
                 Err(error) => {
@@ -70,11 +70,14 @@ struct Execution {
     call: StepCall,
 }
 
-/// Begins an attempt for which a slot is taken. One that no longer counts, or runs already, gives the slot back.
-pub fn begin(inner: &Arc<Inner>, live: &Live, key: WorkKey) {
+/// Begins an attempt for which a slot is taken, and which was given to this node under this id. One that no longer counts,
+/// or runs already, gives the slot back; and so does one that was given to who this node was before it was given up: it may
+/// have been begun and dropped then, and an attempt is executed once.
+pub fn begin(inner: &Arc<Inner>, live: &Live, key: WorkKey, node: NodeId) {
     let cancel = CancellationToken::new();
     let Some(execution) = prepare(inner, live, &key, &cancel) else { return inner.slots.release(live.org) };
-    if inner.stop.is_cancelled() || !inner.runs.begin(live.id, key, cancel) {
+    let may = || inner.node.id() == node && !inner.stop.is_cancelled();
+    if !inner.runs.begin(live.id, key, cancel, may) {
         return inner.slots.release(live.org);
     }
     tokio::spawn(run(inner.clone(), execution));

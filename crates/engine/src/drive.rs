@@ -231,7 +231,7 @@ async fn is_current(inner: &Inner, live: &Live) -> Result<bool, Error> {
 async fn settle(inner: &Arc<Inner>, live: &Live, letters: Vec<Letter>, answers: Vec<Result<(), Ignored>>) {
     for (letter, answer) in letters.into_iter().zip(answers) {
         match letter.what {
-            What::Start { key, .. } => dispatch::begin(inner, live, key),
+            What::Start { key, node, .. } => dispatch::begin(inner, live, key, node),
             What::Notices(keys) => children::see_to(inner, live, keys),
             // A child that nobody waits for any more is cancelled, by the same notice.
             What::Born { notice } if !children::is_awaited(live, &notice) => {
@@ -251,6 +251,8 @@ async fn settle(inner: &Arc<Inner>, live: &Live, letters: Vec<Letter>, answers: 
 
 /// What to do once a commit is on disk.
 pub struct Follow {
+    /// Who has what is to begin.
+    node: NodeId,
     begin: Vec<WorkKey>,
     abort: Vec<WorkKey>,
     set: Vec<(String, Time)>,
@@ -312,10 +314,12 @@ pub async fn submit(
     if !commit.work.put.is_empty() {
         commit.counted.push((plans::counter(live.org, commit.log.at), commit.work.put.len() as i64));
     }
-    inner.slots.assign(inner.node.id(), &mut commit.work.put);
+    let node = inner.node.id();
+    inner.slots.assign(node, &mut commit.work.put);
     let org = live.org;
     let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
     let mut follow = Follow {
+        node,
         begin: begin.iter().map(|work| work.key.clone()).collect(),
         abort: aborted(live, transition),
         set: commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect(),
@@ -367,7 +371,7 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
     let left = follow.left_ready && !inner.slots.has_room();
     inner.tell(Hint { runs: if elsewhere > 0 { vec![live.id] } else { Vec::new() }, orgs: Vec::new(), ready: left });
     for key in follow.begin {
-        dispatch::begin(inner, live, key);
+        dispatch::begin(inner, live, key, follow.node);
     }
     if follow.left_ready {
         inner.slots.left_ready();
@@ -406,7 +410,8 @@ async fn reconcile(inner: &Arc<Inner>, live: &Live) {
         // The answer to the last commit may have been lost: whoever waits for the end is told now.
         inner.ended(live.id);
     }
-    let held = match inner.store.held(inner.node.id()).await {
+    let node = inner.node.id();
+    let held = match inner.store.held(node).await {
         Ok(held) => held,
         // The next look will tell.
         Err(_) => return,
@@ -420,6 +425,6 @@ async fn reconcile(inner: &Arc<Inner>, live: &Live) {
         // Written some time ago: rights may have been taken away since.
         inner.epochs.forget(live.org);
         inner.slots.take(live.org);
-        dispatch::begin(inner, live, key);
+        dispatch::begin(inner, live, key, node);
     }
 }

@@ -8,8 +8,7 @@
 //! - A report, or any other letter, is planned on the run as it stands. If the attempt was taken over, its number is an old
 //!   one and the report counts for nothing; if not yet, it counts, and there is nothing left to take over.
 //! - A commit or a claim that still names the old id leaves attempts with a node that is not alive: orphans, for whoever
-//!   looks next. Should one be executing here it is not among what the new id holds, so the next look ends it, or the
-//!   commit that takes it over does.
+//!   looks next. They are not begun here. One could have been already, and been dropped: an attempt is executed once.
 //! - A slot is given back by the attempt that had it, however it ends.
 //!
 //! After the database was away nobody's lease was renewed, and whoever comes back first must not bury the others. So a node

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::event::{Answer, Outcome, Verdict};
 use stepwell_core::run::Run;
-use stepwell_store::{NewAudit, OrgId, Parent, RunId, Version, WorkKey};
+use stepwell_store::{NewAudit, NodeId, OrgId, Parent, RunId, Version, WorkKey};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +60,7 @@ pub enum What {
     Start {
         key: WorkKey,
         org: OrgId,
+        node: NodeId,
     },
     Timer {
         key: String,
@@ -219,8 +220,12 @@ impl Runs {
     }
 
     /// Notes that an attempt runs here. False if it does already, or did and its report is still to be seen to.
-    pub fn begin(&self, run: RunId, key: WorkKey, cancel: CancellationToken) -> bool {
+    /// Whether it still may is asked while nothing can be aborted.
+    pub fn begin(&self, run: RunId, key: WorkKey, cancel: CancellationToken, may: impl FnOnce() -> bool) -> bool {
         let mut all = self.all();
+        if !may() {
+            return false;
+        }
         let mailbox = all.boxes.entry(run).or_default();
         let reported = |letter: &Letter| matches!(&letter.what, What::Report { key: of, .. } if *of == key);
         if mailbox.running.contains_key(&key) || mailbox.letters.iter().any(reported) {

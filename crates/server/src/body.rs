@@ -85,8 +85,19 @@ impl<T: DeserializeOwned + ToSchema + 'static> FromRequest<App> for Json<T> {
         if !value.is_object() {
             return Err(Problem::input("", "the body must be a JSON object"));
         }
+        printable(&value)?;
         faults::<T>(&value)?;
         typed(value).map(Json)
+    }
+}
+
+/// Names with a NUL character in them cannot be kept by every store, and mean nothing to anybody.
+fn printable(value: &Value) -> Result<(), Problem> {
+    match value {
+        Value::String(text) if text.contains('\0') => Err(Problem::input("", "there is a NUL character in a text")),
+        Value::Array(list) => list.iter().try_for_each(printable),
+        Value::Object(map) => map.values().try_for_each(printable),
+        _ => Ok(()),
     }
 }
 

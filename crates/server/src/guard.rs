@@ -23,7 +23,11 @@ pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Resp
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_string();
     let is_api = route.starts_with("/api/");
     let begun = Instant::now();
-    let response = next.run(request).await;
+    let response = if request.uri().path_and_query().is_some_and(|asked| asked.as_str().contains("%00")) {
+        Problem::bad_request("invalid-address", "there is a NUL character in the address".to_string()).into_response()
+    } else {
+        next.run(request).await
+    };
     let status = response.status();
     let took = begun.elapsed();
     let mut response =

@@ -102,11 +102,12 @@ impl Engine {
     pub async fn pause(&self, caller: &Caller, workflow: &str, key: Option<Value>) -> Result<(), Error> {
         let pause = Pause { by: caller.name.to_string(), since: self.inner.clock.now(), key: key.clone() };
         let audit = ("workflow.pause", json!({"key": key}));
-        self.switch(caller, workflow, audit, |switches, workflow| match &key {
-            None => drop(switches.paused.get_or_insert(pause.clone())),
-            Some(key) => {
-                let _ = switches.paused_keys.entry(super::trigger::keyed_place(workflow, key)).or_insert(pause.clone());
-            }
+        self.switch(caller, workflow, audit, |switches, workflow| {
+            let place = key.as_ref().map(|key| super::trigger::keyed_place(workflow, key));
+            match place {
+                None => switches.paused.get_or_insert(pause.clone()),
+                Some(place) => switches.paused_keys.entry(place).or_insert(pause.clone()),
+            };
         })
         .await
     }

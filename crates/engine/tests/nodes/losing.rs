@@ -1,6 +1,6 @@
 //! Nodes that are given up, and those that take over from them.
 
-use crate::rig::{LEASE, Rig, chain, define};
+use crate::rig::{LEASE, Rig, chain, define, was_prompt};
 use serde_json::json;
 use std::time::Duration;
 
@@ -45,6 +45,26 @@ async fn a_node_that_was_given_up_drops_what_it_runs_and_goes_on_under_another_i
     node.tools.permits.add_permits(2);
     assert_eq!(node.ended(&rig.admin, &run).await.tasks[0].attempt, 2);
     assert_eq!(node.ended(&rig.admin, &another).await.tasks[0].attempt, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_is_run_that_was_born_claimed_by_a_commit_whose_answer_was_lost() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    define(&one, &rig.admin, chain("held", "hold hold")).await;
+    let run = one.start(&rig.admin, "held").await;
+    one.until_holding(1).await;
+    rig.store.lose_answers(1);
+    let began = tokio::time::Instant::now();
+    one.tools.permits.add_permits(1);
+    one.until_holding(0).await;
+    one.until_holding(1).await;
+    was_prompt(began);
+    one.tools.permits.add_permits(1);
+    let view = one.ended(&rig.admin, &run).await;
+    assert_eq!((view.status, view.tasks[1].attempt), ("completed", 1));
+    assert_eq!(*one.tools.calls.lock().unwrap(), ["s0", "s1"]);
+    assert!(two.tools.calls.lock().unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,7 +81,11 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     let one = rig.node_on("one", rig.store.cut_off(), one_at_a_time).await;
     let bob = rig.user(&one, "bob", &["workflow.run", "workflow.read", "tool:*"]).await;
     define(&one, &rig.admin, chain("held", "hold")).await;
-    let first = one.start(&rig.admin, "held").await;
+    // Of another organisation: its end says nothing about rights in this one.
+    let (_, key) = one.engine.create_organisation(&rig.admin, "another", None).await.unwrap();
+    let stranger = one.engine.authenticate(&key).await.unwrap();
+    define(&one, &stranger, chain("held", "hold")).await;
+    let first = one.start(&stranger, "held").await;
     one.until_holding(1).await;
     // There is no slot for it.
     let second = one.start(&bob, "held").await;
@@ -90,7 +94,7 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     let less = UserChange { grants: Some(vec!["workflow.read".into()]), ..UserChange::default() };
     at_rest.engine.change_user(&rig.admin, "bob", less).await.unwrap();
     one.tools.permits.add_permits(1);
-    assert_eq!(one.ended(&rig.admin, &first).await.status, "completed");
+    assert_eq!(one.ended(&stranger, &first).await.status, "completed");
     assert_eq!(one.ended(&rig.admin, &second).await.status, "failed");
     assert_eq!(one.tools.calls.lock().unwrap().len(), 1);
 }

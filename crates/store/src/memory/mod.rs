@@ -15,6 +15,7 @@ mod tables;
 use crate::*;
 use state::State;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
@@ -27,11 +28,13 @@ pub struct MemoryStore {
     /// Given to several engines at a time, which tell each other things.
     told: Option<broadcast::Sender<Hint>>,
     ahead: i64,
+    /// Commits that are written without anyone being told so.
+    unanswered: Arc<AtomicU32>,
 }
 
 impl Default for MemoryStore {
     fn default() -> MemoryStore {
-        MemoryStore { state: Arc::new(Mutex::new(State::new())), told: None, ahead: 0 }
+        MemoryStore { state: Arc::new(Mutex::new(State::new())), told: None, ahead: 0, unanswered: Arc::default() }
     }
 }
 
@@ -61,6 +64,11 @@ impl MemoryStore {
         self.lock().nodes.remove(&node);
     }
 
+    /// The next commits are written, but their answers are lost.
+    pub fn lose_answers(&self, commits: u32) {
+        self.unanswered.store(commits, Ordering::SeqCst);
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("a panic while the state was held may have left half a commit in it")
     }
@@ -75,7 +83,11 @@ fn beyond<K>(key: K) -> (Bound<K>, Bound<K>) {
 impl Store for MemoryStore {
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
         let mut state = self.lock();
-        batch.into_iter().map(|commit| apply::apply(&mut state, commit)).collect()
+        let answers = batch.into_iter().map(|commit| apply::apply(&mut state, commit)).collect();
+        match self.unanswered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
+            Ok(_) => Err(Error::Unavailable("the answer was lost".into())),
+            Err(_) => answers,
+        }
     }
 
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {

@@ -6,7 +6,7 @@ use super::workload::{Workload, nodes};
 use super::{Args, What};
 use anyhow::Context;
 use serde_json::{Value, json};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_core::time::Time;
@@ -120,10 +120,10 @@ async fn pgbench(trial: &Trial, clients: u32, length: Duration) -> anyhow::Resul
     let file = std::env::temp_dir().join(format!("stepwell-pgbench-{}.sql", std::process::id()));
     std::fs::write(&file, script)?;
     let seconds = length.as_secs().max(1).to_string();
-    let mut command = tokio::process::Command::new("pgbench");
+    let mut command = Command::new("pgbench");
     command.args(["-n", "-M", "prepared", "-j", "2", "-T", &seconds, "-c", &clients.to_string(), "-f"]).arg(&file);
     command.arg(&trial.options().url).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let done = match command.output().await {
+    let done = match tokio::task::spawn_blocking(move || command.output()).await? {
         Ok(done) => done,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).context("pgbench cannot be run"),
