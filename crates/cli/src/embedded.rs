@@ -28,10 +28,12 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// too this process executes what others have written.
 fn config(home: &Home) -> Config {
     let alone = !home.store.is_shared();
-    Config::new(stepwell_steps::kinds(stepwell_steps::Config {
+    let mut config = Config::new(stepwell_steps::kinds(stepwell_steps::Config {
         egress: Egress { allow_private: home.config.given_private_addresses.unwrap_or(alone) },
         ..stepwell_steps::Config::default()
-    }))
+    }));
+    home.config.node.give(&mut config);
+    config
 }
 
 pub async fn start(home: &Home) -> anyhow::Result<Engine> {

@@ -125,10 +125,7 @@ pub async fn serve(
     engine.slots_per_org = config.slots_per_organisation.map(Into::into);
     engine.plans = plans(&config);
     engine.traced = config.otlp.is_some();
-    engine.lease = Duration::from_millis(config.node.lease.0);
-    if let Some(name) = &config.node.name {
-        engine.node_name = name.clone();
-    }
+    config.node.give(&mut engine);
     let engine = Engine::start(store.clone(), engine).await?;
     let first = keys::first(&engine, directory, config.admin_key.as_ref()).await?;
     let hub = Hub::start(engine.clone(), config.limits.live_streams.get());

@@ -175,7 +175,10 @@ pub struct NewDefinition {
 pub(crate) enum Next {
     /// It is what the newest version says already.
     Same(DefinitionRow),
-    Version { workflow: String, version: u32 },
+    Version {
+        workflow: String,
+        version: u32,
+    },
 }
 
 impl NewDefinition {

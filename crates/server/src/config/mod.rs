@@ -84,6 +84,15 @@ pub struct Node {
     pub lease: Millis,
 }
 
+impl Node {
+    pub fn give(&self, engine: &mut stepwell_engine::Config) {
+        engine.lease = Duration::from_millis(self.lease.0);
+        if let Some(name) = &self.name {
+            engine.node_name = name.clone();
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Cors {
     /// As browsers write them: scheme, host, and the port if it is not the usual one.

@@ -24,7 +24,9 @@ pub struct Slot {
 /// What became of one commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    Done { number: i64 },
+    Done {
+        number: i64,
+    },
     /// The run was not at the version, or a key was not free.
     Conflict,
     AuthChanged,
@@ -116,7 +118,8 @@ impl<'a> Statement<'a> {
              ok AS (SELECT a.*, w.base + a.n AS position FROM w, asked a
                JOIN organisations o ON o.id = a.org AND o.epoch = a.epoch)"
         ));
-        let (creates, updates): (Vec<&Commit>, Vec<&Commit>) = commits.iter().partition(|commit| commit.create.is_some());
+        let (creates, updates): (Vec<&Commit>, Vec<&Commit>) =
+            commits.iter().partition(|commit| commit.create.is_some());
         match (creates.is_empty(), updates.is_empty()) {
             (_, true) => {
                 self.created(&creates, keys);
@@ -262,20 +265,28 @@ impl<'a> Statement<'a> {
         let mut labels: Vec<(i64, &String)> = labels.collect();
         labels.sort();
         labels.dedup();
-        self.insert(labels.into_iter(), "run_labels", "run, label", |this, rows| {
-            columns!(this, rows, (run, label) => *run, label.as_str())
-        });
-        let values: Vec<_> = commits.iter().flat_map(|commit| commit.values.iter().map(|row| (commit.run.0, row))).collect();
-        self.insert(values.into_iter(), "step_values", "run, id, payload", |this, rows| {
-            columns!(this, rows, (run, value) => *run, i64::from(value.id.0), value.payload.as_str())
-        });
+        self.insert(
+            labels.into_iter(),
+            "run_labels",
+            "run, label",
+            |this, rows| columns!(this, rows, (run, label) => *run, label.as_str()),
+        );
+        let values: Vec<_> =
+            commits.iter().flat_map(|commit| commit.values.iter().map(|row| (commit.run.0, row))).collect();
+        self.insert(
+            values.into_iter(),
+            "step_values",
+            "run, id, payload",
+            |this, rows| columns!(this, rows, (run, value) => *run, i64::from(value.id.0), value.payload.as_str()),
+        );
         // Of what is written twice the last counts.
         let mut steps = BTreeMap::new();
         for commit in commits {
             steps.extend(commit.steps.iter().map(|row| ((commit.run.0, row.path.as_str(), row.attempt), row)));
         }
         let names = "run, step, attempt, status, since, ended_at, input, output, state";
-        let again = "ON CONFLICT (run, step, attempt) DO UPDATE SET status = excluded.status, ended_at = excluded.ended_at,
+        let again =
+            "ON CONFLICT (run, step, attempt) DO UPDATE SET status = excluded.status, ended_at = excluded.ended_at,
                since = CASE t.status WHEN 'pending' THEN excluded.since ELSE t.since END,
                input = excluded.input, output = excluded.output, state = excluded.state";
         self.upsert(steps.into_iter(), ("workflow_step_runs", names, again), |this, rows| {
@@ -289,37 +300,49 @@ impl<'a> Statement<'a> {
     fn pending(&mut self, commits: &[&'a Commit]) {
         let gone = commits.iter().flat_map(|commit| commit.work.remove.iter().map(|key| (commit.run.0, key))).collect();
         let matching = "t.run = x.run AND t.step = x.step AND t.attempt = x.attempt";
-        self.delete(gone, ("work", "run, step, attempt", matching), |this, rows| {
-            columns!(this, rows, (run, key) => *run, key.path.as_str(), i64::from(key.attempt))
-        });
-        let new: Vec<_> = commits.iter().flat_map(|commit| commit.work.put.iter().map(|work| (commit.run.0, work))).collect();
+        self.delete(
+            gone,
+            ("work", "run, step, attempt", matching),
+            |this, rows| columns!(this, rows, (run, key) => *run, key.path.as_str(), i64::from(key.attempt)),
+        );
+        let new: Vec<_> =
+            commits.iter().flat_map(|commit| commit.work.put.iter().map(|work| (commit.run.0, work))).collect();
         self.insert(new.into_iter(), "work", "run, step, attempt, org, kind, ready_at, node", |this, rows| {
             columns!(this, rows, (run, work) =>
                 *run, work.key.path.as_str(), i64::from(work.key.attempt), work.org.0, work.kind.as_str(), work.ready.0,
                 work.node.map(|node| node.0))
         });
         let (put, gone) = sorted(commits, |commit| &commit.timers, |timer| timer.key.as_str());
-        self.delete(gone, ("timers", "run, key", "t.run = x.run AND t.key = x.key"), |this, rows| {
-            columns!(this, rows, (run, key) => *run, *key)
-        });
+        self.delete(
+            gone,
+            ("timers", "run, key", "t.run = x.run AND t.key = x.key"),
+            |this, rows| columns!(this, rows, (run, key) => *run, *key),
+        );
         let again = "ON CONFLICT (run, key) DO UPDATE SET due = excluded.due";
-        self.upsert(put.into_iter(), ("timers", "run, key, shard, due", again), |this, rows| {
-            columns!(this, rows, ((run, key), timer) => *run, *key, shard(*run), timer.due.0)
-        });
+        self.upsert(
+            put.into_iter(),
+            ("timers", "run, key, shard, due", again),
+            |this, rows| columns!(this, rows, ((run, key), timer) => *run, *key, shard(*run), timer.due.0),
+        );
         let orgs: BTreeMap<i64, i64> = commits.iter().map(|commit| (commit.run.0, commit.auth.org.0)).collect();
         let (put, gone) = sorted(commits, |commit| &commit.gates, |gate| gate.path.as_str());
-        self.delete(gone, ("gates", "run, step", "t.run = x.run AND t.step = x.step"), |this, rows| {
-            columns!(this, rows, (run, path) => *run, *path)
-        });
+        self.delete(
+            gone,
+            ("gates", "run, step", "t.run = x.run AND t.step = x.step"),
+            |this, rows| columns!(this, rows, (run, path) => *run, *path),
+        );
         let again = "ON CONFLICT (run, step) DO UPDATE SET org = excluded.org, since = excluded.since";
-        self.upsert(put.into_iter(), ("gates", "run, step, org, since", again), |this, rows| {
-            columns!(this, rows, ((run, path), gate) => *run, *path, orgs[run], gate.since.0)
-        });
+        self.upsert(
+            put.into_iter(),
+            ("gates", "run, step, org, since", again),
+            |this, rows| columns!(this, rows, ((run, path), gate) => *run, *path, orgs[run], gate.since.0),
+        );
     }
 
     /// Mail to other runs and of this one, and notices.
     fn letters(&mut self, commits: &[&'a Commit]) {
-        let mail: Vec<_> = commits.iter().flat_map(|commit| commit.mail.iter().map(|mail| (commit.run.0, mail))).collect();
+        let mail: Vec<_> =
+            commits.iter().flat_map(|commit| commit.mail.iter().map(|mail| (commit.run.0, mail))).collect();
         if !mail.is_empty() {
             let arrays = columns!(self, mail.into_iter(), (run, mail) =>
                 *run, mail.to.0, mail.key.as_str(), mail.body.as_str());
@@ -330,13 +353,18 @@ impl<'a> Statement<'a> {
             ));
         }
         let read = commits.iter().flat_map(|commit| commit.read.iter().map(|id| (commit.run.0, *id))).collect();
-        self.delete(read, ("mail", "run, id", "t.run = x.run AND t.id = x.id"), |this, rows| {
-            columns!(this, rows, (run, id) => *run, *id)
-        });
-        let sent = commits.iter().flat_map(|commit| commit.sent.iter().map(|key| (commit.run.0, key.as_str()))).collect();
-        self.delete(sent, ("outbox", "run, key", "t.run = x.run AND t.key = x.key"), |this, rows| {
-            columns!(this, rows, (run, key) => *run, *key)
-        });
+        self.delete(
+            read,
+            ("mail", "run, id", "t.run = x.run AND t.id = x.id"),
+            |this, rows| columns!(this, rows, (run, id) => *run, *id),
+        );
+        let sent =
+            commits.iter().flat_map(|commit| commit.sent.iter().map(|key| (commit.run.0, key.as_str()))).collect();
+        self.delete(
+            sent,
+            ("outbox", "run, key", "t.run = x.run AND t.key = x.key"),
+            |this, rows| columns!(this, rows, (run, key) => *run, *key),
+        );
         // What is done with the same commit was never there.
         let new = commits.iter().flat_map(|commit| {
             let left = commit.outbox.iter().filter(|notice| !commit.sent.contains(&notice.key));

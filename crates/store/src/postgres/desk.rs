@@ -2,10 +2,10 @@
 
 use super::args::args;
 use super::batch::{self, Fate, Slot};
-use crate::PostgresOptions;
 use super::session::{Answer, Failed, Session};
 use super::writer::{Task, Written};
 use super::{alone, rows};
+use crate::PostgresOptions;
 use crate::{Commit, Error, NewAudit, OrgId, Position, Refused, audit_hash};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,9 +4,9 @@
 //! Whoever cannot listen (a pooler in between, a database without notifications) looks every so often instead.
 
 use super::args::args;
-use crate::PostgresOptions;
 use super::readers::Readers;
 use super::session::listen;
+use crate::PostgresOptions;
 use crate::{Hint, OrgId, RunId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -81,7 +81,8 @@ impl Gathered {
 
     /// `me;ready;run,run;org,org`, one or more of them.
     fn texts(&self, me: i64) -> Vec<String> {
-        let list = |numbers: &mut dyn Iterator<Item = i64>| numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let list =
+            |numbers: &mut dyn Iterator<Item = i64>| numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let (runs, orgs): (Vec<RunId>, Vec<OrgId>) =
             (self.runs.iter().copied().collect(), self.orgs.iter().copied().collect());
         let messages = runs.len().div_ceil(MOST).max(orgs.len().div_ceil(MOST)).max(1);

@@ -31,7 +31,6 @@ mod session;
 mod tls;
 mod writer;
 
-
 use crate::*;
 use args::args;
 use hints::Hints;
@@ -59,9 +58,9 @@ pub struct PgStore {
 impl PgStore {
     /// Connects and brings the schema up to date. Must be called within a runtime.
     pub async fn open(options: &PostgresOptions) -> Result<PgStore, Error> {
-        let session = Session::connect(options, false).await.map_err(|failed| {
-            Error::Unavailable(format!("{options}: {}", Error::from(failed)))
-        })?;
+        let session = Session::connect(options, false)
+            .await
+            .map_err(|failed| Error::Unavailable(format!("{options}: {}", Error::from(failed))))?;
         if !options.unsafe_settings {
             schema::check_durability(&session).await?;
         }
@@ -146,7 +145,8 @@ impl Store for PgStore {
     async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
         let sql = "SELECT run, key, body FROM outbox WHERE due <= $1 ORDER BY id LIMIT $2";
         let found = self.readers.ask(async |db| db.query(sql, args![until.0, i64::from(limit)]).await).await?;
-        let notice = |row: &tokio_postgres::Row| StoredNotice { run: RunId(row.get(0)), key: row.get(1), body: row.get(2) };
+        let notice =
+            |row: &tokio_postgres::Row| StoredNotice { run: RunId(row.get(0)), key: row.get(1), body: row.get(2) };
         Ok(found.iter().map(notice).collect())
     }
 
@@ -249,7 +249,8 @@ impl Store for PgStore {
                 return Ok(Err(Refused::Conflict));
             }
             db.execute("DELETE FROM run_labels WHERE run = $1", args![run.0]).await?;
-            let sql = "INSERT INTO run_labels (label, run) SELECT DISTINCT label, $2::bigint FROM unnest($1) AS x(label)";
+            let sql =
+                "INSERT INTO run_labels (label, run) SELECT DISTINCT label, $2::bigint FROM unnest($1) AS x(label)";
             db.execute(sql, args![labels, run.0]).await?;
             Ok(Ok(((), audit)))
         };

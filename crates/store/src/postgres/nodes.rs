@@ -35,14 +35,15 @@ impl Nodes for PgStore {
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), Error> {
-        self.readers.ask(async |db| db.execute("DELETE FROM nodes WHERE id = $1", args![node.0]).await).await.map(|_| ())
+        self.readers
+            .ask(async |db| db.execute("DELETE FROM nodes WHERE id = $1", args![node.0]).await)
+            .await
+            .map(|_| ())
     }
 
     async fn nodes(&self) -> Result<Vec<NodeRow>, Error> {
-        let sql = format!(
-            "SELECT {}, (SELECT count(*) FROM work WHERE node = n.id) FROM nodes n ORDER BY n.id",
-            rows::NODE
-        );
+        let sql =
+            format!("SELECT {}, (SELECT count(*) FROM work WHERE node = n.id) FROM nodes n ORDER BY n.id", rows::NODE);
         self.readers.ask(async |db| Ok(db.query(&sql, &[]).await?.iter().map(rows::node).collect())).await
     }
 

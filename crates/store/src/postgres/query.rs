@@ -40,16 +40,17 @@ fn loaded(row: &Row) -> LoadedRun {
     let states: Vec<String> = list(row, 29);
     let fixed = paths.into_iter().zip(attempts).zip(statuses).zip(sinces);
     let rest = ends.into_iter().zip(inputs).zip(outputs).zip(states);
-    let steps = fixed.zip(rest).map(|((((path, attempt), status), since), (((ended, input), output), state))| StepRow {
-        path,
-        attempt: rows::small(attempt),
-        status,
-        since: Time(since),
-        ended: ended.map(Time),
-        input: input.map(rows::value_id),
-        output: output.map(rows::value_id),
-        state,
-    });
+    let steps =
+        fixed.zip(rest).map(|((((path, attempt), status), since), (((ended, input), output), state))| StepRow {
+            path,
+            attempt: rows::small(attempt),
+            status,
+            since: Time(since),
+            ended: ended.map(Time),
+            input: input.map(rows::value_id),
+            output: output.map(rows::value_id),
+            state,
+        });
     let (ids, payloads): (Vec<i64>, Vec<String>) = (list(row, 30), list(row, 31));
     let values = ids.into_iter().zip(payloads).map(|(id, payload)| ValueRow { id: rows::value_id(id), payload });
     LoadedRun {
@@ -98,12 +99,8 @@ pub async fn feed(db: &Session, after: &Progress, limit: u32) -> Answer<Vec<Fed>
          JOIN workflow_runs r ON r.id = e.run ORDER BY e.position, e.writer LIMIT $3",
         log = rows::LOG
     );
-    let fed = |row: &Row| Fed {
-        run: RunId(row.get(7)),
-        org: OrgId(row.get(8)),
-        public: row.get(9),
-        log: rows::log(row),
-    };
+    let fed =
+        |row: &Row| Fed { run: RunId(row.get(7)), org: OrgId(row.get(8)), public: row.get(9), log: rows::log(row) };
     Ok(db.query(&sql, args![writers, numbers, i64::from(limit)]).await?.iter().map(fed).collect())
 }
 
@@ -138,12 +135,8 @@ pub async fn due(db: &Session, until: Time, share: Share, limit: u32) -> Answer<
 pub async fn gates(db: &Session, org: OrgId, after: (i64, String), limit: u32) -> Answer<Vec<OpenGate>> {
     let sql = "SELECT g.run, r.public_id, g.step, g.since FROM gates g JOIN workflow_runs r ON r.id = g.run
                WHERE g.org = $1 AND (g.run, g.step) > ($2, $3) ORDER BY g.run, g.step LIMIT $4";
-    let gate = |row: &Row| OpenGate {
-        run: RunId(row.get(0)),
-        public: row.get(1),
-        path: row.get(2),
-        since: Time(row.get(3)),
-    };
+    let gate =
+        |row: &Row| OpenGate { run: RunId(row.get(0)), public: row.get(1), path: row.get(2), since: Time(row.get(3)) };
     Ok(db.query(sql, args![org.0, after.0, after.1, i64::from(limit)]).await?.iter().map(gate).collect())
 }
 

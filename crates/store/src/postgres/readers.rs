@@ -1,9 +1,9 @@
 //! Connections for single statements: reads, and writes that need no transaction around them. Statements of many callers
 //! share a connection and are answered in their order, so a burst of them never runs out of connections.
 
-use crate::PostgresOptions;
 use super::session::{Answer, Failed, Session};
 use crate::Error;
+use crate::PostgresOptions;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;

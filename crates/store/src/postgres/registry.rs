@@ -40,9 +40,9 @@ impl Registry for PgStore {
     async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
         let sql = format!("SELECT {} FROM records WHERE kind = $1 AND due <= $2 ORDER BY due LIMIT $3", rows::RECORD);
         let limit = i64::from(limit);
-        let found = self.readers.ask(async |db| {
-            Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect())
-        });
+        let found = self
+            .readers
+            .ask(async |db| Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect()));
         found.await
     }
 

@@ -5,7 +5,8 @@ use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::ValueId;
 use tokio_postgres::Row;
 
-pub const RUN: &str = "r.id, r.public_id, r.org, r.definition, r.status, r.created_by, r.test, r.parent_run, r.parent_step,
+pub const RUN: &str =
+    "r.id, r.public_id, r.org, r.definition, r.status, r.created_by, r.test, r.parent_run, r.parent_step,
      r.parent_attempt, r.depth, r.created_at, r.started_at, r.finished_at, r.acts_as, r.labels, r.erased_at";
 
 pub fn run(row: &Row) -> RunRow {

@@ -39,7 +39,10 @@ pub async fn migrate(db: &Session) -> Result<(), Error> {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             Err(Failed::Said(error)) => {
-                return Err(Error::Unusable(format!("the schema cannot be brought up to date: {}", Error::from(Failed::Said(error)))));
+                return Err(Error::Unusable(format!(
+                    "the schema cannot be brought up to date: {}",
+                    Error::from(Failed::Said(error))
+                )));
             }
             Err(lost) => return Err(lost.into()),
         }
@@ -47,20 +50,28 @@ pub async fn migrate(db: &Session) -> Result<(), Error> {
 }
 
 fn raced(failed: &Failed) -> bool {
-    let states =
-        [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::T_R_SERIALIZATION_FAILURE];
+    let states = [
+        SqlState::UNIQUE_VIOLATION,
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+    ];
     failed.state().is_some_and(|state| states.contains(state))
 }
 
 async fn try_migrate(db: &Session) -> Answer<Result<(), Error>> {
-    let there = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = $1";
-    let has = async |name: &str| Ok::<bool, Failed>(db.one(there, args![name]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0));
+    let there =
+        "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = $1";
+    let has = async |name: &str| {
+        Ok::<bool, Failed>(db.one(there, args![name]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0))
+    };
     if !has("stepwell_schema").await? {
         if has("workflow_runs").await? {
             return Ok(Err(Error::Unusable("this schema has tables of some other program".into())));
         }
         db.script(VERSIONS).await?;
-        db.script("INSERT INTO stepwell_schema (id, version, usable_by) VALUES (1, 0, 0) ON CONFLICT DO NOTHING").await?;
+        db.script("INSERT INTO stepwell_schema (id, version, usable_by) VALUES (1, 0, 0) ON CONFLICT DO NOTHING")
+            .await?;
     }
     db.script("BEGIN").await?;
     let sql = "SELECT version, usable_by FROM stepwell_schema WHERE id = 1 FOR UPDATE";

@@ -1,9 +1,9 @@
 //! One connection: statements that are sent as they come, answered in their order, within a time.
 
 use super::args::Arg;
-use crate::PostgresOptions;
 use super::tls::{Encrypted, Tls};
 use crate::Error;
+use crate::PostgresOptions;
 use futures_util::TryStreamExt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

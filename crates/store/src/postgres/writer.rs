@@ -5,8 +5,8 @@
 //! nothing else.
 
 use super::desk::Desk;
-use crate::PostgresOptions;
 use super::session::{Answer, Session};
+use crate::PostgresOptions;
 use crate::{Commit, Error, NewAudit, Position, Refused};
 use async_trait::async_trait;
 use std::collections::{BTreeSet, VecDeque};

@@ -216,7 +216,10 @@ impl Line {
         match self.ratio() {
             Some(ratio) => {
                 let yardstick = median(self.yardstick.clone());
-                println!("  pgbench      {yardstick:>9.0} transactions/s with a step's rows, {} clients", self.concurrency);
+                println!(
+                    "  pgbench      {yardstick:>9.0} transactions/s with a step's rows, {} clients",
+                    self.concurrency
+                );
                 println!("  ratio        {:>9.0} %", ratio * 100.0);
             }
             None => println!("  pgbench      is not on the PATH"),
