@@ -67,6 +67,7 @@ async fn turn(inner: &Arc<Inner>, id: RunId, kept: Option<Box<Live>>, mut letter
     let mut kept = kept;
     let mut pause = FIRST_PAUSE;
     let mut unsure = false;
+    let mut overtaken = None;
     loop {
         let loaded = match kept.take() {
             Some(live) => Ok(Some(live)),
@@ -84,6 +85,11 @@ async fn turn(inner: &Arc<Inner>, id: RunId, kept: Option<Box<Live>>, mut letter
                 Ok(Tried::Overtaken) => {
                     // Whoever was quicker may have ended what runs here.
                     unsure = true;
+                    // Or is still at it: then the run is as it was when it is read again.
+                    if overtaken.replace(live.version) == Some(live.version) {
+                        inner.pause(pause).await;
+                        pause = (pause * 2).min(LONGEST_PAUSE);
+                    }
                     continue;
                 }
                 Err(error) => error,

@@ -173,6 +173,9 @@ async fn beat(inner: &Arc<Inner>) -> Result<(), Error> {
         inner.slots.left_ready();
     }
     if inner.shared {
+        if inner.node.is_steady() {
+            inner.store.give_up_silent().await?;
+        }
         learn(inner).await?;
     }
     Ok(())

@@ -19,7 +19,9 @@ pub trait Nodes: Send + Sync {
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error>;
     /// What the store says the node has.
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
-    /// Gives up nodes that were not heard of for too long. Attempts on nodes that are not alive.
+    /// Gives up nodes that were not heard of for too long.
+    async fn give_up_silent(&self) -> Result<(), Error>;
+    /// Attempts on nodes that are not alive.
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error>;
 
     /// Whether other processes may use the same data at the same time.

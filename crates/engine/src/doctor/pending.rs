@@ -43,8 +43,10 @@ impl Pending {
                 timers.entry(timer.run).or_default().push(number(&timer.key));
             }
         }
-        // No process but this one has the store, so whatever was claimed is an orphan.
-        let claimed = store.orphans(MOST).await?;
+        let mut claimed = store.orphans(MOST).await?;
+        for row in store.nodes().await? {
+            claimed.extend(store.held(row.node.id).await?);
+        }
         let rows = store.stats(true).await?.rows;
         let all = rows.iter().find(|(table, _)| table == "work").map_or(0, |(_, rows)| *rows);
         let notices = store.outbox(Time(i64::MAX), MOST).await?;

@@ -418,6 +418,10 @@ impl Nodes for Faulty {
         self.through(self.sim.disk.held(node)).await
     }
 
+    async fn give_up_silent(&self) -> Result<(), Error> {
+        self.through(self.sim.disk.give_up_silent()).await
+    }
+
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
         self.through(self.sim.disk.orphans(limit)).await
     }

@@ -38,6 +38,10 @@ impl Nodes for MemoryStore {
         Ok(self.lock().work.held(node).collect())
     }
 
+    async fn give_up_silent(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
         let state = self.lock();
         Ok(state.work.orphans(&state.nodes, limit))

@@ -1,7 +1,7 @@
 //! What the database alone can do, and what a load costs it: the yardstick of `stepwell bench`. Nothing else uses this.
 
 use super::args::args;
-use super::session::{Session, round_trips};
+use super::session::{Purpose, Session, round_trips};
 use crate::{Error, PostgresOptions};
 
 /// What was done to the database so far. Differences count.
@@ -35,7 +35,7 @@ pub struct Trial {
 
 impl Trial {
     pub async fn begin(options: &PostgresOptions, name: String) -> Result<Trial, Error> {
-        let server = Session::connect(options, false).await?;
+        let server = Session::connect(options, Purpose::Keeping).await?;
         server.script(&format!("CREATE SCHEMA {name}")).await?;
         let joint = if options.url.contains('?') { '&' } else { '?' };
         let url = format!("{}{joint}options=-csearch_path%3D{name}", options.url);

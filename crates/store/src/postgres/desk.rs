@@ -2,7 +2,7 @@
 
 use super::args::args;
 use super::batch::{self, Fate, Slot};
-use super::session::{Answer, Failed, Session};
+use super::session::{Answer, Failed, Purpose, Session};
 use super::writer::{Task, Written};
 use super::{alone, rows};
 use crate::PostgresOptions;
@@ -12,7 +12,8 @@ use std::sync::Arc;
 use tokio_postgres::error::SqlState;
 
 /// A transaction whose process stands still must not hold others up for long.
-pub const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'; SET LOCAL lock_timeout = '10s'";
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '10s';
+                     SET LOCAL lock_timeout = '10s'";
 /// How long a writer's row stays its own without a sign of it, in seconds.
 const LEASE: f64 = 60.0;
 
@@ -38,51 +39,54 @@ impl Desk {
     async fn open(&mut self) -> Answer<&mut Open> {
         if self.open.as_ref().is_none_or(|open| open.db.is_closed()) {
             self.open = None;
-            let db = Arc::new(Session::connect(&self.options, true).await?);
+            let db = Arc::new(Session::connect(&self.options, Purpose::Writing).await?);
             let slot = take_slot(&db, self.holder).await?;
             self.open = Some(Open { db, slot, chain: HashMap::new() });
         }
         Ok(self.open.as_mut().expect("it was opened just now"))
     }
 
-    /// What is in doubt is forgotten: the next one connects again and reads what it must know.
+    /// What is in doubt is forgotten: the next one connects again and reads what it must know. A statement that only did not
+    /// fit the tables leaves nothing in doubt; after everything else the connection may be in the middle of something.
     fn doubt<T>(&mut self, answer: Answer<T>) -> Answer<T> {
-        if let Err(Failed::Lost(_)) = &answer {
+        let sound = |failed: &Failed| matches!(failed, Failed::Said(_)) && failed.misfit();
+        if answer.as_ref().is_err_and(|failed| !sound(failed)) {
             self.open = None;
         }
         answer
     }
 
-    /// What became of each, in their order. Those that can go together do; if that fails each is tried by itself.
+    /// What became of commits that can go together, in their order. If that fails each is tried by itself.
     pub async fn commit(&mut self, commits: &[Commit]) -> Vec<Written> {
-        let (alone, together): (Vec<usize>, Vec<usize>) = (0..commits.len()).partition(|n| alone::must(&commits[*n]));
-        let mut written: Vec<Option<Written>> = commits.iter().map(|_| None).collect();
-        let group: Vec<&Commit> = together.iter().map(|n| &commits[*n]).collect();
-        match self.together(&group).await {
-            Ok(answers) => together.iter().zip(answers).for_each(|(n, answer)| written[*n] = Some(Ok(answer))),
-            Err(Failed::Said(_)) if group.len() > 1 => {
-                for n in together {
-                    let answer = self.together(&[&commits[n]]).await;
-                    written[n] = Some(single(answer));
-                }
-            }
-            Err(Failed::Lost(why)) => {
-                together.iter().for_each(|n| written[*n] = Some(Err(Error::Unavailable(why.clone()))));
-            }
-            Err(said) => written[together[0]] = Some(single(Err(said))),
+        let group: Vec<&Commit> = commits.iter().collect();
+        let failed = match self.together(&group).await {
+            Ok(answers) => return answers.into_iter().map(Ok).collect(),
+            Err(failed) => failed,
+        };
+        if !failed.misfit() || commits.len() == 1 {
+            let first = single(Err(failed));
+            let rest = (1..commits.len()).map(|_| Err(Error::Unavailable("the database did not answer".into())));
+            return std::iter::once(first).chain(rest).collect();
         }
-        for n in alone {
-            let answer = self.alone(&commits[n]).await;
-            written[n] = Some(answer.map_err(Error::from));
+        let mut written: Vec<Written> = Vec::with_capacity(commits.len());
+        for commit in commits {
+            // When the database has gone nobody is kept waiting for it.
+            let gone = matches!(written.last(), Some(Err(Error::Unavailable(_))));
+            written.push(match gone {
+                false => single(self.together(&[commit]).await),
+                true => Err(Error::Unavailable("the database did not answer".into())),
+            });
         }
-        let none = || Err(Error::Unavailable("the commit was not tried".into()));
-        written.into_iter().map(|written| written.unwrap_or_else(none)).collect()
+        written
+    }
+
+    /// What became of one that others have a say in.
+    pub async fn commit_alone(&mut self, commit: &Commit) -> Written {
+        let answer = self.try_alone(commit).await;
+        single(self.doubt(answer).map(|answer| vec![answer]))
     }
 
     async fn together(&mut self, commits: &[&Commit]) -> Answer<Vec<Result<Position, Refused>>> {
-        if commits.is_empty() {
-            return Ok(Vec::new());
-        }
         let answer = self.try_together(commits).await;
         self.doubt(answer)
     }
@@ -117,16 +121,12 @@ impl Desk {
                 answers.push(match fate {
                     Fate::Done { number } => Ok(Position::new(open.slot.id, number)),
                     Fate::AuthChanged => Err(Refused::AuthChanged),
-                    Fate::Conflict => Err(alone::why(&open.db, commit).await?),
+                    // Whether it stands is known; only why it does not may be left open.
+                    Fate::Conflict => Err(alone::why(&open.db, commit).await.unwrap_or(Refused::Conflict)),
                 });
             }
             return Ok(answers);
         }
-    }
-
-    async fn alone(&mut self, commit: &Commit) -> Answer<Result<Position, Refused>> {
-        let answer = self.try_alone(commit).await;
-        self.doubt(answer)
     }
 
     async fn try_alone(&mut self, commit: &Commit) -> Answer<Result<Position, Refused>> {
@@ -224,13 +224,15 @@ impl Open {
                    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
                    WITH ORDINALITY AS x(org, at, by, action, target, detail, hash, n) ORDER BY x.n";
         let mut hashes: Vec<[u8; 32]> = Vec::with_capacity(audit.len());
+        // Ours only once it is on disk.
+        let mut chain: HashMap<OrgId, [u8; 32]> = HashMap::new();
         for row in audit {
-            let previous = match self.chain.get(&row.org) {
+            let previous = match chain.get(&row.org).or(self.chain.get(&row.org)) {
                 Some(hash) => *hash,
                 None => last_hash(&self.db, self.slot, row.org).await?,
             };
             let hash = audit_hash(&previous, row);
-            self.chain.insert(row.org, hash);
+            chain.insert(row.org, hash);
             hashes.push(hash);
         }
         let text = |part: fn(&NewAudit) -> &str| audit.iter().map(|row| part(row)).collect::<Vec<&str>>();
@@ -242,12 +244,11 @@ impl Open {
         let args = args![self.slot.id, orgs, at, by, action, target, detail, hashes];
         self.db.prepare(sql, args).await?;
         let (put, done) = tokio::join!(self.db.execute(sql, args), self.db.script("COMMIT"));
-        if put.is_err() {
-            // Then nothing stands of what was committed, and the hashes are not those of the database.
-            self.chain.clear();
-        }
+        // If the rows were not written the end of the transaction took everything back.
         put?;
-        done
+        done?;
+        self.chain.extend(chain);
+        Ok(())
     }
 
     async fn another_slot(&mut self, holder: i64) -> Answer<()> {

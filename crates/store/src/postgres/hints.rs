@@ -5,7 +5,7 @@
 
 use super::args::args;
 use super::readers::Readers;
-use super::session::listen;
+use super::session::{CHANNEL, listen};
 use crate::PostgresOptions;
 use crate::{Hint, OrgId, RunId};
 use std::collections::BTreeSet;
@@ -57,10 +57,10 @@ async fn send(readers: Arc<Readers>, mut hints: mpsc::UnboundedReceiver<Hint>, m
             all.add(hint);
         }
         let texts = all.texts(me);
-        let sql = "SELECT pg_notify('stepwell_' || current_schema(), $1)";
+        let sql = format!("SELECT pg_notify(({CHANNEL}), $1)");
         for text in &texts {
             // Whoever does not hear of it finds out by looking.
-            let _ = readers.tell(async |db| db.execute(sql, args![text]).await).await;
+            let _ = readers.tell(async |db| db.execute(&sql, args![text]).await).await;
         }
     }
 }

@@ -19,7 +19,9 @@ const PURGE: [&str; 8] = [
     "DELETE FROM run_labels WHERE (label, run) IN (SELECT label, run FROM run_labels WHERE run = ANY($1) LIMIT $2)",
     "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE run = ANY($1) LIMIT $2)",
     "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE run = ANY($1) LIMIT $2)",
-    "DELETE FROM unique_keys WHERE (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ANY($1) LIMIT $2)",
+    // A key that has expired may pass to another run meanwhile.
+    "DELETE FROM unique_keys WHERE run = ANY($1)
+       AND (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ANY($1) LIMIT $2)",
 ];
 
 /// Within a transaction. Runs' own rows go last: a purge that stops halfway goes on where it stopped. What another node
@@ -36,7 +38,11 @@ pub async fn purge(db: &Session, before: Time, limit: u32) -> Answer<u64> {
     for sql in PURGE {
         left -= db.execute(sql, args![runs, left]).await? as i64;
     }
-    if left > 0 {
+    if left == 0 {
+        // Some of them may have lost rows: from now on they can only be removed.
+        let sql = "UPDATE workflow_runs SET erased_at = coalesce(erased_at, $2) WHERE id = ANY($1)";
+        db.execute(sql, args![runs, before.0]).await?;
+    } else {
         let sql = "DELETE FROM workflow_runs WHERE id IN (SELECT id FROM workflow_runs WHERE id = ANY($1) LIMIT $2)
                    RETURNING definition";
         let gone = db.query(sql, args![runs, left]).await?;
@@ -78,7 +84,8 @@ pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
         Ok::<u64, super::session::Failed>(db.one(sql, &[]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     };
     let size = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
-                WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace";
+                WHERE c.relkind = 'r'
+                  AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
     let mut rows = Vec::new();
     for table in TABLES.iter().filter(|_| counted) {
         rows.push((table.to_string(), count(&format!("SELECT count(*) FROM {table}")).await?));
@@ -95,7 +102,8 @@ pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
 /// Indexes that the database itself holds to be unusable.
 pub async fn integrity(db: &Session) -> Answer<Vec<String>> {
     let sql = "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-               WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace";
+               WHERE NOT i.indisvalid
+                 AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
     let found = db.query(sql, &[]).await?;
     Ok(found.iter().map(|row| format!("the index {} is not valid", row.get::<_, String>(0))).collect())
 }

@@ -35,7 +35,7 @@ use crate::*;
 use args::args;
 use hints::Hints;
 use readers::Readers;
-use session::Session;
+use session::{Purpose, Session};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -46,6 +46,7 @@ pub struct PgStore {
     options: Arc<PostgresOptions>,
     writers: Writers,
     readers: Arc<Readers>,
+    pulse: Readers,
     hints: Hints,
     /// By which the rows of our writers are ours.
     holders: Vec<i64>,
@@ -58,7 +59,7 @@ pub struct PgStore {
 impl PgStore {
     /// Connects and brings the schema up to date. Must be called within a runtime.
     pub async fn open(options: &PostgresOptions) -> Result<PgStore, Error> {
-        let session = Session::connect(options, false)
+        let session = Session::connect(options, Purpose::Keeping)
             .await
             .map_err(|failed| Error::Unavailable(format!("{options}: {}", Error::from(failed))))?;
         if !options.unsafe_settings {
@@ -68,15 +69,18 @@ impl PgStore {
         drop(session);
         let options = Arc::new(options.clone());
         let holders: Vec<i64> = (0..options.writers.max(1)).map(|_| random()).collect();
-        let readers = Arc::new(Readers::new(options.clone()));
+        let readers = Arc::new(Readers::new(options.clone(), Purpose::Reading, options.readers));
+        // Signs of life and claims do not wait behind a long list.
+        let pulse = Readers::new(options.clone(), Purpose::Writing, 1);
         let end = CancellationToken::new();
         let store = PgStore {
             writers: Writers::start(&options, &holders),
             hints: Hints::start(options.clone(), readers.clone(), holders[0], end.clone()),
             options,
             readers,
+            pulse,
             holders,
-            ahead: AtomicI64::new(0),
+            ahead: AtomicI64::new(nodes::UNKNOWN),
             _end: end.drop_guard(),
         };
         store.set_clock().await?;
@@ -157,7 +161,11 @@ impl Store for PgStore {
             stale.timers.iter().map(|(run, key)| (run.0, key.as_str())).unzip();
         let mail = "DELETE FROM mail WHERE id = ANY($1)";
         let rows = |table: &str| {
-            format!("DELETE FROM {table} t USING unnest($1, $2) AS x(run, key) WHERE t.run = x.run AND t.key = x.key")
+            // What another node removes now is left to it.
+            format!(
+                "DELETE FROM {table} WHERE (run, key) IN (SELECT t.run, t.key FROM {table} t JOIN unnest($1, $2) AS x(run, key)
+                   ON t.run = x.run AND t.key = x.key FOR UPDATE OF t SKIP LOCKED)"
+            )
         };
         let work = self.readers.ask(async |db| {
             if !stale.mail.is_empty() {

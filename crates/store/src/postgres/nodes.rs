@@ -11,6 +11,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::broadcast;
 use tokio_postgres::Row;
 
+/// An answer that took as many milliseconds says little about the time.
+const SLOW: i64 = 500;
+/// Before the first answer.
+pub const UNKNOWN: i64 = i64::MAX;
+
 #[async_trait]
 impl Nodes for PgStore {
     async fn join(&self, node: NewNode) -> Result<(), Error> {
@@ -25,11 +30,13 @@ impl Nodes for PgStore {
     }
 
     async fn beat(&self, node: NodeId) -> Result<bool, Error> {
-        let writers = "UPDATE writers SET seen_at = now() WHERE holder = ANY($1)";
-        let holders = &self.holders;
-        self.readers.ask(async |db| db.execute(writers, args![holders]).await).await?;
         let sql = "UPDATE nodes SET seen_at = now() WHERE id = $1";
-        let alive = self.readers.ask(async |db| db.execute(sql, args![node.0]).await).await? == 1;
+        let alive = self.pulse.ask(async |db| db.execute(sql, args![node.0]).await).await? == 1;
+        // A writer's row that is locked now is in use, and nobody else's.
+        let writers = "UPDATE writers SET seen_at = now() WHERE id IN
+                         (SELECT id FROM writers WHERE holder = ANY($1) FOR NO KEY UPDATE SKIP LOCKED)";
+        let holders = &self.holders;
+        self.pulse.ask(async |db| db.execute(writers, args![holders]).await).await?;
         self.set_clock().await?;
         Ok(alive)
     }
@@ -49,7 +56,7 @@ impl Nodes for PgStore {
 
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
         if claim.per_org.is_none() {
-            return self.readers.tell(async |db| take(&db, claim).await).await;
+            return self.pulse.tell(async |db| take(&db, claim).await).await;
         }
         // Who counts what an organisation runs waits for others who do.
         let work = move |db: Arc<Session>| async move {
@@ -64,11 +71,14 @@ impl Nodes for PgStore {
         self.readers.ask(async |db| Ok(db.query(&sql, args![node.0]).await?.iter().map(rows::claimed).collect())).await
     }
 
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
-        // First they are given up, by their row: from then on none of them can say that it is alive.
+    async fn give_up_silent(&self) -> Result<(), Error> {
+        // From then on none of them can say that it is alive.
         let bury = "DELETE FROM nodes WHERE seen_at < now() - make_interval(secs => $1)";
         let lease = self.options.lease.as_secs_f64();
-        self.readers.ask(async |db| db.execute(bury, args![lease]).await).await?;
+        self.pulse.ask(async |db| db.execute(bury, args![lease]).await).await.map(|_| ())
+    }
+
+    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
         let sql = format!(
             "SELECT {} FROM work w WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = w.node)
              ORDER BY run, step, attempt LIMIT $1",
@@ -91,7 +101,7 @@ impl Nodes for PgStore {
     }
 
     fn ahead(&self) -> i64 {
-        self.ahead.load(Ordering::Relaxed)
+        Some(self.ahead.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNKNOWN).unwrap_or_default()
     }
 }
 
@@ -99,11 +109,15 @@ impl PgStore {
     /// Notes by how much the database's clock differs from this machine's.
     pub(super) async fn set_clock(&self) -> Result<(), Error> {
         let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        let before = machine_time();
-        let row = self.readers.ask(async |db| db.one(sql, &[]).await).await?;
-        let half = (machine_time() - before) / 2;
-        if let Some(row) = row {
-            self.ahead.store(row.get::<_, i64>(0) - before - half, Ordering::Relaxed);
+        let asked = self.pulse.ask(async |db| {
+            let before = machine_time();
+            let row = db.one(sql, &[]).await?;
+            Ok((before, machine_time(), row.map_or(before, |row| row.get::<_, i64>(0))))
+        });
+        let (before, after, database) = asked.await?;
+        // An answer that took long does not tell when it was made.
+        if after - before < SLOW || self.ahead.load(Ordering::Relaxed) == UNKNOWN {
+            self.ahead.store(database - before - (after - before) / 2, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -115,7 +129,8 @@ fn machine_time() -> i64 {
 }
 
 /// Round robin over the organisations that have ready work: the first of each, then the second of each, and so on. One
-/// step in the index for each organisation, however much work it has.
+/// step in the index for each organisation, however much work it has. Only what is taken is locked; what another node takes
+/// now is passed over, and twice as much as is asked for is looked at, so that there is enough left.
 async fn take(db: &Session, claim: Claim) -> Answer<Vec<Claimed>> {
     let sql = "WITH RECURSIVE orgs AS (
                  (SELECT org FROM work WHERE node IS NULL ORDER BY org LIMIT 1)
@@ -123,15 +138,16 @@ async fn take(db: &Session, claim: Claim) -> Answer<Vec<Claimed>> {
                  SELECT (SELECT w.org FROM work w WHERE w.node IS NULL AND w.org > o.org ORDER BY w.org LIMIT 1)
                  FROM orgs o WHERE o.org IS NOT NULL
                ), ready AS MATERIALIZED (
-                 SELECT w.* FROM orgs o CROSS JOIN LATERAL (
+                 SELECT w.*, row_number() OVER (PARTITION BY w.org ORDER BY w.ready_at, w.run, w.step) AS turn
+                 FROM orgs o CROSS JOIN LATERAL (
                    SELECT run, step, attempt, org, ready_at FROM work WHERE org = o.org AND node IS NULL ORDER BY ready_at
-                   LIMIT least($2::bigint, greatest(0, $4::bigint
+                   LIMIT least($2::bigint * 2, greatest(0, $4::bigint
                      - (SELECT count(*) FROM work x WHERE x.org = o.org AND x.node IS NOT NULL)))
-                   FOR UPDATE SKIP LOCKED
                  ) w
                ), taken AS MATERIALIZED (
-                 SELECT *, row_number() OVER (PARTITION BY org ORDER BY ready_at, run, step) AS turn FROM ready
-                 ORDER BY turn, org <= $3, org LIMIT $2
+                 SELECT w.run, w.step, w.attempt, r.turn FROM ready r
+                 JOIN work w ON w.run = r.run AND w.step = r.step AND w.attempt = r.attempt
+                 WHERE w.node IS NULL ORDER BY r.turn, r.org <= $3, r.org LIMIT $2 FOR UPDATE OF w SKIP LOCKED
                )
                UPDATE work w SET node = $1 FROM taken t
                WHERE w.run = t.run AND w.step = t.step AND w.attempt = t.attempt AND w.node IS NULL

@@ -221,5 +221,5 @@ pub async fn runs(db: &Session, filter: &RunFilter) -> Answer<Vec<RunRow>> {
     }
     args.push(arg(&limit));
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", args.len()));
-    Ok(db.query(&sql, &args).await?.iter().map(rows::run).collect())
+    Ok(db.afresh(&sql, &args).await?.iter().map(rows::run).collect())
 }

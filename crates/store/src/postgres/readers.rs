@@ -1,7 +1,7 @@
 //! Connections for single statements: reads, and writes that need no transaction around them. Statements of many callers
 //! share a connection and are answered in their order, so a burst of them never runs out of connections.
 
-use super::session::{Answer, Failed, Session};
+use super::session::{Answer, Failed, Purpose, Session};
 use crate::Error;
 use crate::PostgresOptions;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use tokio::sync::Mutex;
 
 pub struct Readers {
     options: Arc<PostgresOptions>,
+    purpose: Purpose,
     sessions: Vec<Mutex<Option<Arc<Session>>>>,
     next: AtomicUsize,
 }
 
 impl Readers {
-    pub fn new(options: Arc<PostgresOptions>) -> Readers {
-        let sessions = (0..options.readers.max(1)).map(|_| Mutex::default()).collect();
-        Readers { options, sessions, next: AtomicUsize::new(0) }
+    pub fn new(options: Arc<PostgresOptions>, purpose: Purpose, connections: u32) -> Readers {
+        let sessions = (0..connections.max(1)).map(|_| Mutex::default()).collect();
+        Readers { options, purpose, sessions, next: AtomicUsize::new(0) }
     }
 
     /// Asks something that may be asked again: if the connection breaks it is, once, on another one.
@@ -52,7 +53,7 @@ impl Readers {
         if let Some(session) = place.as_ref().filter(|session| !session.is_closed()) {
             return Ok(session.clone());
         }
-        let session = Arc::new(Session::connect(&self.options, false).await?);
+        let session = Arc::new(Session::connect(&self.options, self.purpose).await?);
         *place = Some(session.clone());
         Ok(session)
     }

@@ -6,6 +6,7 @@ use super::rows;
 use super::session::{Answer, Session};
 use crate::*;
 use stepwell_core::time::Time;
+use tokio_postgres::error::SqlState;
 
 #[async_trait]
 impl Registry for PgStore {
@@ -58,7 +59,7 @@ impl Registry for PgStore {
         }
         args.push(arg(&limit));
         sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", args.len()));
-        self.readers.ask(async |db| Ok(db.query(&sql, &args).await?.iter().map(rows::audit).collect())).await
+        self.readers.ask(async |db| Ok(db.afresh(&sql, &args).await?.iter().map(rows::audit).collect())).await
     }
 
     async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error> {
@@ -140,8 +141,11 @@ async fn put(db: &Session, change: RecordChange) -> Answer<Result<(), Refused>> 
             let sql = "UPDATE records SET key = $1, due = $2, body = $3, version = version + 1
                        WHERE kind = $4 AND id = $5 AND version = $6";
             let due = new.due.map(|due| due.0);
-            let put = db.execute(sql, args![new.key, due, new.body, new.kind, new.id, new.version]).await?;
-            Ok(if put == 1 { Ok(()) } else { Err(Refused::Conflict) })
+            match db.execute(sql, args![new.key, due, new.body, new.kind, new.id, new.version]).await {
+                // Somebody took the key just now.
+                Err(failed) if failed.state() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(Err(Refused::Taken)),
+                put => Ok(if put? == 1 { Ok(()) } else { Err(Refused::Conflict) }),
+            }
         }
         RecordChange::Remove { kind, id } => {
             db.execute("DELETE FROM records WHERE kind = $1 AND id = $2", args![kind, id]).await?;

@@ -22,8 +22,10 @@ const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("migrations/000
 const KNOWN: i32 = MIGRATIONS.len() as i32;
 const TUNING: &str = include_str!("migrations/tuning.sql");
 
+/// In one transaction: whoever finds the table finds its row.
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS stepwell_schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL,
-                        usable_by INTEGER NOT NULL)";
+                          usable_by INTEGER NOT NULL);
+                        INSERT INTO stepwell_schema (id, version, usable_by) VALUES (1, 0, 0) ON CONFLICT DO NOTHING";
 /// Several nodes may make the same table at the same time.
 const TRIES: u32 = 10;
 
@@ -55,6 +57,7 @@ fn raced(failed: &Failed) -> bool {
         SqlState::DUPLICATE_TABLE,
         SqlState::DUPLICATE_OBJECT,
         SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
     ];
     failed.state().is_some_and(|state| states.contains(state))
 }
@@ -70,12 +73,11 @@ async fn try_migrate(db: &Session) -> Answer<Result<(), Error>> {
             return Ok(Err(Error::Unusable("this schema has tables of some other program".into())));
         }
         db.script(VERSIONS).await?;
-        db.script("INSERT INTO stepwell_schema (id, version, usable_by) VALUES (1, 0, 0) ON CONFLICT DO NOTHING")
-            .await?;
     }
-    db.script("BEGIN").await?;
-    let sql = "SELECT version, usable_by FROM stepwell_schema WHERE id = 1 FOR UPDATE";
-    let row = db.one(sql, &[]).await?;
+    db.script("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+    // Another node may be at it.
+    db.script_patiently("SELECT 1 FROM stepwell_schema WHERE id = 1 FOR UPDATE").await?;
+    let row = db.one("SELECT version, usable_by FROM stepwell_schema WHERE id = 1", &[]).await?;
     let (version, usable_by) = row.map_or((0, 0), |row| (row.get::<_, i32>(0), row.get::<_, i32>(1)));
     if usable_by > KNOWN {
         db.script("ROLLBACK").await?;
@@ -84,13 +86,13 @@ async fn try_migrate(db: &Session) -> Answer<Result<(), Error>> {
         ))));
     }
     for (migration, to) in MIGRATIONS.iter().zip(1..).skip(usize::try_from(version).unwrap_or(0)) {
-        db.script(migration.sql).await?;
+        db.script_patiently(migration.sql).await?;
         let sql = "UPDATE stepwell_schema SET version = $1, usable_by = greatest(usable_by, $2) WHERE id = 1";
         db.execute(sql, args![to, migration.usable_by]).await?;
     }
     db.script("COMMIT").await?;
     if version < KNOWN
-        && let Err(lost @ Failed::Lost(_)) = db.script(TUNING).await
+        && let Err(lost @ Failed::Lost(_)) = db.script_patiently(TUNING).await
     {
         return Err(lost);
     }

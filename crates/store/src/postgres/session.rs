@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
@@ -19,15 +19,31 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, Socket, Stat
 const CONNECT: Duration = Duration::from_secs(5);
 /// For one answer. Whoever is not answered by then gives the connection up.
 const ANSWER: Duration = Duration::from_secs(15);
-/// Statements kept prepared; then all are prepared again.
-const STATEMENTS: usize = 512;
+/// Statements kept prepared; then all are prepared again. The server keeps a plan of some hundred kilobytes for each of the
+/// larger ones.
+const STATEMENTS: usize = 128;
 
 /// With direct connections plans are kept, and must not be those of a table that was empty when they were made: everything
 /// here is found by an index. Estimates made on that footing would have code compiled for nothing.
 const SETTINGS: &str = "SET enable_seqscan = off; SET enable_mergejoin = off; SET jit = off;
-                        SET plan_cache_mode = force_generic_plan";
-/// Writers join a few given rows with what their keys lead to.
-const WRITING: &str = "; SET enable_hashjoin = off";
+                        SET plan_cache_mode = force_generic_plan; SET default_transaction_isolation = 'read committed'";
+/// A few given rows are joined with what their keys lead to.
+const BY_KEY: &str = "; SET enable_hashjoin = off";
+/// The server gives up before we do: then the connection, which others use too, need not go.
+const IN_TIME: &str = "; SET statement_timeout = '12s'";
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    Reading,
+    /// Commits, claims: rows by their keys.
+    Writing,
+    /// Something that takes as long as it takes.
+    Keeping,
+}
+
+/// Where the nodes on one schema meet. Names may not be long.
+pub const CHANNEL: &str = "SELECT left('stepwell_' || current_schema(), 63)";
 
 /// Of all connections of this process.
 static ROUND_TRIPS: AtomicU64 = AtomicU64::new(0);
@@ -54,6 +70,11 @@ pub enum Failed {
 }
 
 impl Failed {
+    /// The statement does not fit the tables or what is in them: the same would fail again, and the connection is sound.
+    pub fn misfit(&self) -> bool {
+        self.state().is_some_and(|state| ["21", "22", "23"].contains(&&state.code()[..2]))
+    }
+
     pub fn state(&self) -> Option<&SqlState> {
         match self {
             Failed::Said(error) => error.code(),
@@ -94,9 +115,9 @@ impl From<Failed> for Error {
 
 /// The error with what caused it.
 fn words(error: &tokio_postgres::Error) -> String {
+    // Its details may quote whole rows.
     if let Some(said) = error.as_db_error() {
-        let detail = said.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
-        return format!("{}{detail}", said.message());
+        return said.message().to_string();
     }
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -113,20 +134,24 @@ pub type Answer<T> = Result<T, Failed>;
 type Talk = Connection<Socket, Encrypted<Socket>>;
 
 impl Session {
-    pub async fn connect(options: &PostgresOptions, writes: bool) -> Answer<Session> {
+    pub async fn connect(options: &PostgresOptions, purpose: Purpose) -> Answer<Session> {
         let (client, connection) = dial(&options.url, options).await?;
         let carrier = tokio::spawn(async move {
             // Whoever waits for an answer is told.
             let _ = connection.await;
         });
         let session = Session { client, carrier, statements: Mutex::default(), prepared: options.prepared };
-        if options.prepared {
-            let more = if writes { WRITING } else { "" };
-            // Databases that speak the protocol and do not know these settings plan in their own way.
-            match session.script(&format!("{SETTINGS}{more}")).await {
-                Ok(()) | Err(Failed::Said(_)) => {}
-                Err(lost) => return Err(lost),
-            }
+        let settings = match purpose {
+            Purpose::Reading => format!("{SETTINGS}{IN_TIME}"),
+            Purpose::Writing => format!("{SETTINGS}{BY_KEY}{IN_TIME}"),
+            Purpose::Keeping => return Ok(session),
+        };
+        // Behind a pooler they would be somebody else's. Databases that speak the protocol and do not know these settings
+        // plan in their own way.
+        if options.prepared
+            && let Err(lost @ Failed::Lost(_)) = session.script(&settings).await
+        {
+            return Err(lost);
         }
         Ok(session)
     }
@@ -155,15 +180,24 @@ impl Session {
 
     /// Something that may take as long as it takes.
     pub async fn patiently(&self, sql: &str, args: &[Arg<'_>]) -> Answer<u64> {
-        self.talk(sql, args).await.map(|(_, count)| count)
+        self.talk(sql, args, self.prepared).await.map(|(_, count)| count)
+    }
+
+    pub async fn script_patiently(&self, sql: &str) -> Answer<()> {
+        Ok(self.client.batch_execute(sql).await?)
+    }
+
+    /// With a plan made for these very arguments: what is quick for a large organisation is not for a small one.
+    pub async fn afresh(&self, sql: &str, args: &[Arg<'_>]) -> Answer<Vec<Row>> {
+        self.in_time(self.talk(sql, args, false)).await.map(|(rows, _)| rows)
     }
 
     async fn run(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {
-        self.in_time(self.talk(sql, args)).await
+        self.in_time(self.talk(sql, args, self.prepared)).await
     }
 
-    async fn talk(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {
-        let stream = if self.prepared {
+    async fn talk(&self, sql: &str, args: &[Arg<'_>], prepared: bool) -> Answer<(Vec<Row>, u64)> {
+        let stream = if prepared {
             let statement = self.statement(sql, args).await?;
             self.client.query_raw(&statement, args.iter().map(|(value, _)| *value as &dyn ToSql)).await?
         } else {
@@ -240,6 +274,7 @@ async fn dial(url: &str, options: &PostgresOptions) -> Answer<(Client, Talk)> {
 pub async fn listen(url: &str, options: &PostgresOptions) -> Answer<mpsc::Receiver<String>> {
     let (client, mut connection) = dial(url, options).await?;
     let (heard, messages) = mpsc::channel(64);
+    let (asked, listening) = oneshot::channel();
     tokio::spawn(async move {
         let talk = async {
             while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
@@ -252,17 +287,21 @@ pub async fn listen(url: &str, options: &PostgresOptions) -> Answer<mpsc::Receiv
         };
         tokio::select! {
             () = talk => {}
-            _ = attend(&client) => {}
+            _ = attend(&client, asked) => {}
+            () = heard.closed() => {}
         }
     });
+    listening.await.map_err(|_| Failed::Lost("nobody can listen there".into()))?;
     Ok(messages)
 }
 
 /// Asks to be told, and then now and again whether the connection is still there: one that is cut somewhere on the way
 /// does not show otherwise.
-async fn attend(client: &Client) -> Option<()> {
-    let schema: String = client.query_one("SELECT current_schema()", &[]).await.ok()?.get(0);
-    client.batch_execute(&format!("LISTEN \"stepwell_{schema}\"")).await.ok()?;
+async fn attend(client: &Client, listening: oneshot::Sender<()>) -> Option<()> {
+    let found = client.query_one(CHANNEL, &[]).await.ok()?;
+    let channel: String = found.try_get(0).ok()?;
+    client.batch_execute(&format!("LISTEN \"{}\"", channel.replace('"', "\"\""))).await.ok()?;
+    listening.send(()).ok()?;
     loop {
         tokio::time::sleep(ANSWER).await;
         tokio::time::timeout(ANSWER, client.batch_execute("SELECT 1")).await.ok()?.ok()?;

@@ -42,17 +42,19 @@ impl Tls {
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
     type Stream = Encrypted<S>;
     type TlsConnect = To;
-    type Error = rustls::pki_types::InvalidDnsNameError;
+    type Error = std::convert::Infallible;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<To, Self::Error> {
-        Ok(To { config: self.0.clone(), name: ServerName::try_from(host)?.to_owned() })
+        // A socket in the file system has no name, nor encryption.
+        let name = ServerName::try_from(host).ok().map(|name| name.to_owned());
+        Ok(To { config: self.0.clone(), name })
     }
 }
 
 /// A handshake with one server.
 pub struct To {
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    name: Option<ServerName<'static>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for To {
@@ -63,7 +65,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for To {
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let connector = tokio_rustls::TlsConnector::from(self.config);
-            Ok(Encrypted(connector.connect(self.name, stream).await?))
+            let name = self.name.ok_or_else(|| io::Error::other("the server has no name to be known by"))?;
+            Ok(Encrypted(connector.connect(name, stream).await?))
         })
     }
 }

@@ -4,6 +4,7 @@
 //! Nobody waits for a free connection while holding one, so a burst makes the queue longer and the statements larger, and
 //! nothing else.
 
+use super::alone;
 use super::desk::Desk;
 use super::session::{Answer, Session};
 use crate::PostgresOptions;
@@ -17,6 +18,9 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Commits written by one statement at the most.
 const MAX_GROUP: usize = 256;
+/// What one statement may write, unless a single commit is more.
+const MAX_ROWS: usize = 10_000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Jobs that may wait. More make their senders wait, not the memory grow.
 const QUEUE: usize = 4_096;
 /// After the database could not be reached.
@@ -131,55 +135,65 @@ async fn run(mut desk: Desk, mut queue: mpsc::Receiver<Job>) {
             break;
         }
         // What came meanwhile goes along.
-        while taken.len() < MAX_GROUP
+        while waiting.len() + taken.len() < MAX_GROUP
             && let Ok(job) = queue.try_recv()
         {
             taken.push(job);
         }
         waiting.extend(taken.drain(..));
-        match waiting.pop_front() {
-            None => {}
-            Some(Job::Task(task)) => {
-                let there = desk.serve(task).await;
-                if !there {
-                    tokio::time::sleep(PAUSE).await;
-                }
+        let there = match waiting.pop_front() {
+            None => true,
+            Some(Job::Task(task)) => desk.serve(task).await,
+            Some(Job::Commit(commit, answer)) if alone::must(&commit) => {
+                let written = desk.commit_alone(&commit).await;
+                let there = !matches!(written, Err(Error::Unavailable(_)));
+                // Nobody may be waiting any more; the write stands all the same.
+                let _ = answer.send(written);
+                there
             }
             Some(first) => {
                 waiting.push_front(first);
-                let (commits, answers) = group(&mut waiting);
-                let begun = Instant::now();
-                let written = desk.commit(&commits).await;
-                metrics::histogram!("stepwell_commit_batch_size").record(commits.len() as f64);
-                metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
-                let lost = written.iter().all(|written| matches!(written, Err(Error::Unavailable(_))));
-                for (answer, written) in answers.into_iter().zip(written) {
-                    // Nobody may be waiting any more; the write stands all the same.
-                    let _ = answer.send(written);
-                }
-                if lost {
-                    tokio::time::sleep(PAUSE).await;
-                }
+                together(&mut desk, &mut waiting).await
             }
+        };
+        if !there {
+            tokio::time::sleep(PAUSE).await;
         }
     }
     desk.leave().await;
 }
 
-/// The next commits that can go together: of different runs, and with different keys.
+/// Writes what can go together of what waits. False if the database was not there.
+async fn together(desk: &mut Desk, waiting: &mut VecDeque<Job>) -> bool {
+    let (commits, answers) = group(waiting);
+    let begun = Instant::now();
+    let written = desk.commit(&commits).await;
+    metrics::histogram!("stepwell_commit_batch_size").record(commits.len() as f64);
+    metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
+    let there = !matches!(written.last(), Some(Err(Error::Unavailable(_))));
+    for (answer, written) in answers.into_iter().zip(written) {
+        let _ = answer.send(written);
+    }
+    there
+}
+
+/// The next commits that can go together: of different runs, with different keys, and not too much of them.
 fn group(waiting: &mut VecDeque<Job>) -> (Vec<Commit>, Vec<oneshot::Sender<Written>>) {
     let (mut runs, mut keys) = (BTreeSet::new(), BTreeSet::new());
     let (mut commits, mut answers): (Vec<Commit>, _) = (Vec::new(), Vec::new());
     let mut rest = VecDeque::new();
+    let mut size = Size::default();
     while let Some(job) = waiting.pop_front() {
         match job {
             Job::Commit(commit, answer) if commits.len() < MAX_GROUP => {
                 let again = commit.unique.iter().any(|key| keys.contains(&(key.scope.clone(), key.key.clone())));
+                let fits = commits.is_empty() || size.plus(&commit).fits();
                 // Later commits of a run wait for the first one that does.
-                if !runs.insert(commit.run) || again {
+                if !runs.insert(commit.run) || again || !fits || alone::must(&commit) {
                     rest.push_back(Job::Commit(commit, answer));
                     continue;
                 }
+                size = size.plus(&commit);
                 keys.extend(commit.unique.iter().map(|key| (key.scope.clone(), key.key.clone())));
                 commits.push(commit);
                 answers.push(answer);
@@ -189,4 +203,25 @@ fn group(waiting: &mut VecDeque<Job>) -> (Vec<Commit>, Vec<oneshot::Sender<Writt
     }
     *waiting = rest;
     (commits, answers)
+}
+
+/// How much there is to write.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Size {
+    fn plus(self, commit: &Commit) -> Size {
+        let rows = commit.steps.len() + commit.values.len() + commit.work.put.len() + commit.timers.put.len();
+        let steps: usize = commit.steps.iter().map(|step| step.state.len()).sum();
+        let values: usize = commit.values.iter().map(|value| value.payload.len()).sum();
+        let bytes = commit.state.len() + commit.log.facts.len() + steps + values;
+        Size { rows: self.rows + rows, bytes: self.bytes + bytes }
+    }
+
+    fn fits(self) -> bool {
+        self.rows <= MAX_ROWS && self.bytes <= MAX_BYTES
+    }
 }

@@ -37,6 +37,9 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
             left -= db.prepare_cached(sql)?.execute(params![run, left])? as u32;
         }
         if left == 0 {
+            // It may have lost rows: from now on it can only be removed.
+            let sql = "UPDATE workflow_runs SET erased_at = coalesce(erased_at, ?2) WHERE id = ?1";
+            db.prepare_cached(sql)?.execute(params![run, before.0])?;
             break;
         }
         let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition";

@@ -39,6 +39,10 @@ impl Nodes for SqliteStore {
         self.read(move |db| query::held(db, node)).await
     }
 
+    async fn give_up_silent(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
         let alive = self.alive().keys().copied().collect();
         self.read(move |db| query::orphans(db, &alive, limit)).await
