@@ -80,7 +80,7 @@ mod tests {
 
     fn learned(shared: bool) -> Epochs {
         let epochs = Epochs::new(shared);
-        let asked = epochs.get(ORG).err().expect("nothing is known yet");
+        let asked = epochs.get(ORG).expect_err("nothing is known yet");
         epochs.learn(asked, 7);
         assert_eq!(epochs.get(ORG).ok(), Some(7));
         epochs
@@ -99,7 +99,7 @@ mod tests {
         for forget in [|epochs: &Epochs| epochs.forget(ORG), |epochs: &Epochs| epochs.forget_all()] {
             let epochs = learned(false);
             forget(&epochs);
-            let asked = epochs.get(ORG).err().expect("it was forgotten");
+            let asked = epochs.get(ORG).expect_err("it was forgotten");
             forget(&epochs);
             epochs.learn(asked, 8);
             assert_eq!(epochs.get(ORG).ok(), None);

@@ -23,7 +23,7 @@ async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_noth
     assert_eq!(other.engine.status(&rig.admin, &run).await.unwrap().status, "running");
     other.tools.permits.add_permits(1);
     let view = other.ended(&rig.admin, &run).await;
-    assert_eq!((&*view.status, &view.tasks[0].attempt), ("completed", &2));
+    assert_eq!((view.status, view.tasks[0].attempt), ("completed", 2));
     assert_eq!(view.tasks[0].output, Some(json!("other")));
 }
 

@@ -85,9 +85,12 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     let (_, key) = one.engine.create_organisation(&rig.admin, "another", None).await.unwrap();
     let stranger = one.engine.authenticate(&key).await.unwrap();
     define(&one, &stranger, chain("held", "hold")).await;
+    define(&one, &rig.admin, chain("quick", "ok")).await;
+    let before = one.start(&bob, "quick").await;
+    assert_eq!(one.ended(&rig.admin, &before).await.status, "completed");
     let first = one.start(&stranger, "held").await;
     one.until_holding(1).await;
-    // There is no slot for it.
+    // There is no slot for it. What Bob may is remembered from before.
     let second = one.start(&bob, "held").await;
     let at_rest = rig.node_on("two", rig.store.cut_off(), |config| config).await;
     at_rest.engine.drain();
@@ -96,5 +99,5 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     one.tools.permits.add_permits(1);
     assert_eq!(one.ended(&stranger, &first).await.status, "completed");
     assert_eq!(one.ended(&rig.admin, &second).await.status, "failed");
-    assert_eq!(one.tools.calls.lock().unwrap().len(), 1);
+    assert_eq!(one.tools.calls.lock().unwrap().len(), 2);
 }

@@ -44,7 +44,8 @@ impl MemoryStore {
         self.lock().nodes.clear();
     }
 
-    /// One that several engines use at the same time, each with a clone. Leases do not run out: see [`MemoryStore::give_up`].
+    /// One that several engines use at the same time, each with a clone. No lease runs out by itself:
+    /// see [`MemoryStore::give_up`].
     pub fn shared() -> MemoryStore {
         MemoryStore { told: Some(broadcast::channel(1_024).0), ..MemoryStore::default() }
     }
