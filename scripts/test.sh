@@ -27,7 +27,7 @@ part "kill -9" cargo test --quiet --workspace --test kill -- --nocapture
 on_postgres() {
   STEPWELL_TEST_STORE=postgres cargo test --quiet --workspace "$@"
 }
-for suite in durable client server live otlp; do
+for suite in running durable client server live otlp; do
   part "$suite, on PostgreSQL" on_postgres --test "$suite"
 done
 part "kill -9, on PostgreSQL" on_postgres --test kill -- --nocapture

@@ -1,20 +1,22 @@
-//! An engine on a fresh directory, with one tool that adds one.
+//! An engine on a fresh store, with one tool that adds one.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::commands::{RunView, Source, Trigger};
 use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
-use stepwell_store::sqlite::SqliteStore;
+use stepwell_store::Store;
+use stepwell_testing::Place;
 use tokio::sync::Semaphore;
 
 pub struct Rig {
     pub engine: Engine,
     pub caller: Caller,
     pub tools: Tools,
-    pub directory: tempfile::TempDir,
+    pub place: Place,
 }
 
 /// `add` gives one more, `fail` fails, `hold` waits for a permit.
@@ -73,38 +75,37 @@ impl Rig {
     }
 
     pub async fn with(change: impl FnOnce(Config) -> Config) -> Rig {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let place = Place::new();
         let tools = Tools::new();
-        let engine = start(store, &tools, change).await;
-        Rig { engine, caller: Caller::local("ann"), tools, directory }
+        let engine = start(place.open().await.unwrap(), &tools, change).await;
+        Rig { engine, caller: Caller::local("ann"), tools, place }
     }
 
-    pub async fn on(directory: tempfile::TempDir, store: Arc<SqliteStore>) -> Rig {
+    pub async fn on(place: Place, store: Arc<dyn Store>) -> Rig {
         let tools = Tools::new();
         let engine = start(store, &tools, |config| config).await;
-        Rig { engine, caller: Caller::local("ann"), tools, directory }
+        Rig { engine, caller: Caller::local("ann"), tools, place }
     }
 
-    /// The engine stops at once, with what it was doing undone, and another takes over the directory.
+    /// The engine stops at once, with what it was doing undone, and another takes over the store.
     pub async fn restarted_after_a_crash(self) -> Rig {
         self.engine.kill();
         self.restarted().await
     }
 
-    /// Another engine takes over the directory from one that has stopped.
+    /// Another engine takes over the store from one that has stopped.
     pub async fn restarted(self) -> Rig {
-        let Rig { engine, caller, tools, directory } = self;
+        let Rig { engine, caller, tools, place } = self;
         drop(engine);
         let store = loop {
-            // The old engine's tasks let go of the directory when they have noticed.
-            match SqliteStore::open(directory.path()) {
-                Ok(store) => break Arc::new(store),
+            // The old engine's tasks let go of a directory when they have noticed.
+            match place.open().await {
+                Ok(store) => break store,
                 Err(_) => tokio::task::yield_now().await,
             }
         };
         let engine = start(store, &tools, |config| config).await;
-        Rig { engine, caller, tools, directory }
+        Rig { engine, caller, tools, place }
     }
 
     pub fn calls(&self) -> u64 {
@@ -147,7 +148,9 @@ impl Rig {
     }
 }
 
-async fn start(store: Arc<SqliteStore>, tools: &Tools, change: impl FnOnce(Config) -> Config) -> Engine {
-    let config = change(Config::new(Kinds::default().with("tool", tools.clone())));
+async fn start(store: Arc<dyn Store>, tools: &Tools, change: impl FnOnce(Config) -> Config) -> Engine {
+    let config = Config::new(Kinds::default().with("tool", tools.clone()));
+    // Short, so that a node that is killed is soon given up where others could take over.
+    let config = change(Config { lease: Duration::from_secs(1), ..config });
     Engine::start(store, config).await.unwrap()
 }
