@@ -28,8 +28,8 @@ mod rows;
 mod schema;
 mod session;
 mod tls;
+pub(crate) mod transfer;
 mod writer;
-
 
 use crate::*;
 use args::args;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, RowStream, Socket, Statement};
 
 /// To get a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -143,6 +143,12 @@ impl Session {
     /// Statements without arguments, in one message.
     pub async fn script(&self, sql: &str) -> Answer<()> {
         self.in_time(async { Ok(self.client.batch_execute(sql).await?) }).await
+    }
+
+    /// Rows one after the other, as many as there are. Nobody knows how long it takes until the first one comes, so only
+    /// a connection that is gone ends this.
+    pub async fn stream(&self, sql: &str) -> Answer<RowStream> {
+        Ok(self.client.query_typed_raw(sql, std::iter::empty::<(&(dyn ToSql + Sync), Type)>()).await?)
     }
 
     async fn run(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {
