@@ -67,7 +67,7 @@ impl Done {
             &format!("Serve {to} from now on. {from} is as it was: never serve both, or runs are executed twice.\n");
         if let Location::Directory(directory) = from {
             let directory = directory.display();
-            page += &format!("All keys go on working; the key files are still in {directory}.\n");
+            page += &format!("All keys go on working; key files, if there are any, stay in {directory}.\n");
         }
         page
     }

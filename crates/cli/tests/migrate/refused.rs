@@ -29,7 +29,11 @@ fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
             (!text(&done.stderr).contains("in use by")).then_some(done)
         });
         refused(&done, "is not empty");
-        assert!(text(&done.stderr).contains("workflow_definitions, workflow_events, workflow_runs"), "{}", text(&done.stderr));
+        assert!(
+            text(&done.stderr).contains("workflow_definitions, workflow_events, workflow_runs"),
+            "{}",
+            text(&done.stderr)
+        );
         assert_eq!(runs(&target), before);
         target.sound();
     }
@@ -83,7 +87,8 @@ fn a_connection_that_dies_halfway_leaves_the_target_empty() {
                  END $$",
             );
         });
-        let locked = "SELECT 1 / count(*) FROM pg_locks WHERE relation = 'step_values'::regclass AND mode = 'ShareLock'";
+        let locked =
+            "SELECT 1 / count(*) FROM pg_locks WHERE relation = 'step_values'::regclass AND mode = 'ShareLock'";
         eventually("the lock", || stepwell_testing::execute(schema.url(), locked).ok());
         let moving = migrate(&source, &target);
         cut.join().unwrap();

@@ -10,6 +10,9 @@ use stepwell_testing::{Cluster, Schema};
 /// Most things here take milliseconds; a loaded machine gets its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What the installation is called, wherever it is.
+pub const PUBLIC_URL: &str = "https://flows.example.com";
+
 /// Asks until there is an answer.
 #[track_caller]
 pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
@@ -97,6 +100,8 @@ impl Place {
         let _ = std::fs::remove_file(&address);
         let mut command = self.command("serve");
         command.args(["--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::null());
+        // What steps call is on this machine.
+        command.env("STEPWELL_PUBLIC_URL", PUBLIC_URL).env("STEPWELL_PRIVATE_ADDRESSES", "true");
         let child = command.spawn().unwrap();
         let client = Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
         let mut server = Server { child, client, url: String::new(), key: String::new() };
