@@ -1,5 +1,5 @@
-//! What workflows call: a server on this machine. What is sent to `/tell` is written down, `/missing` is not found, and calls
-//! of `/held` get no answer until they are let go.
+//! What workflows call: a server on this machine. What is sent to `/tell` is written down, `/missing` is not found, and
+//! calls of `/held` get no answer until they are let go.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
