@@ -78,14 +78,7 @@ impl Data {
 
     /// What is configured about a store. Nothing else that is configured concerns a command.
     fn config(&self) -> anyhow::Result<Config> {
-        let lookup = |name: &str| match name {
-            "STEPWELL_DATABASE" => self.database().or_else(|| variable(name)),
-            "STEPWELL_CONFIG" | "STEPWELL_NODE_NAME" | "STEPWELL_NODE_LEASE" | "STEPWELL_PRIVATE_ADDRESSES" => {
-                variable(name)
-            }
-            _ => None,
-        };
-        configured(None, &lookup)
+        of_store(self.database().or_else(|| variable("STEPWELL_DATABASE")))
     }
 
     /// How the directory is to be named in a command that is suggested, if it has to be.
@@ -94,6 +87,26 @@ impl Data {
         let database = self.database.as_ref().map(|url| format!(" --database {}", quoted(&without_password(url))));
         [directory, database].into_iter().flatten().collect()
     }
+}
+
+/// What is configured about a store in this database, or in a directory.
+fn of_store(database: Option<String>) -> anyhow::Result<Config> {
+    let lookup = |name: &str| match name {
+        "STEPWELL_DATABASE" => database.clone(),
+        "STEPWELL_CONFIG" | "STEPWELL_NODE_NAME" | "STEPWELL_NODE_LEASE" | "STEPWELL_PRIVATE_ADDRESSES" => {
+            variable(name)
+        }
+        _ => None,
+    };
+    configured(None, &lookup)
+}
+
+/// A directory, or a database with what is configured about databases.
+pub fn location(text: &str) -> anyhow::Result<Location> {
+    if !text.contains("://") {
+        return Ok(Location::Directory(text.into()));
+    }
+    Ok(of_store(Some(text.to_string()))?.location(PathBuf::new()))
 }
 
 fn exists(directory: &Path) -> anyhow::Result<()> {

@@ -95,6 +95,8 @@ enum Command {
     Backup(commands::backup::Args),
     /// Make a copy the store of a new data directory
     Restore(commands::restore::Args),
+    /// Take everything from a data directory to a database, or back, with runs that are under way
+    Migrate(commands::migrate::Args),
     /// Measure how fast this build is on this disk, beside what the disk alone can do
     Bench(commands::bench::Args),
 }
@@ -133,6 +135,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Backup(args) => commands::backup::run(args),
         Command::Restore(args) => commands::restore::run(args),
+        Command::Migrate(args) => commands::migrate::run(args),
         Command::Bench(args) => commands::bench::run(args),
     };
     match result {

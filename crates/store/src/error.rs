@@ -12,3 +12,14 @@ pub enum Error {
     #[error("{0}")]
     Unusable(String),
 }
+
+impl Error {
+    /// The same, with the place where it happened.
+    pub(crate) fn of(self, place: &str) -> Error {
+        match self {
+            Error::Unavailable(why) => Error::Unavailable(format!("{place}: {why}")),
+            Error::Full(why) => Error::Full(format!("{place}: {why}")),
+            Error::Unusable(why) => Error::Unusable(format!("{place}: {why}")),
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod progress;
 mod read;
 mod registry;
 pub mod sqlite;
+mod transfer;
 mod turns;
 
 pub use commit::*;
@@ -24,6 +25,7 @@ pub use nodes::*;
 pub use progress::*;
 pub use read::*;
 pub use registry::*;
+pub use transfer::{Taken, transfer};
 
 use async_trait::async_trait;
 use stepwell_core::time::Time;

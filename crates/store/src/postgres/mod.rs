@@ -29,6 +29,7 @@ mod rows;
 mod schema;
 mod session;
 mod tls;
+pub(crate) mod transfer;
 mod writer;
 
 use crate::*;

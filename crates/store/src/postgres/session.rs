@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, RowStream, Socket, Statement};
 
 /// To get a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -190,6 +190,12 @@ impl Session {
     /// With a plan made for these very arguments: what is quick for a large organisation is not for a small one.
     pub async fn afresh(&self, sql: &str, args: &[Arg<'_>]) -> Answer<Vec<Row>> {
         self.in_time(self.talk(sql, args, false)).await.map(|(rows, _)| rows)
+    }
+
+    /// Rows one after the other, as many as there are. Nobody knows how long it takes until the first one comes, so only
+    /// a connection that is gone ends this.
+    pub async fn stream(&self, sql: &str) -> Answer<RowStream> {
+        Ok(self.client.query_typed_raw(sql, std::iter::empty::<(&(dyn ToSql + Sync), Type)>()).await?)
     }
 
     async fn run(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {

@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const FILE: &str = "stepwell.db";
+pub(super) const FILE: &str = "stepwell.db";
 /// How often a store that is being recovered by another process is asked again, and how long to wait in between.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -20,17 +20,22 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Copies the store of a directory to a file that is not there yet. The directory may be in use: what was acknowledged
 /// before the call is in the copy.
 pub fn backup(directory: &Path, to: &Path) -> Result<Stats, Error> {
-    let source = directory.join(FILE);
-    if !source.is_file() {
-        let directory = directory.display();
-        return Err(Error::Unusable(format!("{directory} is not a data directory (no {FILE} in it)")));
-    }
+    let source = find(directory)?;
     schema::check_file(&source)?;
     let partial = Partial::beside(to)?;
     copy(&source, &partial.path).map_err(|error| apply::error(&error))?;
     let stats = examine(&partial.path, &source)?;
     partial.keep()?;
     Ok(stats)
+}
+
+/// The file of a directory that has one.
+pub(super) fn find(directory: &Path) -> Result<PathBuf, Error> {
+    let file = directory.join(FILE);
+    if file.is_file() {
+        return Ok(file);
+    }
+    Err(Error::Unusable(format!("{} is not a data directory (no {FILE} in it)", directory.display())))
 }
 
 /// Makes a copy the store of a directory that has none.

@@ -12,6 +12,7 @@ mod query;
 mod readers;
 mod registry;
 mod schema;
+pub(crate) mod transfer;
 mod writer;
 
 use crate::*;
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use writer::Writer;
 
-/// There is but one.
+/// There is but one. What was brought from elsewhere may have others.
 const WRITER: i32 = 0;
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 128;

@@ -1,8 +1,8 @@
 //! Records, the audit trail, organisations and counters.
 
-use super::SqliteStore;
 use super::apply::time;
 use super::query::RUN_IS_OPEN;
+use super::{SqliteStore, WRITER};
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -156,15 +156,16 @@ fn put(db: &Connection, change: &RecordChange) -> rusqlite::Result<Result<(), Re
     }
 }
 
-/// Adds rows to the audit trail, each with the hash that follows from the row before.
+/// Adds rows to the audit trail, each with the hash that follows from this writer's row before.
 pub fn append(db: &Connection, rows: &[NewAudit]) -> rusqlite::Result<()> {
     for row in rows {
-        let sql = "SELECT hash FROM audit WHERE org = ?1 ORDER BY id DESC LIMIT 1";
-        let previous = db.prepare_cached(sql)?.query_row([row.org.0], |row| row.get(0)).optional()?;
+        let sql = "SELECT hash FROM audit WHERE org = ?1 AND writer = ?2 ORDER BY id DESC LIMIT 1";
+        let previous = db.prepare_cached(sql)?.query_row(params![row.org.0, WRITER], |row| row.get(0)).optional()?;
         let hash = audit_hash(&previous.unwrap_or([0; 32]), row);
-        let sql = "INSERT INTO audit (org, at, by, action, target, detail, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let sql = "INSERT INTO audit (org, writer, at, by, action, target, detail, hash)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let NewAudit { org, at, by, action, target, detail } = row;
-        db.prepare_cached(sql)?.execute(params![org.0, at.0, by, action, target, detail, hash])?;
+        db.prepare_cached(sql)?.execute(params![org.0, WRITER, at.0, by, action, target, detail, hash])?;
     }
     Ok(())
 }
@@ -182,7 +183,7 @@ fn records(db: &Connection, filter: &RecordFilter) -> rusqlite::Result<Vec<Recor
 }
 
 fn audit(db: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec<AuditRow>> {
-    let sql = "SELECT id, org, at, by, action, target, detail, hash FROM audit
+    let sql = "SELECT id, org, at, by, action, target, detail, hash, writer FROM audit
                WHERE org = ?1 AND id < ?2 AND (?3 IS NULL OR by = ?3) AND (?4 IS NULL OR action = ?4)
                  AND (?5 IS NULL OR target = ?5) ORDER BY id DESC LIMIT ?6";
     let before = filter.before.unwrap_or(i64::MAX);
@@ -196,7 +197,7 @@ fn audit(db: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec<AuditRow
             target: row.get(5)?,
             detail: row.get(6)?,
         };
-        Ok(AuditRow { id: row.get(0)?, row: new, writer: super::WRITER, hash: row.get(7)? })
+        Ok(AuditRow { id: row.get(0)?, row: new, writer: row.get(8)?, hash: row.get(7)? })
     };
     db.prepare_cached(sql)?.query_map(params, row)?.collect()
 }

@@ -8,8 +8,11 @@ use std::path::Path;
 pub const APPLICATION_ID: i32 = 0x5374_6570;
 
 /// Each brings the schema from the version of its position to the next. Never edited once released.
-pub const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_start.sql"), include_str!("migrations/0002_server.sql")];
+pub const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_start.sql"),
+    include_str!("migrations/0002_server.sql"),
+    include_str!("migrations/0003_writers.sql"),
+];
 
 /// Brings the file up to date, in one transaction. A file that is not a store or is newer is left as it is.
 pub fn migrate(connection: &mut Connection) -> Result<(), Error> {

@@ -1,0 +1,70 @@
+//! That nothing of either schema is forgotten, and that the log keeps its order.
+
+use super::*;
+use crate::sqlite::SqliteStore;
+use std::collections::BTreeSet;
+use stepwell_testing::Cluster;
+
+/// What is taken, as `table.column`.
+fn taken() -> BTreeSet<String> {
+    let of =
+        |table: &Table| table.columns.iter().map(|(column, _)| format!("{}.{column}", table.name)).collect::<Vec<_>>();
+    TABLES.iter().flat_map(of).collect()
+}
+
+/// What a database has that is not taken.
+#[track_caller]
+fn check(there: BTreeSet<String>, own: &[&str]) {
+    let taken = taken();
+    let own: BTreeSet<String> = own.iter().map(|column| column.to_string()).collect();
+    assert_eq!(there.difference(&taken).cloned().collect::<BTreeSet<_>>(), own);
+    assert!(taken.is_subset(&there), "{:?}", taken.difference(&there));
+}
+
+#[test]
+fn every_column_of_the_embedded_store_is_taken_but_for_its_mark() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(SqliteStore::open(directory.path()).unwrap());
+    let db = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
+    let sql = "SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+               WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'";
+    let mut select = db.prepare(sql).unwrap();
+    let there = select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    check(there, &["purged.id", "purged.position"]);
+}
+
+#[tokio::test]
+async fn every_column_of_a_database_is_taken_but_for_what_only_many_processes_need() {
+    let schema = Cluster::shared().schema();
+    let options = crate::PostgresOptions::new(schema.url());
+    drop(crate::postgres::PgStore::open(&options).await.unwrap());
+    let (client, connection) = tokio_postgres::connect(schema.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let sql = "SELECT c.table_name || '.' || c.column_name FROM information_schema.columns c
+               JOIN information_schema.tables t USING (table_schema, table_name)
+               WHERE table_schema = current_schema() AND t.table_type = 'BASE TABLE'";
+    let there = client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
+    let nodes = ["nodes.id", "nodes.name", "nodes.version", "nodes.slots", "nodes.joined_at", "nodes.seen_at"];
+    let writers = ["writers.id", "writers.holder", "writers.seen_at", "writers.position", "turns.id"];
+    let schema = ["stepwell_schema.id", "stepwell_schema.version", "stepwell_schema.usable_by"];
+    // Numbers that follow from the others.
+    let derived = ["timers.shard", "workflow_runs.position", "workflow_events.writer", "counters.writer"];
+    check(there, &[&nodes[..], &writers, &schema, &derived].concat());
+}
+
+#[test]
+fn positions_of_several_writers_become_one_order_and_those_of_one_stay() {
+    let check = |positions: &[i64], expected: &[i64]| {
+        let mut last = 0;
+        let numbered = positions.iter().map(|position| {
+            let mut row = vec![Cell::Int(*position), Cell::Null];
+            last = number(&mut row, last);
+            assert_eq!(row, [Cell::Int(last), Cell::Null]);
+            last
+        });
+        assert_eq!(numbered.collect::<Vec<_>>(), expected);
+    };
+    check(&[1, 2, 5, 9], &[1, 2, 5, 9]);
+    check(&[1, 1, 1, 2, 7, 7, 9], &[1, 2, 3, 4, 7, 8, 9]);
+    check(&[], &[]);
+}
