@@ -6,6 +6,10 @@ use crate::outside::{Outside, REFUSALS, Request};
 use crate::workflows::{self, LIMIT};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// To which nodes know the database's time.
+const PRECISION: Duration = Duration::from_millis(100);
 
 /// A run as the API shows it in the end, and its log.
 struct Ended {
@@ -138,11 +142,26 @@ impl Verdict<'_> {
                 wrong.push(format!("{path} succeeded with {output} and was sent {sent} times"));
             }
         }
+        wrong.extend(self.cut_short(id));
         let expected = json!({"n": run.view["input"]["n"]});
         if workflow != "tick" && run.view["output"] != expected {
             wrong.push(format!("its output is {}", run.view["output"]));
         }
         wrong
+    }
+
+    /// No sleep ends before its time, whichever nodes began and ended it.
+    fn cut_short(&self, id: &str) -> Option<String> {
+        let run = &self.runs[id];
+        let (before, after, nap) = match run.workflow() {
+            "nap" => ("a", "b", run.view["input"]["nap"].as_str()?.trim_end_matches("ms").parse().ok()?),
+            "fan" => ("top", "join", 500),
+            _ => return None,
+        };
+        let from = self.sent(id, before).iter().filter_map(|request| request.ended).min()?;
+        let slept = self.sent(id, after).iter().map(|request| request.begun).min()?.saturating_duration_since(from);
+        let short = slept + PRECISION < Duration::from_millis(nap);
+        short.then(|| format!("{after} came {slept:?} after {before} and not {nap} ms"))
     }
 
     /// What was acknowledged is there, once, and nothing else.

@@ -68,6 +68,8 @@ pub async fn begin<F: Future>(future: std::pin::Pin<&mut F>) {
 
 /// What becomes of commits that go together in one statement: they queue up behind one that waits.
 async fn in_one_batch(store: &PgStore, schema: &Schema, batch: Vec<Commit>) -> Vec<Result<Position, Refused>> {
+    // A writer has a row from its first commit on.
+    accepted(store, create(999)).await;
     let held = Held::writers(schema).await;
     let mut first = pin!(commit(store, create(1_000)));
     begin(first.as_mut()).await;
@@ -111,12 +113,12 @@ async fn of_a_batch_with_one_key_or_one_place_the_first_gets_it() {
     };
     let limited = |run: i64| {
         let mut commit = create(run);
-        commit.create.as_mut().unwrap().most_open = Some(4);
+        commit.create.as_mut().unwrap().most_open = Some(5);
         commit
     };
     let batch = vec![keyed(1), placed(2), keyed(3), placed(4), limited(5), limited(6)];
     let answers = in_one_batch(&store, &schema, batch).await;
-    // With the first of the batch, which is not in the list, four are open.
+    // With those before the batch four are open, and then five.
     let kinds: Vec<&str> = answers
         .iter()
         .map(|answer| match answer {
