@@ -53,6 +53,7 @@ pub fn judge(clients: &Clients<'_>, outside: &Outside) -> Vec<String> {
             verdict.wrong.push(format!("{id} of {of}: {}\n  {log}\n  sent: {sent}", faults.join("; ")));
         }
     }
+    verdict.tell();
     verdict.acknowledged();
     verdict.children();
     verdict.ticks();
@@ -148,6 +149,21 @@ impl Verdict<'_> {
             wrong.push(format!("its output is {}", run.view["output"]));
         }
         wrong
+    }
+
+    /// What there was to judge.
+    fn tell(&self) {
+        let of = |workflow: &str, status: &str| {
+            self.runs.values().filter(|run| run.workflow() == workflow && run.view["status"] == status).count()
+        };
+        let again = self.runs.values().flat_map(|run| run.facts("again"));
+        let lost = again.filter(|fact| fact["reason"] == "worker_lost").count();
+        println!(
+            "{} runs judged, {} of them ticks; {lost} attempts were taken over, {} outcomes are unknown",
+            self.runs.len(),
+            of("tick", "completed"),
+            of("careful", "failed")
+        );
     }
 
     /// No sleep ends before its time, whichever nodes began and ended it.

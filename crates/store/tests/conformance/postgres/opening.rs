@@ -83,26 +83,43 @@ async fn several_processes_that_find_an_empty_schema_make_it_together() {
     }
 }
 
+/// A store whose database has a clock of the test's own: names are looked for in the schema before those built in.
+async fn with_clock(schema: &Schema, clock: &str) -> PgStore {
+    set_clock(schema, clock);
+    super::open(&format!("{}%2Cpg_catalog", schema.url())).await
+}
+
+fn set_clock(schema: &Schema, clock: &str) {
+    schema.execute(&format!(
+        "CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ {clock} $$"
+    ));
+}
+
+#[track_caller]
+fn is_ahead(store: &PgStore, expected: i64) {
+    let ahead = store.ahead();
+    assert!((ahead - expected).abs() < 1_000, "{ahead} ms where {expected} are expected");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clock_of_the_database_is_followed() {
     let schema = Cluster::shared().schema();
-    let near = |store: &PgStore, expected: i64| {
-        let ahead = store.ahead();
-        assert!((ahead - expected).abs() < 1_000, "{ahead} ms where {expected} are expected");
-    };
-    near(&super::open(schema.url()).await, 0);
-    let clock = |seconds: i32| {
-        schema.execute(&format!(
-            "CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-             'SELECT pg_catalog.clock_timestamp() + interval ''{seconds} seconds'''"
-        ));
-    };
-    clock(5);
-    // Names are looked for in the schema before those that are built in.
-    let store = super::open(&format!("{}%2Cpg_catalog", schema.url())).await;
-    near(&store, 5_000);
+    is_ahead(&super::open(schema.url()).await, 0);
+    let store = with_clock(&schema, "SELECT pg_catalog.clock_timestamp() + interval '5 seconds'").await;
+    is_ahead(&store, 5_000);
     join(&store, NODE).await;
-    clock(-30);
+    set_clock(&schema, "SELECT pg_catalog.clock_timestamp() - interval '30 seconds'");
     assert!(store.beat(NODE).await.unwrap());
-    near(&store, -30_000);
+    is_ahead(&store, -30_000);
+}
+
+/// As for a process that stood still while it asked, or whose question was on its way for long: timers would fire early.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_took_long_does_not_set_the_clock() {
+    let schema = Cluster::shared().schema();
+    let store = with_clock(&schema, "SELECT pg_catalog.clock_timestamp()").await;
+    join(&store, NODE).await;
+    set_clock(&schema, "SELECT pg_catalog.pg_sleep(4); SELECT pg_catalog.clock_timestamp()");
+    assert!(store.beat(NODE).await.unwrap());
+    is_ahead(&store, 0);
 }
