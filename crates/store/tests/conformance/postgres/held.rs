@@ -1,0 +1,174 @@
+//! Commits that wait for a row that the test holds, so that something can be made to happen meanwhile.
+
+use super::{PgStore, eventually};
+use crate::sample::*;
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use stepwell_store::*;
+use stepwell_testing::{Cluster, Schema};
+use tokio_postgres::{Client, NoTls};
+
+/// Somebody at a SQL shell in the middle of a transaction.
+pub struct Held {
+    client: Client,
+}
+
+impl Held {
+    pub async fn begin(schema: &Schema) -> Held {
+        let (client, connection) = tokio_postgres::connect(schema.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute("BEGIN").await.unwrap();
+        Held { client }
+    }
+
+    pub async fn run(&self, sql: &str) {
+        self.client.batch_execute(sql).await.unwrap();
+    }
+
+    pub async fn number(&self, sql: &str) -> i64 {
+        self.client.query_one(sql, &[]).await.unwrap().get(0)
+    }
+
+    /// Every writer waits from now on.
+    pub async fn writers(schema: &Schema) -> Held {
+        let held = Held::begin(schema).await;
+        held.run("SELECT 1 FROM writers FOR UPDATE").await;
+        held
+    }
+
+    /// Until so many statements of others wait for what is held.
+    pub async fn is_waited_for(&self, by: i64) {
+        let me = self.number("SELECT pg_backend_pid()::bigint").await;
+        let (watch, connection) = tokio_postgres::connect(Cluster::shared().url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE {me} = ANY(pg_blocking_pids(pid))");
+        eventually("somebody who waits", async || {
+            let waiting: i64 = watch.query_one(&sql, &[]).await.unwrap().get(0);
+            (waiting >= by).then_some(())
+        })
+        .await;
+    }
+
+    pub async fn let_go(self) {
+        self.run("COMMIT").await;
+    }
+}
+
+/// Sends a future on its way without waiting for its end.
+pub async fn begin<F: Future>(future: std::pin::Pin<&mut F>) {
+    let mut future = future;
+    poll_fn(|context| {
+        assert!(future.as_mut().poll(context).is_pending(), "it should have to wait");
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// What becomes of commits that go together in one statement: they queue up behind one that waits.
+async fn in_one_batch(store: &PgStore, schema: &Schema, batch: Vec<Commit>) -> Vec<Result<Position, Refused>> {
+    // A writer has a row from its first commit on.
+    accepted(store, create(999)).await;
+    let held = Held::writers(schema).await;
+    let mut first = pin!(commit(store, create(1_000)));
+    begin(first.as_mut()).await;
+    held.is_waited_for(1).await;
+    let outcomes = RefCell::new(vec![None; batch.len()]);
+    let send = async |(n, one): (usize, Commit)| {
+        let outcome = commit(store, one).await;
+        outcomes.borrow_mut()[n] = Some(outcome);
+    };
+    let mut rest = pin!(all(batch.into_iter().enumerate().map(&send).collect()));
+    begin(rest.as_mut()).await;
+    held.let_go().await;
+    let (first, ()) = tokio::join!(first, rest);
+    first.unwrap();
+    outcomes.take().into_iter().flatten().collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_batch_each_commit_is_applied_or_refused_alone() {
+    let (store, schema) = super::with_one_writer().await;
+    for run in 1..=4 {
+        accepted(&store, create(run)).await;
+    }
+    let stale = Commit { auth: Auth { org: ORG, epoch: 0 }, ..next(3, 1) };
+    let answers = in_one_batch(&store, &schema, vec![next(1, 0), next(2, 1), stale, next(4, 1), create(5)]).await;
+    let refused: Vec<Option<&Refused>> = answers.iter().map(|answer| answer.as_ref().err()).collect();
+    assert_eq!(refused, [Some(&Refused::Conflict), None, Some(&Refused::AuthChanged), None, None]);
+    for (run, version) in [(1, 1), (2, 2), (3, 1), (4, 2), (5, 1)] {
+        assert_eq!(store.load(RunId(run)).await.unwrap().unwrap().version, Version(version), "run {run}");
+        assert_eq!(store.tail(RunId(run), Version(0), 10).await.unwrap().len() as i64, version, "run {run}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_batch_with_one_key_or_one_place_the_first_gets_it() {
+    let (store, schema) = super::with_one_writer().await;
+    let keyed = |run: i64| Commit { unique: vec![unique("trigger", "k")], ..create(run) };
+    let placed = |run: i64| {
+        let places = vec![PlaceChange::Take { key: "p".into(), limit: Some(1) }];
+        Commit { places, ..create(run) }
+    };
+    let limited = |run: i64| {
+        let mut commit = create(run);
+        commit.create.as_mut().unwrap().most_open = Some(5);
+        commit
+    };
+    let batch = vec![keyed(1), placed(2), keyed(3), placed(4), limited(5), limited(6)];
+    let answers = in_one_batch(&store, &schema, batch).await;
+    // With those before the batch four are open, and then five.
+    let kinds: Vec<&str> = answers
+        .iter()
+        .map(|answer| match answer {
+            Ok(_) => "ok",
+            Err(Refused::Duplicate { run: RunId(1), .. }) => "duplicate",
+            Err(Refused::Full) => "full",
+            Err(Refused::TooManyOpen) => "too many",
+            Err(other) => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(kinds, ["ok", "ok", "duplicate", "full", "ok", "too many"]);
+    for (run, there) in [(1, true), (2, true), (3, false), (4, false), (5, true), (6, false)] {
+        assert_eq!(store.load(RunId(run)).await.unwrap().is_some(), there, "run {run}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_whose_row_was_taken_commits_nothing_under_it_and_goes_on_under_another() {
+    let (store, schema) = super::with_one_writer().await;
+    let place = PlaceChange::Take { key: "p".into(), limit: Some(9) };
+    let row = NewAudit {
+        at: stepwell_core::time::Time(1),
+        org: ORG,
+        by: "ann".into(),
+        action: "a".into(),
+        target: "t".into(),
+        detail: "{}".into(),
+    };
+    let sorts = [create(1), Commit { places: vec![place], ..create(2) }, Commit { audit: vec![row], ..create(3) }];
+    let mut used = Vec::new();
+    accepted(&store, create(10)).await;
+    for one in sorts {
+        let held = Held::begin(&schema).await;
+        let old = held.number("SELECT max(id)::bigint FROM writers WHERE holder IS NOT NULL").await;
+        held.run(&format!("UPDATE writers SET holder = 42, seen_at = now() + interval '1 day' WHERE id = {old}")).await;
+        let before = held.number(&format!("SELECT position FROM writers WHERE id = {old}")).await;
+        let run = one.run;
+        let mut answer = pin!(commit(&store, one));
+        begin(answer.as_mut()).await;
+        held.is_waited_for(1).await;
+        held.let_go().await;
+        let position = answer.await.unwrap();
+        assert_ne!(i64::from(position.writer), old);
+        let look = Held::begin(&schema).await;
+        assert_eq!(look.number(&format!("SELECT position FROM writers WHERE id = {old}")).await, before);
+        let written = store.tail(run, Version(0), 10).await.unwrap();
+        assert_eq!(written.iter().map(|log| log.position).collect::<Vec<_>>(), [position]);
+        used.push(position.writer);
+    }
+    used.dedup();
+    assert_eq!(used.len(), 3, "each time another row");
+    assert!(store.integrity().await.unwrap().is_empty());
+}

@@ -1,0 +1,125 @@
+//! What is opened and what is refused, and whose clock counts.
+
+use super::PgStore;
+use crate::sample::*;
+use stepwell_store::*;
+use stepwell_testing::{Cluster, Schema, execute};
+
+async fn refused(options: &PostgresOptions) -> String {
+    match PgStore::open(options).await {
+        Err(Error::Unusable(why)) => why,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was opened"),
+    }
+}
+
+/// A connection of which a setting is another.
+fn set(schema: &Schema, setting: &str) -> PostgresOptions {
+    PostgresOptions::new(format!("{}%20-c{setting}", schema.url()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_may_lose_what_it_acknowledged_is_refused_unless_that_is_wanted() {
+    let schema = Cluster::shared().schema();
+    let careless = set(&schema, "synchronous_commit%3Doff");
+    let why = refused(&careless).await;
+    assert!(why.contains("synchronous_commit = off") && why.contains("unsafe_settings"), "{why}");
+    let wanted = PostgresOptions { unsafe_settings: true, ..careless };
+    accepted(&PgStore::open(&wanted).await.unwrap(), create(1)).await;
+    // A setting of the server.
+    let cluster = Cluster::start();
+    execute(cluster.url(), "ALTER SYSTEM SET full_page_writes = off").unwrap();
+    cluster.stop();
+    cluster.start_again();
+    let why = refused(&PostgresOptions::new(cluster.url())).await;
+    assert!(why.contains("full_page_writes = off"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_of_another_program_are_not_touched() {
+    for table in ["workflow_runs", "mail"] {
+        let schema = Cluster::shared().schema();
+        schema.execute(&format!("CREATE TABLE {table} (subject TEXT); INSERT INTO {table} VALUES ('hello')"));
+        refused(&PostgresOptions::new(schema.url())).await;
+        // Fails if there is another table, or another row.
+        schema.execute(&format!(
+            "DO $$ BEGIN
+               ASSERT (SELECT count(*) FROM pg_tables WHERE schemaname = current_schema) = 1, 'tables were made';
+               ASSERT (SELECT array_agg(subject) FROM {table}) = ARRAY['hello'], 'rows were changed';
+             END $$"
+        ));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schema_from_the_future_is_refused_and_left_alone_unless_it_can_still_be_used() {
+    let (store, schema) = super::fresh().await;
+    accepted(&store, create(1)).await;
+    drop(store);
+    schema.execute("UPDATE stepwell_schema SET version = 99, usable_by = 99");
+    let why = refused(&PostgresOptions::new(schema.url())).await;
+    assert!(why.contains("99") && why.contains("newer"), "{why}");
+    schema.execute(
+        "DO $$ BEGIN ASSERT (SELECT version + usable_by FROM stepwell_schema) = 198, 'it was changed'; END $$;
+         UPDATE stepwell_schema SET usable_by = 1",
+    );
+    let older = super::open(schema.url()).await;
+    accepted(&older, next(1, 1)).await;
+    schema.execute("DO $$ BEGIN ASSERT (SELECT version FROM stepwell_schema) = 99, 'it was changed'; END $$");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_processes_that_find_an_empty_schema_make_it_together() {
+    let schema = Cluster::shared().schema();
+    let options = PostgresOptions::new(schema.url());
+    let (a, b, c, d) = tokio::join!(
+        PgStore::open(&options),
+        PgStore::open(&options),
+        PgStore::open(&options),
+        PgStore::open(&options)
+    );
+    for (store, run) in [a, b, c, d].into_iter().zip(1..) {
+        accepted(&store.unwrap(), create(run)).await;
+    }
+}
+
+/// A store whose database has a clock of the test's own: names are looked for in the schema before those built in.
+async fn with_clock(schema: &Schema, clock: &str) -> PgStore {
+    set_clock(schema, clock);
+    super::open(&format!("{}%2Cpg_catalog", schema.url())).await
+}
+
+fn set_clock(schema: &Schema, clock: &str) {
+    schema.execute(&format!(
+        "CREATE OR REPLACE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ {clock} $$"
+    ));
+}
+
+#[track_caller]
+fn is_ahead(store: &PgStore, expected: i64) {
+    let ahead = store.ahead();
+    assert!((ahead - expected).abs() < 1_000, "{ahead} ms where {expected} are expected");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_of_the_database_is_followed() {
+    let schema = Cluster::shared().schema();
+    is_ahead(&super::open(schema.url()).await, 0);
+    let store = with_clock(&schema, "SELECT pg_catalog.clock_timestamp() + interval '5 seconds'").await;
+    is_ahead(&store, 5_000);
+    join(&store, NODE).await;
+    set_clock(&schema, "SELECT pg_catalog.clock_timestamp() - interval '30 seconds'");
+    assert!(store.beat(NODE).await.unwrap());
+    is_ahead(&store, -30_000);
+}
+
+/// As for a process that stood still while it asked, or whose question was on its way for long: timers would fire early.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_took_long_does_not_set_the_clock() {
+    let schema = Cluster::shared().schema();
+    let store = with_clock(&schema, "SELECT pg_catalog.clock_timestamp()").await;
+    join(&store, NODE).await;
+    set_clock(&schema, "SELECT pg_catalog.pg_sleep(4); SELECT pg_catalog.clock_timestamp()");
+    assert!(store.beat(NODE).await.unwrap());
+    is_ahead(&store, 0);
+}
