@@ -124,10 +124,12 @@ async fn a_node_that_is_not_heard_of_is_given_up_by_another_and_is_told_so() {
     let mut born = create(1);
     born.work.put = vec![work("a", ORG, 1, Some(NODE)), work("b", ORG, 1, Some(NodeId(8)))];
     accepted(&quiet, born).await;
+    loud.give_up_silent().await.unwrap();
     assert!(loud.orphans(10).await.unwrap().is_empty());
     assert!(quiet.beat(NODE).await.unwrap());
     let orphans = eventually("somebody to be given up", async || {
         assert!(loud.beat(NodeId(8)).await.unwrap());
+        loud.give_up_silent().await.unwrap();
         Some(loud.orphans(10).await.unwrap()).filter(|orphans| !orphans.is_empty())
     })
     .await;
