@@ -35,6 +35,8 @@ soak:
 	STEPWELL_CUTS=4000 $(CARGO) test -p stepwell-store --test power_cut -- --nocapture
 	STEPWELL_KILLS=100 $(CARGO) test -p stepwell --test kill -- --nocapture
 	STEPWELL_TEST_STORE=postgres STEPWELL_KILLS=100 $(CARGO) test -p stepwell --test kill -- --nocapture
+	STEPWELL_CHAOS_SECONDS=600 $(CARGO) test -p stepwell --test chaos -- --nocapture
+	bash scripts/versions.sh
 	$(CARGO) build --release -p stepwell
 	target/release/stepwell bench history --runs 1000000
 	target/release/stepwell bench sleepers --runs 1000000

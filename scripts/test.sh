@@ -19,10 +19,11 @@ part "build" cargo test --workspace --no-run --quiet
 # What takes long has a part of its own, and prints what it covered.
 part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip a_run_goes_on_under \
   --skip whatever_goes_wrong --skip the_same_seed --skip what_was_acknowledged_survives \
-  --skip when_the_power_goes --skip a_store_that_
+  --skip when_the_power_goes --skip a_store_that_ --skip whatever_happens
 part "simulation" cargo test --quiet --workspace --test simulation -- --nocapture
 part "power cuts" cargo test --quiet --workspace --test power_cut -- --nocapture
 part "kill -9" cargo test --quiet --workspace --test kill -- --nocapture
+part "three nodes and everything that can happen to them" cargo test --quiet --workspace --test chaos -- --nocapture
 # The suites that can run on either store, once more.
 on_postgres() {
   STEPWELL_TEST_STORE=postgres cargo test --quiet --workspace "$@"

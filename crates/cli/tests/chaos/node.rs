@@ -65,7 +65,7 @@ impl Node {
     /// False if it ended before it answered.
     fn try_start(&self) -> bool {
         let log = File::options().create(true).append(true).open(self.log()).unwrap();
-        let mut command = stepwell();
+        let mut command = if self.name == "node-0" { older() } else { stepwell() };
         command.args(["serve", "--listen", "127.0.0.1:0", "--config", "stepwell.yaml", "--data", "data"]);
         command.args(["--database", &self.database]).current_dir(self.directory.path());
         command.env("STEPWELL_ADMIN_KEY", KEY).env("STEPWELL_NODE_NAME", &self.name);
@@ -153,7 +153,16 @@ impl Drop for Node {
 
 /// The binary, which knows nothing of what the machine of the tests is set to.
 pub fn stepwell() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
+    program(env!("CARGO_BIN_EXE_stepwell").into())
+}
+
+/// That of an earlier version, if one is named: nodes of two versions must get on with each other.
+fn older() -> Command {
+    std::env::var_os("STEPWELL_CHAOS_OLDER").map_or_else(stepwell, program)
+}
+
+fn program(path: std::ffi::OsString) -> Command {
+    let mut command = Command::new(path);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STEPWELL_")) {
         command.env_remove(name);
     }
