@@ -63,7 +63,7 @@ fn whatever_happens_to_nodes_and_database_acknowledged_runs_come_to_their_right_
             }
             scope.spawn(|| villain(3).haunt_database(&cluster));
             let clients = &clients;
-            for part in 20..24 {
+            for part in 20..28 {
                 scope.spawn(move || clients.start_runs(Chance::new(seed, part), until));
             }
         });
