@@ -64,7 +64,7 @@ fn whatever_happens_to_nodes_and_database_acknowledged_runs_come_to_their_right_
             }
             scope.spawn(|| villain(3).haunt_database(&cluster));
             let clients = &clients;
-            for part in 20..24 {
+            for part in 20..28 {
                 scope.spawn(move || clients.start_runs(Chance::new(seed, part), until));
             }
         });
@@ -123,7 +123,7 @@ fn settle(clients: &Clients<'_>) -> Vec<String> {
             names.sort_unstable();
             let idle = nodes.as_array().is_some_and(|nodes| nodes.iter().all(|node| node["running"] == 0));
             let expected: Vec<&str> = clients.nodes.iter().map(|node| node.name.as_str()).collect();
-            if names == expected && idle { json!([]) } else { nodes.clone() }
+            if names == expected && idle { json!([]) } else { json!({"nodes": names, "idle": idle}) }
         };
         wrong.extend(in_vain("those nodes that live, and no others", others));
     }
@@ -133,15 +133,18 @@ fn settle(clients: &Clients<'_>) -> Vec<String> {
 /// What was waited for, and what was there instead.
 struct Unsettled(String, String);
 
-/// Asks until nothing is in the way.
+/// Asks until nothing is in the way. Gives up when what is in the way has been the same for too long.
 fn in_vain(what: &str, mut in_the_way: impl FnMut() -> Value) -> Option<Unsettled> {
-    let begun = Instant::now();
+    let (mut last, mut since) = (Value::Null, Instant::now());
     loop {
-        let last = in_the_way();
-        if last == json!([]) {
+        let now = in_the_way();
+        if now == json!([]) {
             return None;
         }
-        if begun.elapsed() > PATIENCE {
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        if since.elapsed() > PATIENCE {
             return Some(Unsettled(what.into(), last.to_string()));
         }
         std::thread::sleep(Duration::from_millis(50));

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Requests that a path beginning with `/flaky` refuses before it takes one.
 pub const REFUSALS: usize = 2;
-/// How long an answer takes: long enough that there is something to interrupt.
-const WORK: Duration = Duration::from_millis(60);
+/// How long an answer takes at the least and at the most: long enough that there is something to interrupt.
+const WORK: [u64; 2] = [20, 900];
 
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -90,7 +90,8 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Request>>) -> std::io::Result<()> {
             seen.push(request);
             (seen.len() - 1, seen.iter().filter(|request| request.key == key).count())
         };
-        std::thread::sleep(WORK);
+        let [least, most] = WORK;
+        std::thread::sleep(Duration::from_millis(least + number as u64 * 139 % (most - least)));
         seen.lock().unwrap()[number].ended = Some(Instant::now());
         let refused = first.contains(" /flaky") && times <= REFUSALS;
         let status = if refused { "503 Not Now" } else { "200 OK" };

@@ -22,7 +22,8 @@ pub fn definitions(outside: &str) -> Vec<Value> {
         json!({"name": "chain", "output": n, "tasks": {
             "a": call(&[]), "b": call(&["a"]), "c": call(&["b"])}}),
         json!({"name": "fan", "output": n, "tasks": {
-            "top": call(&[]), "p": call(&["top"]), "q": call(&["top"]), "r": call(&["top"]), "s": {"needs": "top", "sleep": "500ms"},
+            "top": call(&[]), "p": call(&["top"]), "q": call(&["top"]), "r": call(&["top"]),
+            "s": {"needs": "top", "sleep": "500ms"},
             "join": call(&["p", "q", "r", "s"]), "last": call(&["join"])}}),
         json!({"name": "items", "output": n, "tasks": {
             "each": {"for_each": [1, 2, 3, 4], "tasks": {"one": one}}, "join": call(&["each"])}}),
@@ -34,7 +35,8 @@ pub fn definitions(outside: &str) -> Vec<Value> {
         json!({"name": "flaky", "output": n, "tasks": {"try": flaky, "then": call(&["try"])}}),
         json!({"name": "careful", "output": n, "tasks": {
             "before": call(&[]), "once": once, "after": call(&["once"])}}),
-        json!({"name": "narrow", "output": n, "concurrency": {"limit": LIMIT}, "tasks": {"a": call(&[]), "b": call(&["a"])}}),
+        json!({"name": "narrow", "output": n, "concurrency": {"limit": LIMIT}, "tasks": {
+            "a": call(&[]), "b": call(&["a"])}}),
         json!({"name": "hook", "output": {"n": "{{tasks.heard.body.n}}"}, "tasks": {
             "tell": tell, "heard": {"needs": "tell", "wait_for_webhook": true}, "after": call(&["heard"])}}),
         json!({"name": "tick", "trigger": {"cron": "* * * * * *", "catch_up": "all"},
