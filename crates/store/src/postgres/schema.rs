@@ -22,7 +22,7 @@ const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("migrations/000
 const KNOWN: i32 = MIGRATIONS.len() as i32;
 const TUNING: &str = include_str!("migrations/tuning.sql");
 
-/// In one transaction: whoever finds the table finds its row.
+/// Whoever finds the table finds its row.
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS stepwell_schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL,
                           usable_by INTEGER NOT NULL);
                         INSERT INTO stepwell_schema (id, version, usable_by) VALUES (1, 0, 0) ON CONFLICT DO NOTHING";
@@ -68,13 +68,13 @@ async fn try_migrate(db: &Session) -> Answer<Result<(), Error>> {
     let has = async |name: &str| {
         Ok::<bool, Failed>(db.one(there, args![name]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0))
     };
+    db.script("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     if !has("stepwell_schema").await? {
         if has("workflow_runs").await? {
             return Ok(Err(Error::Unusable("this schema has tables of some other program".into())));
         }
         db.script(VERSIONS).await?;
     }
-    db.script("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     // Another node may be at it.
     db.script_patiently("SELECT 1 FROM stepwell_schema WHERE id = 1 FOR UPDATE").await?;
     let row = db.one("SELECT version, usable_by FROM stepwell_schema WHERE id = 1", &[]).await?;

@@ -29,8 +29,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What becomes of one commit.
 pub type Written = Result<Result<Position, Refused>, Error>;
 
+#[allow(clippy::large_enum_variant, reason = "nearly all are commits")]
 enum Job {
-    #[allow(clippy::large_enum_variant, reason = "nearly all are commits")]
     Commit(Commit, oneshot::Sender<Written>),
     Task(Box<dyn Task>),
 }
