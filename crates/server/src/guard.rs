@@ -24,7 +24,7 @@ pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Resp
     let is_api = route.starts_with("/api/");
     let begun = Instant::now();
     let response = if request.uri().path_and_query().is_some_and(|asked| asked.as_str().contains("%00")) {
-        Problem::bad_request("invalid-address", "there is a NUL character in the address".to_string()).into_response()
+        Problem::new(StatusCode::NOT_FOUND, "not-found", "nothing has a NUL character in its address").into_response()
     } else {
         next.run(request).await
     };

@@ -1,8 +1,8 @@
 //! Three nodes on one PostgreSQL, clients that ask whichever answers, and villains that kill, pause, cut off and restart all
 //! of it at random. Afterwards everything that was acknowledged has come to the end that its definition demands.
 //!
-//! `STEPWELL_CHAOS_SEED` says what goes wrong, `STEPWELL_CHAOS_SECONDS` for how long; `STEPWELL_CHAOS_OLDER` is a binary of an
-//! earlier version for one of the nodes.
+//! `STEPWELL_CHAOS_SEED` says what goes wrong, `STEPWELL_CHAOS_SECONDS` for how long; `STEPWELL_CHAOS_OLDER` is a binary of
+//! an earlier version for one of the nodes.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! The workloads on PostgreSQL, beside `pgbench` with the same rows on the same server: how fast one node is and several, what
-//! a step costs the database, and whether a long history slows anything down.
+//! The workloads on PostgreSQL, beside `pgbench` with the same rows on the same server: how fast one node is and several,
+//! what a step costs the database, and whether a long history slows anything down.
 
 use super::report::{median, millis, percentile};
 use super::workload::{Workload, nodes};
