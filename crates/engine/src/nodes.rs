@@ -28,6 +28,7 @@ use tokio::time::Instant;
 const BEATS: u32 = 5;
 /// Tries within a lease while the store does not answer.
 const TRIES: u32 = 50;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// A timer that is this late is fired by whoever sees it.
 const OVERDUE: Millis = Millis(1_000);
 
@@ -156,7 +157,7 @@ pub async fn run(inner: Arc<Inner>) {
                 if !inner.stop.is_cancelled() {
                     tracing::warn!(%error, "the store cannot be told that this node is alive");
                 }
-                lease / TRIES
+                (lease / TRIES).max(SHORTEST_PAUSE)
             }
         };
         inner.pause(pause).await;

@@ -185,8 +185,17 @@ impl Running {
             from.iter().for_each(|line| seen.push_str(&(line + "\n")));
             seen
         };
-        let (out, err) = (collect(&self.out, self.seen_out), collect(&self.err, self.seen_err));
+        let (seen_out, seen_err) = (std::mem::take(&mut self.seen_out), std::mem::take(&mut self.seen_err));
+        let (out, err) = (collect(&self.out, seen_out), collect(&self.err, seen_err));
         Output { code: status.code().expect("it did not die of a signal"), out, err }
+    }
+}
+
+impl Drop for Running {
+    /// Nothing is left running when its test is over, however that ended.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
