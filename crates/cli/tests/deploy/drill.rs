@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Mutex;
 
 /// Runs by their number, once the server said that they are on disk.
-type Acknowledged = Mutex<BTreeMap<u64, String>>;
+pub type Acknowledged = Mutex<BTreeMap<u64, String>>;
 
 /// Starts runs from several threads until nobody answers.
-fn load(server: &Server, acknowledged: &Acknowledged) {
+pub fn load(server: &Server, acknowledged: &Acknowledged) {
     // So much that copying it takes a while.
     let ballast = "x".repeat(20_000);
     std::thread::scope(|scope| {

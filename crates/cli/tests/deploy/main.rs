@@ -7,6 +7,7 @@ mod container;
 mod copies;
 mod documents;
 mod drill;
+mod dumped;
 mod kubernetes;
 mod outside;
 mod rig;

@@ -100,12 +100,14 @@ impl Trial {
     }
 
     /// Tables of the same shape, and a script for `pgbench` that writes to them in each transaction what a step's commit
-    /// writes: the run's row anew, a log row, an attempt that ends and one that begins, two values, work that goes and comes.
+    /// writes: the run's row anew, a log row, an attempt that ends and one that begins, two values, work that comes and goes.
     pub async fn yardstick(&self, runs: u32) -> Result<String, Error> {
         self.server
             .script(
-                "CREATE TABLE y_runs (LIKE workflow_runs INCLUDING ALL); CREATE TABLE y_events (LIKE workflow_events INCLUDING ALL);
-                 CREATE TABLE y_steps (LIKE workflow_step_runs INCLUDING ALL); CREATE TABLE y_values (LIKE step_values INCLUDING ALL);
+                "CREATE TABLE y_runs (LIKE workflow_runs INCLUDING ALL);
+                 CREATE TABLE y_events (LIKE workflow_events INCLUDING ALL);
+                 CREATE TABLE y_steps (LIKE workflow_step_runs INCLUDING ALL);
+                 CREATE TABLE y_values (LIKE step_values INCLUDING ALL);
                  CREATE TABLE y_work (LIKE work INCLUDING ALL); CREATE SEQUENCE y_numbers CACHE 1000",
             )
             .await?;
@@ -119,7 +121,8 @@ impl Trial {
              SELECT nextval('y_numbers') AS n \\gset\n\
              BEGIN;\n\
              UPDATE y_runs SET version = :n, position = :n, state = repeat('t', 300) WHERE id = :run;\n\
-             INSERT INTO y_events VALUES (:run, :n, 1, :n, 1, repeat('f', 250), repeat('d', 140), decode(repeat('00', 32), 'hex'));\n\
+             INSERT INTO y_events VALUES\n\
+               (:run, :n, 1, :n, 1, repeat('f', 250), repeat('d', 140), decode(repeat('00', 32), 'hex'));\n\
              INSERT INTO y_steps VALUES (:run, 'a' || :n, 1, 'success', 1, 2, 1, 2, repeat('s', 120)),\n\
                (:run, 'b' || :n, 1, 'running', 1, NULL, 3, NULL, repeat('s', 120));\n\
              INSERT INTO y_values VALUES (:run, :n * 2, repeat('v', 60)), (:run, :n * 2 + 1, repeat('v', 60));\n\
