@@ -100,7 +100,7 @@ impl Trial {
     }
 
     /// Tables of the same shape, and a script for `pgbench` that writes to them in each transaction what a step's commit
-    /// writes: the run's row anew, a log row, an attempt that ends and one that begins, two values, work that comes and goes.
+    /// writes: the run's row anew, a log row, an attempt that ends and one that begins, two values, work.
     pub async fn yardstick(&self, runs: u32) -> Result<String, Error> {
         self.server
             .script(
