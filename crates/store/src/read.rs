@@ -152,6 +152,23 @@ pub struct Stats {
     pub rows: Vec<(String, u64)>,
 }
 
+/// The tables whose rows are counted.
+pub(crate) const COUNTED: [&str; 13] = [
+    "workflow_definitions",
+    "workflow_runs",
+    "workflow_step_runs",
+    "workflow_events",
+    "step_values",
+    "work",
+    "timers",
+    "mail",
+    "outbox",
+    "unique_keys",
+    "gates",
+    "records",
+    "audit",
+];
+
 /// The next version of a workflow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewDefinition {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
-use stepwell_testing::{Cluster, Proxy};
+use stepwell_testing::{Cluster, Proxy, command};
 
 /// Most things take milliseconds; a loaded machine gets its time.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -151,20 +151,11 @@ impl Drop for Node {
     }
 }
 
-/// The binary, which knows nothing of what the machine of the tests is set to.
 pub fn stepwell() -> Command {
-    program(env!("CARGO_BIN_EXE_stepwell").into())
+    command(env!("CARGO_BIN_EXE_stepwell"))
 }
 
-/// That of an earlier version, if one is named: nodes of two versions must get on with each other.
+/// The binary of an earlier version, if one is named: nodes of two versions must get on with each other.
 fn older() -> Command {
-    std::env::var_os("STEPWELL_CHAOS_OLDER").map_or_else(stepwell, program)
-}
-
-fn program(path: std::ffi::OsString) -> Command {
-    let mut command = Command::new(path);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STEPWELL_")) {
-        command.env_remove(name);
-    }
-    command
+    std::env::var_os("STEPWELL_CHAOS_OLDER").map_or_else(stepwell, command)
 }

@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -29,17 +27,9 @@ pub struct Outside {
 
 impl Outside {
     pub fn start() -> Outside {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let seen: Arc<Mutex<Vec<Request>>> = Arc::default();
         let of_all = seen.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let seen = of_all.clone();
-                // A connection that breaks is what this is about.
-                std::thread::spawn(move || drop(serve(stream, &seen)));
-            }
-        });
+        let url = stepwell_testing::listen(move |request| answer(&of_all, request));
         Outside { url, seen }
     }
 
@@ -62,42 +52,18 @@ impl Outside {
     }
 }
 
-/// Answers requests of one connection until it closes.
-fn serve(stream: TcpStream, seen: &Mutex<Vec<Request>>) -> std::io::Result<()> {
-    let mut answers = stream.try_clone()?;
-    let mut lines = BufReader::new(stream);
-    loop {
-        let (mut first, mut length, mut key) = (String::new(), 0, String::new());
-        if lines.read_line(&mut first)? == 0 {
-            return Ok(());
-        }
-        loop {
-            let mut line = String::new();
-            lines.read_line(&mut line)?;
-            let Some((name, value)) = line.trim_end().split_once(':') else { break };
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.trim().parse().unwrap(),
-                "idempotency-key" => key = value.trim().to_string(),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        lines.read_exact(&mut body)?;
-        let body = serde_json::from_slice(&body).unwrap_or_default();
-        let request = Request { key: key.clone(), body, begun: Instant::now(), ended: None };
-        let (number, times) = {
-            let mut seen = seen.lock().unwrap();
-            seen.push(request);
-            (seen.len() - 1, seen.iter().filter(|request| request.key == key).count())
-        };
-        let [least, most] = WORK;
-        std::thread::sleep(Duration::from_millis(least + number as u64 * 139 % (most - least)));
-        seen.lock().unwrap()[number].ended = Some(Instant::now());
-        let refused = first.contains(" /flaky") && times <= REFUSALS;
-        let status = if refused { "503 Not Now" } else { "200 OK" };
-        let body = "{\"ok\":true}";
-        let head =
-            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
-        answers.write_all((head + body).as_bytes())?;
-    }
+/// Notes a request, works for a while, and answers it.
+fn answer(seen: &Mutex<Vec<Request>>, asked: stepwell_testing::Request) -> (&'static str, String) {
+    let body = serde_json::from_slice(&asked.body).unwrap_or_default();
+    let request = Request { key: asked.key.clone(), body, begun: Instant::now(), ended: None };
+    let (number, times) = {
+        let mut seen = seen.lock().unwrap();
+        seen.push(request);
+        (seen.len() - 1, seen.iter().filter(|request| request.key == asked.key).count())
+    };
+    let [least, most] = WORK;
+    std::thread::sleep(Duration::from_millis(least + number as u64 * 139 % (most - least)));
+    seen.lock().unwrap()[number].ended = Some(Instant::now());
+    let refused = asked.path.starts_with("/flaky") && times <= REFUSALS;
+    (if refused { "503 Not Now" } else { "200 OK" }, "{\"ok\":true}".into())
 }

@@ -4,25 +4,10 @@ use reqwest::blocking::Client;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-/// Most things here take milliseconds; a loaded machine gets its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+use stepwell_testing::PATIENCE;
+pub use stepwell_testing::{command, eventually};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_stepwell");
-
-/// Asks until there is an answer.
-#[track_caller]
-pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -32,15 +17,6 @@ pub fn root() -> PathBuf {
 #[track_caller]
 pub fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// A program that knows nothing of what the machine of the tests is set to.
-pub fn command(program: &str) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STEPWELL_")) {
-        command.env_remove(name);
-    }
-    command
 }
 
 /// Runs the binary to its end.

@@ -4,34 +4,14 @@ use reqwest::blocking::Client;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-use stepwell_testing::{Cluster, Schema};
-
-/// Most things here take milliseconds; a loaded machine gets its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub use stepwell_testing::eventually;
+use stepwell_testing::{Cluster, PATIENCE, Schema};
 
 /// What the installation is called, wherever it is.
 pub const PUBLIC_URL: &str = "https://flows.example.com";
 
-/// Asks until there is an answer.
-#[track_caller]
-pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// The binary, which knows nothing of what the machine of the tests is set to.
 pub fn stepwell() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STEPWELL_")) {
-        command.env_remove(name);
-    }
+    let mut command = stepwell_testing::command(env!("CARGO_BIN_EXE_stepwell"));
     // A node that was killed is not waited for long.
     command.env("STEPWELL_NODE_LEASE", "1s");
     command

@@ -9,23 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// Most things here take milliseconds; a loaded machine gets its time.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Asks until there is an answer.
-#[track_caller]
-pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
+pub use stepwell_testing::{PATIENCE, eventually};
 
 /// Where data is, and what servers on it are started with.
 pub struct Place {
@@ -56,11 +40,7 @@ impl Place {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
-        // What the machine of the tests is set to is none of theirs.
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STEPWELL_")) {
-            command.env_remove(name);
-        }
+        let mut command = stepwell_testing::command(env!("CARGO_BIN_EXE_stepwell"));
         command.current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).envs(self.at.environment());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command

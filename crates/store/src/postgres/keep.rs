@@ -2,7 +2,7 @@
 
 use super::args::args;
 use super::session::{Answer, Session};
-use crate::{ERASED, RunId, Stats};
+use crate::{COUNTED, ERASED, RunId, Stats};
 use stepwell_core::time::Time;
 
 /// Runs whose rows are removed in one go.
@@ -63,22 +63,6 @@ pub async fn erase(db: &Session, run: RunId, at: Time) -> Answer<bool> {
     Ok(true)
 }
 
-const TABLES: [&str; 13] = [
-    "workflow_definitions",
-    "workflow_runs",
-    "workflow_step_runs",
-    "workflow_events",
-    "step_values",
-    "work",
-    "timers",
-    "mail",
-    "outbox",
-    "unique_keys",
-    "gates",
-    "records",
-    "audit",
-];
-
 pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
     let count = async |sql: &str| {
         Ok::<u64, super::session::Failed>(db.one(sql, &[]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
@@ -87,7 +71,7 @@ pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
                 WHERE c.relkind = 'r'
                   AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
     let mut rows = Vec::new();
-    for table in TABLES.iter().filter(|_| counted) {
+    for table in COUNTED.iter().filter(|_| counted) {
         rows.push((table.to_string(), count(&format!("SELECT count(*) FROM {table}")).await?));
     }
     Ok(Stats {

@@ -1,6 +1,6 @@
 //! Keeping the file small and sound: purge, sizes, integrity.
 
-use crate::{ERASED, RunId, Stats};
+use crate::{COUNTED, ERASED, RunId, Stats};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
@@ -80,22 +80,6 @@ pub fn limit(db: &Connection, bytes: u64) -> rusqlite::Result<()> {
     db.pragma_update_and_check(None, "max_page_count", pages.clamp(1, 4_294_967_294), |_| Ok(()))
 }
 
-const TABLES: [&str; 13] = [
-    "workflow_definitions",
-    "workflow_runs",
-    "workflow_step_runs",
-    "workflow_events",
-    "step_values",
-    "work",
-    "timers",
-    "mail",
-    "outbox",
-    "unique_keys",
-    "gates",
-    "records",
-    "audit",
-];
-
 pub fn stats(db: &Connection, counted: bool) -> rusqlite::Result<Stats> {
     let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0).map(i64::unsigned_abs));
     let page = pragma("page_size")?;
@@ -110,7 +94,7 @@ pub fn stats(db: &Connection, counted: bool) -> rusqlite::Result<Stats> {
         ready: db
             .query_row("SELECT count(*) FROM work WHERE node IS NULL", [], |row| row.get::<_, i64>(0))?
             .unsigned_abs(),
-        rows: TABLES.iter().filter(|_| counted).map(count).collect::<rusqlite::Result<_>>()?,
+        rows: COUNTED.iter().filter(|_| counted).map(count).collect::<rusqlite::Result<_>>()?,
     })
 }
 

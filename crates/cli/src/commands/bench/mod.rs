@@ -47,7 +47,8 @@ pub struct Args {
     #[arg(long)]
     database: Option<String>,
     /// With `--database`: nodes that share the work, each number in turn
-    #[arg(long, value_delimiter = ',', default_value = "1")]
+    #[arg(long, requires = "database", value_delimiter = ',', default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=16))]
     nodes: Vec<u32>,
     #[arg(long)]
     json: bool,

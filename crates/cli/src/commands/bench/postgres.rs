@@ -4,7 +4,7 @@
 use super::report::{median, millis, percentile};
 use super::workload::{Workload, nodes};
 use super::{Args, What};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,6 +47,9 @@ struct History {
 }
 
 pub async fn measure(args: &Args, url: &str, echo: &str) -> anyhow::Result<Postgres> {
+    if matches!(args.what, What::Sleepers | What::Triggers) {
+        bail!("only chain, noop, fan and history are measured on a database");
+    }
     let options = PostgresOptions::new(url);
     let (mut lines, mut history) = (Vec::new(), None);
     for what in [What::Chain, What::Noop, What::Fan] {
