@@ -15,14 +15,16 @@ pub struct Signals {
     terminate: Signal,
 }
 
-/// Comes with the first signal; the second ends the process at once.
-pub async fn asked_to_stop() {
-    let Ok(mut signals) = Signals::listen() else { return std::future::pending().await };
-    signals.next().await;
-    tokio::spawn(async move {
+/// Comes with the first signal from now on; the second ends the process at once.
+pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut signals = Signals::listen()?;
+    Ok(async move {
         signals.next().await;
-        std::process::exit(130);
-    });
+        tokio::spawn(async move {
+            signals.next().await;
+            std::process::exit(130);
+        });
+    })
 }
 
 impl Signals {

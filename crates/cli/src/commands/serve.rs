@@ -5,6 +5,7 @@ use crate::home::{Data, Home, configuration, configured, variable};
 use crate::{embedded, logging, signals};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use stepwell_server::{Served, Server};
 use stepwell_steps::Egress;
@@ -67,7 +68,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     });
     embedded::runtime()?
         .block_on(async {
-            let Home { store, location, config } = data.open_with(config).await?;
+            let mut stop = pin!(signals::asked_to_stop()?);
+            let Home { store, location, config } = tokio::select! {
+                opened = data.open_with(config) => opened?,
+                () = &mut stop => return Ok(()),
+            };
             let address = Address(directory.join("server.url"));
             let mut engine = stepwell_engine::Config::new(kinds);
             engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
@@ -85,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 }
             };
             let server = Server { config, store, engine, directory: &directory };
-            Ok(stepwell_server::serve(server, started, signals::asked_to_stop()).await?)
+            Ok(stepwell_server::serve(server, started, stop).await?)
         })
         .map(|()| Exit::Success)
 }
