@@ -54,7 +54,7 @@ fn fan(width: usize) -> Graph {
 
 /// Runs to the end, one event per transition.
 fn play(graph: &Graph, reply: &Reply) -> Run {
-    let env = Env { now: Time(0), callback: &callback };
+    let env = Env::plain(Time(0), &callback);
     let mut run = Run::new("run_bench", 1, Millis::DAY);
     let body = Arc::new(json!({"id": 1}));
     let mut event = Event::Triggered { body, headers: None, by: "bench".into(), queued: false };

@@ -2,7 +2,7 @@
 //! precisely enough that a stale or repeated one is recognised.
 
 use crate::run::At;
-use crate::time::Millis;
+use crate::time::{Millis, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -22,6 +22,20 @@ pub enum Event {
         at: At,
         attempt: u32,
         outcome: Outcome,
+    },
+    /// The attempt was not made: somebody must approve the call first.
+    Held {
+        at: At,
+        attempt: u32,
+        /// What is asked: `message`, `approvers`, `allow_self`, `approvals`, …
+        ask: Arc<Value>,
+        timeout: Option<Millis>,
+    },
+    /// The attempt was not made: there are too many such calls now.
+    Deferred {
+        at: At,
+        attempt: u32,
+        due: Time,
     },
     /// The node that ran the attempt is gone.
     Lost {
@@ -171,6 +185,8 @@ pub struct Answer {
     pub comment: Option<Arc<str>>,
     /// What was filled into the gate's form.
     pub data: Option<Value>,
+    /// Of what was shown; none answers whatever is.
+    pub digest: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -211,6 +227,8 @@ pub enum Ignored {
     NotWaiting,
     #[error("the step is already finished")]
     StepFinished,
+    #[error("the answer is for something else than what is asked now: look again and answer that")]
+    OtherDigest,
     #[error("the timer is not due yet")]
     NotDue,
     #[error("a message for this step was already received")]

@@ -52,6 +52,14 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
     },
+    /// The call is not made before somebody approves it.
+    Held {
+        step: S,
+        attempt: u32,
+        ask: ValueId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Time>,
+    },
     /// It is not known whether the call happened; a person is asked.
     Unsure {
         step: S,
@@ -181,6 +189,10 @@ pub enum Reason {
     WorkerLost,
     /// A person decided that it did not happen.
     Asked,
+    /// It was held until somebody approved it.
+    Approved,
+    /// There were too many such calls before.
+    Deferred,
 }
 
 /// How an instance of a scope ended (rule R4).
@@ -220,6 +232,7 @@ impl<S, E> Fact<S, E> {
             Fact::Again { step, attempt, reason, until } => {
                 Fact::Again { step: names.step(step)?, attempt, reason, until }
             }
+            Fact::Held { step, attempt, ask, until } => Fact::Held { step: names.step(step)?, attempt, ask, until },
             Fact::Unsure { step, attempt } => Fact::Unsure { step: names.step(step)?, attempt },
             Fact::Opened { step, index } => Fact::Opened { step: names.step(step)?, index },
             Fact::Closed { step, index, end, result } => Fact::Closed { step: names.step(step)?, index, end, result },
@@ -253,6 +266,7 @@ impl<S, E> Fact<S, E> {
             Fact::Entered { step, .. }
             | Fact::Retrying { step, .. }
             | Fact::Again { step, .. }
+            | Fact::Held { step, .. }
             | Fact::Unsure { step, .. }
             | Fact::Opened { step, .. }
             | Fact::Closed { step, .. }

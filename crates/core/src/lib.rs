@@ -3,6 +3,7 @@
 //! Not here: text formats (`stepwell-formats`), storage, clocks, sockets. Nothing in this crate does I/O, and time is
 //! always an argument.
 
+pub mod approval;
 pub mod definition;
 pub mod event;
 pub mod expr;

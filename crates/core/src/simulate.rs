@@ -64,7 +64,7 @@ impl<'g> World<'g> {
     pub fn feed(&mut self, event: Event) -> Fed {
         let before = self.run.status.is_terminal();
         let retry = matches!(event, Event::Retried { .. });
-        let env = Env { now: self.now, callback: &callback };
+        let env = Env::plain(self.now, &callback);
         let transition = match advance(self.graph, &mut self.run, event, env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),
@@ -78,7 +78,7 @@ impl<'g> World<'g> {
 
     /// Goes on with a finished run under a newer version.
     pub fn retry_onto(&mut self, newer: Newer<'g>) -> Fed {
-        let env = Env { now: self.now, callback: &callback };
+        let env = Env::plain(self.now, &callback);
         let transition = match retry_onto(self.graph, newer, &mut self.run, someone(), env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),

@@ -2,10 +2,11 @@
 
 use crate::engine::Inner;
 use crate::mask::Mask;
-use crate::rights::{Actor, Grants, Need, Right, actors};
+use crate::permit::{Approved, Asked, Stop, permit};
+use crate::rights::{Actor, actors};
 use crate::runs::{Live, What};
 use crate::step::{Principal, StepCall, StepKind};
-use crate::{drive, people, trace};
+use crate::{drive, trace};
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::graph::Kind;
+use stepwell_core::plan::DEFERRED;
 use stepwell_core::run::Phase;
 use stepwell_core::template::Resolved;
 use stepwell_core::time::Millis;
@@ -67,6 +69,8 @@ struct Execution {
     kind_name: &'static str,
     payload: Payload,
     timeout: Millis,
+    approved: Option<Approved>,
+    deferred: bool,
     call: StepCall,
 }
 
@@ -102,6 +106,8 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
         kind_name: call.name(),
         payload: payload.unwrap_or_else(|| Value::Null.into()),
         timeout: def.timeout.unwrap_or(inner.call_timeout),
+        approved: Approved::of_held(live, state),
+        deferred: state.failure().is_some_and(|failure| &*failure.code == DEFERRED),
         call: StepCall {
             run: live.run.id.clone(),
             path: key.path.clone(),
@@ -124,14 +130,20 @@ async fn run(inner: Arc<Inner>, execution: Execution) {
     let Execution { run, org, .. } = execution;
     let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
     let measure = Measure::begin(execution.kind_name);
-    let outcome = tokio::select! {
+    let attempted = tokio::select! {
         biased;
         () = cancel.cancelled() => None,
-        outcome = attempt(&inner, execution) => Some(outcome),
+        attempted = attempt(&inner, execution) => Some(attempted),
     };
-    measure.end(outcome.as_ref());
+    measure.end(attempted.as_ref());
     inner.slots.release(org);
-    if inner.runs.report(run, key, outcome) {
+    let what = attempted.map(|attempted| match attempted {
+        Ok(outcome) => What::Report { key: key.clone(), outcome },
+        Err(Stop::Failure(failure)) => What::Report { key: key.clone(), outcome: failed(failure) },
+        Err(Stop::Held { ask, timeout }) => What::Held { key: key.clone(), ask, timeout },
+        Err(Stop::Later(due)) => What::Deferred { key: key.clone(), due },
+    });
+    if inner.runs.report(run, &key, what) {
         drive::drive(&inner, run, None).await;
     }
 }
@@ -149,10 +161,11 @@ impl Measure {
         Measure { kind, begun: tokio::time::Instant::now() }
     }
 
-    fn end(self, outcome: Option<&Outcome>) {
-        let outcome = match outcome {
-            Some(Outcome::Success(_)) => "success",
-            Some(Outcome::Failure { .. }) => "failure",
+    fn end(self, attempted: Option<&Result<Outcome, Stop>>) {
+        let outcome = match attempted {
+            Some(Ok(Outcome::Success(_))) => "success",
+            Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
+            Some(Err(Stop::Held { .. } | Stop::Later(_))) => "held",
             None => "aborted",
         };
         metrics::gauge!("stepwell_steps_running").decrement(1.0);
@@ -161,22 +174,26 @@ impl Measure {
     }
 }
 
-async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
-    let Execution { kind, kind_name, payload, timeout, mut call, org, .. } = execution;
+async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
+    let Execution { run, kind, kind_name, payload, timeout, mut call, org, approved, deferred, .. } = execution;
     let Some(kind) = kind else {
         let message = format!("steps of kind {kind_name} cannot be executed here");
-        return failed(Failure::new("unknown_kind", message));
+        return Err(Stop::Failure(Failure::new("unknown_kind", message)));
     };
-    if let Err(failure) = permit(inner, &call.caller, kind_name, &payload).await {
-        return failed(failure);
-    }
+    let asked = Asked {
+        run,
+        path: &call.path,
+        kind: kind_name,
+        payload: &payload,
+        caller: &call.caller,
+        approved: approved.as_ref(),
+        deferred,
+    };
+    permit(inner, &asked).await?;
     let mask;
-    (call.input, mask) = match reveal(inner, org, payload).await {
-        Ok(revealed) => revealed,
-        Err(failure) => return failed(failure),
-    };
+    (call.input, mask) = reveal(inner, org, payload).await.map_err(Stop::Failure)?;
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
-    match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
+    Ok(match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
         Ok(Ok(outcome)) => readable(mask.outcome(outcome)),
         Ok(Err(_)) => {
             let mut failure = Failure::new("internal", "the executor of this step broke down");
@@ -184,44 +201,7 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
             failed(failure)
         }
         Err(_) => failed(Failure::timeout(timeout)),
-    }
-}
-
-/// Whether everyone in whose name the call would be made has the right to it, now.
-async fn permit(inner: &Inner, caller: &Principal, kind: &str, payload: &Payload) -> Result<(), Failure> {
-    let name = |field: &str| payload.value.get(field).and_then(Value::as_str).unwrap_or_default();
-    let mut needs: Vec<Need<'_>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
-    match kind {
-        "tool" => needs.push(Need::Tool(name("tool"))),
-        "query" => needs.push(Need::Connection(name("connection"))),
-        _ => {}
-    }
-    if caller.actors.is_empty() {
-        return Err(Failure::new("forbidden", "nobody answers for this run"));
-    }
-    for actor in caller.actors.iter().filter(|actor| !actor.is_local()) {
-        let grants = grants_of(inner, caller.org, actor).await?;
-        may(&grants, actor, Need::Right(Right::Run))?;
-        needs.iter().try_for_each(|need| may(&grants, actor, *need))?;
-    }
-    if !needs.is_empty() && !caller.author.is_local() {
-        let grants = grants_of(inner, caller.org, &caller.author).await?;
-        needs.iter().try_for_each(|need| may(&grants, &caller.author, *need))?;
-    }
-    Ok(())
-}
-
-async fn grants_of(inner: &Inner, org: OrgId, actor: &Actor) -> Result<Arc<Grants>, Failure> {
-    let found = people::grants(inner, org, actor).await;
-    let gone = || Failure::new("forbidden", format!("the user {:?} is gone or disabled", actor.user));
-    found.map_err(|error| Failure::retryable("unavailable", error.to_string()))?.ok_or_else(gone)
-}
-
-fn may(grants: &Grants, actor: &Actor, need: Need<'_>) -> Result<(), Failure> {
-    if grants.allow(need) {
-        return Ok(());
-    }
-    Err(Failure::new("forbidden", format!("{} may not do this: the right {need} is missing", actor.user)))
+    })
 }
 
 /// The input as it is sent, with secrets in their places.

@@ -7,6 +7,7 @@
 use crate::engine::{Committed, Happened, Inner};
 use crate::error::Error;
 use crate::letters::{Plan, plan};
+use crate::policies::policies;
 use crate::record::{Place, record, restore, status};
 use crate::runs::{Letter, Live, What};
 use crate::{children, dispatch, plans};
@@ -197,7 +198,8 @@ async fn once(inner: &Arc<Inner>, live: &mut Live, letters: &mut Vec<Letter>) ->
     let mail = if has_mail { inner.store.mail(live.id).await? } else { Vec::new() };
     let before = status(&live.run);
     let now = inner.clock.now();
-    let plan = plan(inner, live, (letters, mail), now);
+    let policies = policies(inner, live.org).await?;
+    let plan = plan(inner, live, (letters, mail), now, policies);
     if !plan.transition.facts.is_empty() {
         match write(inner, live, &plan, before, now).await? {
             Ok(follow) => follow_up(inner, live, follow),

@@ -7,8 +7,10 @@ use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::nodes::{self, Node};
+use crate::pace::Paces;
 use crate::people::People;
 use crate::plans::{Limits, Plans};
+use crate::policies::Policies;
 use crate::runs::{Letter, Runs, What};
 use crate::secrets::{EnvironmentSecrets, Secrets};
 use crate::slots::Slots;
@@ -118,6 +120,8 @@ pub(crate) struct Inner {
     pub rescheduled: tokio::sync::Notify,
     pub limits: ByEpoch<OrgId, (String, Limits)>,
     pub switches: ByEpoch<String, Arc<Switches>>,
+    pub policies: ByEpoch<OrgId, Arc<Policies>>,
+    pub paces: Paces,
     pub runs: Runs,
     pub slots: Slots,
     pub timers: Timers,
@@ -243,6 +247,8 @@ impl Inner {
             rescheduled: tokio::sync::Notify::new(),
             limits: ByEpoch::default(),
             switches: ByEpoch::default(),
+            policies: ByEpoch::default(),
+            paces: Paces::default(),
             runs: Runs::new(config.live_runs),
             slots: Slots::new(config.slots, config.slots_per_org, knows_limits),
             timers: Timers::default(),

@@ -4,14 +4,16 @@
 use crate::definitions::Compiled;
 use crate::engine::Inner;
 use crate::keys::{child_named, timer_named};
+use crate::policies::Policies;
 use crate::record::retired;
 use crate::runs::{Letter, Live, What};
 use crate::{callback, children};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::event::{Event, Ignored};
 use stepwell_core::fact::Fact;
-use stepwell_core::graph::Graph;
+use stepwell_core::graph::{Graph, OnUnknown};
 use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::time::Time;
 use stepwell_store::{NewAudit, PlaceChange, Stale, StepRow, StoredMail};
@@ -19,6 +21,8 @@ use stepwell_store::{NewAudit, PlaceChange, Stale, StepRow, StoredMail};
 /// What the letters of one turn come to.
 #[derive(Default)]
 pub struct Plan {
+    /// What it was decided on.
+    policies: Arc<Policies>,
     pub transition: Transition,
     pub fired: Vec<String>,
     pub read: Vec<i64>,
@@ -33,8 +37,14 @@ pub struct Plan {
 }
 
 /// Plans every letter on the run in memory, which changes with it.
-pub fn plan(inner: &Inner, live: &mut Live, (letters, mail): (&[Letter], Vec<StoredMail>), now: Time) -> Plan {
-    let mut plan = Plan::default();
+pub fn plan(
+    inner: &Inner,
+    live: &mut Live,
+    (letters, mail): (&[Letter], Vec<StoredMail>),
+    now: Time,
+    policies: Arc<Policies>,
+) -> Plan {
+    let mut plan = Plan { policies, ..Plan::default() };
     for letter in letters {
         let answer = match &letter.what {
             What::Start { .. } | What::Notices(_) | What::Born { .. } | What::Reconcile => Ok(()),
@@ -73,6 +83,10 @@ fn event(live: &Live, what: &What) -> Result<Event, Ignored> {
         What::Report { key, outcome } => {
             Event::Reported { at: at(&key.path)?, attempt: key.attempt, outcome: outcome.clone() }
         }
+        What::Held { key, ask, timeout } => {
+            Event::Held { at: at(&key.path)?, attempt: key.attempt, ask: ask.clone(), timeout: *timeout }
+        }
+        What::Deferred { key, due } => Event::Deferred { at: at(&key.path)?, attempt: key.attempt, due: *due },
         What::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
         What::Deliver { path, body } => Event::Delivered { at: at(path)?, body: body.clone() },
         What::Answer { path, attempt, answer } => {
@@ -113,7 +127,8 @@ impl Plan {
 
     fn event(&mut self, inner: &Inner, live: &mut Live, event: Event, now: Time) -> Result<(), Ignored> {
         let url = callbacks(inner, live);
-        let env = Env { now, callback: &url };
+        let once = |input: &Value| at_most_once(inner, &self.policies, input);
+        let env = Env { now, callback: &url, version: live.compiled.row.version, at_most_once: &once };
         let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
         self.transition.absorb(transition);
         Ok(())
@@ -160,7 +175,8 @@ impl Plan {
             None => self.event(inner, live, Event::Retried { by: by.clone() }, now)?,
             Some(onto) => {
                 let url = callbacks(inner, live);
-                let env = Env { now, callback: &url };
+                let once = |input: &Value| at_most_once(inner, &self.policies, input);
+                let env = Env { now, callback: &url, version: onto.row.version, at_most_once: &once };
                 let newer = Newer {
                     graph: &onto.definition.graph,
                     version: onto.row.version,
@@ -189,6 +205,13 @@ fn stands<'a>(graph: &'a Graph, transition: &Transition) -> BTreeSet<&'a str> {
         _ => None,
     });
     stands.flatten().map(|at| &*graph.step(at.step).def.name).collect()
+}
+
+/// What policies say of a tool's call, unless it can be made again without harm.
+fn at_most_once(inner: &Inner, policies: &Policies, input: &Value) -> Option<OnUnknown> {
+    let demanded = policies.at_most_once(input)?;
+    let idempotent = inner.kinds.get("tool").is_some_and(|kind| kind.is_idempotent(input));
+    (!idempotent).then_some(demanded)
 }
 
 /// Makes callback URLs of a run's waits.

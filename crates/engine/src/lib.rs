@@ -12,6 +12,7 @@
 //! | recovery, retention, what was missed | `upkeep.rs` |
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
 //! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
+//! | what stands before a call | `permit.rs`, `policies.rs`, `pace.rs` |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
@@ -35,8 +36,11 @@ mod keys;
 mod letters;
 mod mask;
 mod nodes;
+mod pace;
 mod people;
+mod permit;
 mod plans;
+mod policies;
 mod record;
 mod rights;
 mod runs;
@@ -60,6 +64,7 @@ pub use incoming::Incoming;
 pub use keys::{timer_key, timer_named};
 pub use people::{Key, Role, Session, User};
 pub use plans::{Limits, Plans, Subscription};
+pub use policies::{Effect as PolicyEffect, Policy, Rate, Unknown};
 pub use record::{Place, StoredRunError, record, restore};
 pub use rights::{Actor, Grants, Need, Right};
 pub use secrets::{EnvironmentSecrets, Secrets};

@@ -6,7 +6,7 @@
 use crate::keys::{ChildTask, child_key, timer_key};
 use std::collections::{BTreeSet, HashMap};
 use stepwell_core::fact::{Fact, Reason};
-use stepwell_core::graph::{Graph, Kind, OnUnknown};
+use stepwell_core::graph::{Graph, Kind};
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::{At, InstanceRow, Phase, Row, Run, Snapshot, SnapshotError, StepState, StoredFact};
 use stepwell_core::time::Time;
@@ -160,7 +160,9 @@ fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, T
     let key = |at: At, attempt: u32| WorkKey { path: run.path(graph, at), attempt };
     for fact in &transition.facts {
         match *fact {
-            Fact::Retrying { step, attempt, .. } | Fact::Unsure { step, attempt } => {
+            Fact::Retrying { step, attempt, .. }
+            | Fact::Held { step, attempt, .. }
+            | Fact::Unsure { step, attempt } => {
                 diff.remove.push(key(step, attempt));
             }
             Fact::Finished { step, attempt, .. } => diff.remove.push(key(step, attempt)),
@@ -191,13 +193,15 @@ fn gates(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Diff<G
     let mut diff: Diff<Gate> = Diff::default();
     let touched: BTreeSet<At> = transition.touched.iter().copied().collect();
     for at in touched {
-        let def = &graph.step(at.step).def;
-        if !matches!(def.kind, Kind::Gate(_)) && def.at_most_once != Some(OnUnknown::Ask) {
-            continue;
-        }
-        match run.step(graph, at).map(|state| state.phase) {
-            Some(Phase::Gate | Phase::Unsure) => diff.put.push(Gate { path: run.path(graph, at), since: now }),
-            _ => diff.remove.push(run.path(graph, at)),
+        let Some(state) = run.step(graph, at) else { continue };
+        let held = state.more.as_ref().is_some_and(|more| more.ask.is_some() || more.approved.is_some());
+        let unsure = state.more.as_ref().is_some_and(|more| more.unsure);
+        match state.phase {
+            Phase::Gate | Phase::Unsure => diff.put.push(Gate { path: run.path(graph, at), since: now }),
+            _ if held || unsure || matches!(graph.step(at.step).def.kind, Kind::Gate(_)) => {
+                diff.remove.push(run.path(graph, at));
+            }
+            _ => {}
         }
     }
     diff

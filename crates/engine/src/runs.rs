@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::event::{Answer, Outcome, Verdict};
 use stepwell_core::run::Run;
+use stepwell_core::time::{Millis, Time};
 use stepwell_store::{NewAudit, NodeId, OrgId, Parent, RunId, Version, WorkKey};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +53,17 @@ pub enum What {
     Report {
         key: WorkKey,
         outcome: Outcome,
+    },
+    /// The attempt was not made: it needs an approval.
+    Held {
+        key: WorkKey,
+        ask: Arc<Value>,
+        timeout: Option<Millis>,
+    },
+    /// The attempt was not made: it is put off.
+    Deferred {
+        key: WorkKey,
+        due: Time,
     },
     Lost {
         key: WorkKey,
@@ -117,6 +129,16 @@ pub enum What {
     Reconcile,
 }
 
+impl What {
+    /// The attempt that is over with it.
+    fn reports_on(&self) -> Option<&WorkKey> {
+        match self {
+            What::Report { key, .. } | What::Held { key, .. } | What::Deferred { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Mailbox {
     letters: Vec<Letter>,
@@ -166,13 +188,13 @@ impl Runs {
 
     /// The execution is over and this is what came of it. True as for [`Runs::post`].
     #[must_use]
-    pub fn report(&self, run: RunId, key: WorkKey, outcome: Option<Outcome>) -> bool {
+    pub fn report(&self, run: RunId, key: &WorkKey, what: Option<What>) -> bool {
         let mut all = self.all();
         let Some(mailbox) = all.boxes.get_mut(&run) else { return false };
-        mailbox.running.remove(&key);
-        match outcome {
-            Some(outcome) => {
-                mailbox.letters.push(What::Report { key, outcome }.into());
+        mailbox.running.remove(key);
+        match what {
+            Some(what) => {
+                mailbox.letters.push(what.into());
                 !std::mem::replace(&mut mailbox.driven, true)
             }
             None => {
@@ -227,7 +249,7 @@ impl Runs {
             return false;
         }
         let mailbox = all.boxes.entry(run).or_default();
-        let reported = |letter: &Letter| matches!(&letter.what, What::Report { key: of, .. } if *of == key);
+        let reported = |letter: &Letter| letter.what.reports_on() == Some(&key);
         if mailbox.running.contains_key(&key) || mailbox.letters.iter().any(reported) {
             return false;
         }

@@ -16,6 +16,11 @@ use tokio_util::sync::CancellationToken;
 pub trait StepKind: Send + Sync {
     /// Makes one attempt. The future is dropped when the attempt no longer counts, whatever it is doing then.
     async fn run(&self, call: StepCall) -> Outcome;
+
+    /// Whether a call with this input can be made again without harm, as far as is known.
+    fn is_idempotent(&self, _input: &Value) -> bool {
+        false
+    }
 }
 
 /// All that a step may see.

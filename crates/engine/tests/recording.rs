@@ -181,7 +181,7 @@ impl Walk<'_> {
                 _ => Event::Answered {
                     at,
                     attempt,
-                    answer: Answer { approve, by: someone(), comment: None, data: None },
+                    answer: Answer { approve, by: someone(), comment: None, data: None, digest: None },
                 },
             };
             let fed = world.feed(event);

@@ -28,6 +28,8 @@ pub struct ToolSpec {
     /// JSON Schema of the arguments. Of it are checked, before a call: the properties by name, `required`, `type`,
     /// `enum`, `minimum`, `maximum` and `additionalProperties: false`. A null for an optional property counts as none.
     pub input_schema: Value,
+    /// A repeated call does no harm.
+    pub idempotent: bool,
 }
 
 #[async_trait]
@@ -102,6 +104,11 @@ impl ToolKind {
 
 #[async_trait]
 impl StepKind for ToolKind {
+    fn is_idempotent(&self, input: &Value) -> bool {
+        let tool = input.get("tool").and_then(Value::as_str).and_then(|name| self.tools.get(name));
+        tool.is_some_and(|tool| tool.spec().idempotent)
+    }
+
     async fn run(&self, mut call: StepCall) -> Outcome {
         let Some(name) = call.input.get("tool").and_then(Value::as_str).map(str::to_owned) else {
             return failed(Failure::new("unknown_tool", "`tool` must be the name of a tool"));

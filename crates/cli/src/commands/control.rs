@@ -50,6 +50,9 @@ pub struct AnswerArgs {
     /// What the gate's form asks for
     #[arg(long, value_name = "JSON")]
     form: Option<String>,
+    /// Answer only if this is still what is asked
+    #[arg(long, value_name = "DIGEST")]
+    digest: Option<String>,
     #[command(flatten)]
     at: At,
     /// The run as one JSON document
@@ -58,9 +61,9 @@ pub struct AnswerArgs {
 }
 
 pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
-    let AnswerArgs { run, step, comment, form, at, json } = args;
+    let AnswerArgs { run, step, comment, form, digest, at, json } = args;
     let form = form.map(|form| serde_json::from_str(&form).context("--form is not JSON")).transpose()?;
-    let decision = Decision { approve, comment, data: form };
+    let decision = Decision { approve, comment, data: form, digest };
     let word = if approve { "approved" } else { "denied" };
     with(&at, Missing::Refuse, async |backend| {
         let after = backend.answer(&run, &step, decision).await?;

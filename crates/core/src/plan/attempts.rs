@@ -1,13 +1,17 @@
-//! What happens to a step while it waits: results, retries, timers, messages, answers.
+//! What happens to a step while it waits: results, retries, timers, messages.
 
 use super::{Effect, Planner};
-use crate::event::{Answer, Failure, FailureKind, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
+use crate::event::{Failure, FailureKind, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
 use crate::fact::{Fact, Reason};
-use crate::graph::{Gate, Kind, OnTimeout, OnUnknown, Retry, RetryOn};
+use crate::graph::{Call, Kind, OnUnknown, Retry, RetryOn};
 use crate::limits;
 use crate::run::{At, Phase, RunStatus, Status};
-use serde_json::{Value, json};
+use crate::time::Time;
+use serde_json::Value;
 use std::sync::Arc;
+
+/// The code of a failure that says that the attempt was put off.
+pub const DEFERRED: &str = "deferred";
 
 impl Planner<'_> {
     pub(super) fn attempt_ended(&mut self, at: At, outcome: Outcome) {
@@ -19,13 +23,13 @@ impl Planner<'_> {
 
     fn attempt_failed(&mut self, at: At, failure: Failure, reply: Option<Reply>) {
         let def = &self.graph.step(at.step).def;
-        if def.at_most_once.is_some() && failure.may_have_happened {
+        let at_most_once = self.at_most_once(at);
+        if at_most_once.is_some() && failure.may_have_happened {
             return self.outcome_unknown(at);
         }
         let state = self.state(at);
         let used = state.attempt - state.uncounted;
-        let again =
-            def.at_most_once.is_none() && used < def.retry.attempts && worth_retrying(&def.retry, &failure, &reply);
+        let again = at_most_once.is_none() && used < def.retry.attempts && worth_retrying(&def.retry, &failure, &reply);
         if !again {
             let status = if failure.kind == FailureKind::Timeout { Status::Timeout } else { Status::Failed };
             return self.fail(at, status, failure, reply);
@@ -40,9 +44,17 @@ impl Planner<'_> {
         self.set_timer(Some(at), TimerKind::Retry, due);
     }
 
+    /// The attempt was not made and does not count; it will be at `due`.
+    pub(super) fn defer(&mut self, at: At, due: Time) {
+        let attempt = self.state(at).attempt;
+        let failure = Failure::retryable(DEFERRED, "too many such calls are made at present");
+        self.fact(Fact::Retrying { step: at, attempt, due, failure, output: None });
+        self.set_timer(Some(at), TimerKind::Retry, due);
+    }
+
     pub(super) fn lost(&mut self, at: At) {
         let state = self.state(at);
-        if self.graph.step(at.step).def.at_most_once.is_some() {
+        if self.at_most_once(at).is_some() {
             self.outcome_unknown(at);
         } else if state.losses >= limits::MAX_LOSSES {
             let message = format!("its node was lost {} times in a row", limits::MAX_LOSSES + 1);
@@ -52,8 +64,16 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether the call may not be made twice: its author says so, or whoever decides about the tool.
+    fn at_most_once(&self, at: At) -> Option<OnUnknown> {
+        let def = &self.graph.step(at.step).def;
+        let Kind::Call { call: Call::Tool, .. } = def.kind else { return def.at_most_once };
+        let input = || self.run.values.get(self.state(at).input?);
+        def.at_most_once.or_else(|| (self.env.at_most_once)(input()?))
+    }
+
     fn outcome_unknown(&mut self, at: At) {
-        match self.graph.step(at.step).def.at_most_once {
+        match self.at_most_once(at) {
             Some(OnUnknown::Ask) => {
                 let attempt = self.state(at).attempt;
                 self.fact(Fact::Unsure { step: at, attempt });
@@ -65,7 +85,7 @@ impl Planner<'_> {
         }
     }
 
-    fn again(&mut self, at: At, reason: Reason) {
+    pub(super) fn again(&mut self, at: At, reason: Reason) {
         let attempt = self.state(at).attempt + 1;
         let def = &self.graph.step(at.step).def;
         let child = matches!(def.kind, Kind::Child { .. });
@@ -127,7 +147,8 @@ impl Planner<'_> {
     /// Ends a sleep, or a pause between attempts.
     pub(super) fn wake(&mut self, at: At) {
         if self.state(at).phase == Phase::Backoff {
-            self.again(at, Reason::Retry);
+            let deferred = self.state(at).failure().is_some_and(|failure| &*failure.code == DEFERRED);
+            self.again(at, if deferred { Reason::Deferred } else { Reason::Retry });
         } else {
             self.succeed(at, Reply::default());
         }
@@ -136,9 +157,9 @@ impl Planner<'_> {
     fn timed_out(&mut self, at: At) {
         let graph = self.graph;
         let (phase, attempt) = (self.state(at).phase, self.state(at).attempt);
-        match (phase, &graph.step(at.step).def.kind) {
-            (Phase::Gate, Kind::Gate(gate)) => self.gate_timed_out(at, gate),
-            (Phase::Child, _) => {
+        match phase {
+            Phase::Gate => self.gate_timed_out(at),
+            Phase::Child => {
                 self.out.effects.push(Effect::CancelChild { at, attempt });
                 let after = graph.step(at.step).def.timeout.unwrap_or_default();
                 self.attempt_failed(at, Failure::timeout(after), None);
@@ -147,27 +168,6 @@ impl Planner<'_> {
                 let failure = Failure::new("timeout", "no call came in time");
                 self.fail(at, Status::Timeout, failure, None);
             }
-        }
-    }
-
-    fn gate_timed_out(&mut self, at: At, gate: &Gate) {
-        self.clear_escalation(at);
-        match gate.on_timeout {
-            OnTimeout::Approve => self.approved(at, json!({"decision": "approved", "reason": "expired"})),
-            OnTimeout::Deny => {
-                let failure = Failure::new("expired", "nobody answered in time");
-                let reply = Reply::body(json!({"decision": "denied", "reason": "expired"}));
-                self.fail(at, Status::Denied, failure, Some(reply));
-            }
-        }
-    }
-
-    /// The timeout has fired; only the escalation can still be set.
-    fn clear_escalation(&mut self, at: At) {
-        let state = self.state(at);
-        if state.more.as_ref().is_some_and(|more| more.escalate.is_some()) {
-            let timer = Timer { kind: TimerKind::Escalate, at: Some(at), attempt: state.attempt };
-            self.out.effects.push(Effect::ClearTimer { timer });
         }
     }
 
@@ -190,50 +190,6 @@ impl Planner<'_> {
         let message = self.add(body);
         self.fact(Fact::Kept { step: at, message });
         Ok(())
-    }
-
-    pub(super) fn answer(&mut self, at: At, answer: Answer) -> Result<(), Ignored> {
-        let graph = self.graph;
-        let Kind::Gate(gate) = &graph.step(at.step).def.kind else { return Err(Ignored::NotWaiting) };
-        let earlier = self.state(at).more.as_ref().map(|more| more.approvals.clone()).unwrap_or_default();
-        if answer.approve && earlier.iter().any(|(by, _)| *by == answer.by) {
-            return Err(Ignored::Repeated);
-        }
-        let said = json!({"by": answer.by, "comment": answer.comment, "data": answer.data});
-        if !answer.approve {
-            self.clear_timers(at);
-            let message = match &answer.comment {
-                Some(comment) => format!("denied by {}: {comment}", answer.by),
-                None => format!("denied by {}", answer.by),
-            };
-            let reply = Reply::body(decided("denied", said, Vec::new()));
-            self.fail(at, Status::Denied, Failure::new("denied", message), Some(reply));
-        } else if (earlier.len() as u32 + 1) < gate.approvals {
-            let said = self.add(said);
-            self.fact(Fact::Approved { step: at, by: answer.by, answer: said });
-        } else {
-            let value = |(_, id): &(Arc<str>, _)| self.run.values.get(*id).cloned().unwrap_or_default();
-            let others = earlier.iter().map(value).collect();
-            self.clear_timers(at);
-            self.approved(at, decided("approved", said, others));
-        }
-        Ok(())
-    }
-
-    pub(super) fn approved(&mut self, at: At, body: Value) {
-        let def = &self.graph.step(at.step).def;
-        if def.branches.is_empty() {
-            return self.succeed(at, Reply::body(body));
-        }
-        // A branch compares the bare word; the details stay in the body.
-        match self.branch(at, &Value::String("approved".into()), false) {
-            Ok(Some(handle)) => self.finish_success(at, Reply::body(body), crate::run::Exit::Took(handle)),
-            Ok(None) => {
-                let failure = Failure::new("no_branch", "no branch matches the result approved");
-                self.fail(at, Status::Failed, failure, Some(Reply::body(body)));
-            }
-            Err(failure) => self.fail(at, Status::TemplateError, failure, Some(Reply::body(body))),
-        }
     }
 
     /// Ends the step as someone says, whatever it is doing.
@@ -262,16 +218,6 @@ impl Planner<'_> {
             }
         }
     }
-}
-
-/// A gate's body: the answer that decided it, and those of the others who approved before.
-fn decided(decision: &str, said: Value, others: Vec<Value>) -> Value {
-    let mut body = said;
-    body["decision"] = decision.into();
-    if !others.is_empty() {
-        body["others"] = Value::Array(others);
-    }
-    body
 }
 
 fn worth_retrying(retry: &Retry, failure: &Failure, reply: &Option<Reply>) -> bool {

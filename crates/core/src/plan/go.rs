@@ -101,15 +101,7 @@ impl Planner<'_> {
                     until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
                 }
             },
-            Kind::Gate(gate) => {
-                let ask = self.resolve(at, &gate.ask)?;
-                let ask = self.add(ask);
-                let until = gate.timeout.map(|timeout| self.env.now + timeout);
-                let escalate = gate.escalate_after.map(|after| self.env.now + after);
-                self.enter(at, Some(ask), Wait::Gate { until, escalate });
-                until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
-                escalate.iter().for_each(|due| self.set_timer(Some(at), TimerKind::Escalate, *due));
-            }
+            Kind::Gate(gate) => self.open_gate(at, gate)?,
             Kind::Child { input, .. } => {
                 let input = self.resolve(at, input)?;
                 let input = self.add(input);
@@ -127,7 +119,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn resolve(&self, at: At, template: &Template) -> Result<Payload, Refused> {
+    pub(super) fn resolve(&self, at: At, template: &Template) -> Result<Payload, Refused> {
         template.resolve(&self.view(at.instance)).map(Payload::from).map_err(Refused::Template)
     }
 
@@ -211,7 +203,7 @@ impl Planner<'_> {
 }
 
 /// Why a step could not begin.
-enum Refused {
+pub(super) enum Refused {
     Template(Missing),
     Value(String),
     Size(Failure),

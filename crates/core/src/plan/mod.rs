@@ -5,23 +5,25 @@
 //! Events arrive at least once and out of order: a stale or repeated one changes nothing and comes back as [`Ignored`].
 //!
 //! All of rules R1–R7 is in this folder: starting steps (`go`), ending them (`finish`), loops and eaches (`scopes`),
-//! events (here and in `attempts`), retrying runs (`retry`, `newer`).
+//! events (here and in `attempts`), gates (`gates`), retrying runs (`retry`, `newer`).
 //!
 //! Not here: bookkeeping (`run`), claims and clocks (`engine`), SQL (`store`).
 
 mod attempts;
 mod finish;
+mod gates;
 mod go;
 mod newer;
 mod retry;
 mod scopes;
 
+pub use attempts::DEFERRED;
 pub use newer::{Newer, Standing, retry_onto, standing};
 
 use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::expr::Val;
 use crate::fact::{Fact, Output, Wait};
-use crate::graph::Graph;
+use crate::graph::{Graph, OnUnknown};
 use crate::run::{At, Phase, Run, RunStatus, View};
 use crate::time::Time;
 use crate::value::{Payload, ValueId};
@@ -35,6 +37,17 @@ pub struct Env<'a> {
     pub now: Time,
     /// The URL of a wait step, by its path.
     pub callback: &'a dyn Fn(&str) -> String,
+    /// Of the workflow: approvals are given for one.
+    pub version: u32,
+    /// Whether a tool's call, by its input, may not be made twice though its step does not say so.
+    pub at_most_once: &'a dyn Fn(&Value) -> Option<OnUnknown>,
+}
+
+impl<'a> Env<'a> {
+    /// Where nobody has policies, and versions do not matter.
+    pub fn plain(now: Time, callback: &'a dyn Fn(&str) -> String) -> Env<'a> {
+        Env { now, callback, version: 0, at_most_once: &|_| None }
+    }
 }
 
 /// The consequences of one event: facts for the log, new payloads, and what to do once they are on disk.
@@ -121,6 +134,16 @@ impl<'a> Planner<'a> {
             Event::Reported { at, attempt, outcome } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
                 self.attempt_ended(at, outcome);
+                Ok(())
+            }
+            Event::Held { at, attempt, ask, timeout } => {
+                self.expect(at, Some(attempt), &[Phase::Running])?;
+                self.hold(at, ask, timeout);
+                Ok(())
+            }
+            Event::Deferred { at, attempt, due } => {
+                self.expect(at, Some(attempt), &[Phase::Running])?;
+                self.defer(at, due);
                 Ok(())
             }
             Event::Lost { at, attempt } => {

@@ -51,14 +51,35 @@ impl Run {
                 state.attempt = *attempt;
                 state.due = *until;
                 state.since = now;
-                if *reason == Reason::WorkerLost {
-                    state.losses += 1;
-                    state.uncounted += 1;
+                match reason {
+                    Reason::WorkerLost => {
+                        state.losses += 1;
+                        state.uncounted += 1;
+                    }
+                    // The attempt before was not made.
+                    Reason::Approved => {
+                        state.uncounted += 1;
+                        let more = state.more();
+                        more.approved = more.ask.take();
+                    }
+                    Reason::Deferred => state.uncounted += 1,
+                    Reason::Retry | Reason::Asked => {}
                 }
+            }
+            Fact::Held { step, ask, until, .. } => {
+                self.seen(*ask);
+                self.set_phase(graph, *step, Phase::Gate);
+                let state = self.state_mut(graph, *step);
+                (state.since, state.due) = (now, *until);
+                let more = state.more();
+                (more.ask, more.approved) = (Some(*ask), None);
+                more.approvals.clear();
             }
             Fact::Unsure { step, .. } => {
                 self.set_phase(graph, *step, Phase::Unsure);
-                self.state_mut(graph, *step).since = now;
+                let state = self.state_mut(graph, *step);
+                state.since = now;
+                state.more().unsure = true;
             }
             Fact::Opened { step, index } => self.open(graph, *step, *index),
             Fact::Closed { step, index, end, result } => {

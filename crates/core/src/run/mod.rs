@@ -199,6 +199,12 @@ pub struct More {
     pub approvals: Vec<(Arc<str>, ValueId)>,
     pub escalate: Option<Time>,
     pub escalated: bool,
+    /// What is asked about a call that is held.
+    pub ask: Option<ValueId>,
+    /// What was asked, once it was approved.
+    pub approved: Option<ValueId>,
+    /// It was not known once whether the call happened.
+    pub unsure: bool,
     pub scope: Option<ScopeState>,
 }
 
@@ -317,6 +323,12 @@ impl Run {
 
     pub(crate) fn state_mut(&mut self, graph: &Graph, at: At) -> &mut StepState {
         &mut self.instances[at.instance as usize].steps[graph.step(at.step).local as usize]
+    }
+
+    /// What a step asks, if it is a gate or is held: its message, who may answer, the calls that depend on it, its digest.
+    pub fn ask(&self, state: &StepState) -> Option<&serde_json::Value> {
+        let held = state.more.as_ref().and_then(|more| more.ask);
+        self.values.get(held.or(state.input)?)
     }
 
     /// Every step of every instance that is part of the run now.

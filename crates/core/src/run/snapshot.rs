@@ -75,6 +75,12 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub escalated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeRow>,
 }
 
@@ -170,6 +176,9 @@ impl Run {
             approvals: more.approvals,
             escalate: more.escalate,
             escalated: more.escalated,
+            ask: more.ask,
+            approved: more.approved,
+            unsure: more.unsure,
             scope: more.scope.map(|scope| ScopeRow { count: scope.count, opened: scope.opened }),
         }
     }
@@ -223,6 +232,9 @@ impl Run {
             approvals: row.approvals,
             escalate: row.escalate,
             escalated: row.escalated,
+            ask: row.ask,
+            approved: row.approved,
+            unsure: row.unsure,
             scope: scope.map(|scope| ScopeState { instances, ..scope }),
         };
         *state = StepState {

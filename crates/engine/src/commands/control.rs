@@ -1,8 +1,8 @@
-//! Moving runs on: cancel, retry, answer gates, deliver calls, signal that a step is ready.
+//! Moving runs on: cancel, retry, deliver calls, signal that a step is ready.
 
 use super::look::find;
 use super::people::bad;
-use super::{Caller, Right, Source, Started, Trigger};
+use super::{Caller, Decision, Right, Source, Started, Trigger};
 use crate::callback::Named;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
@@ -10,20 +10,11 @@ use crate::runs::{Live, What};
 use crate::{drive, plans};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use stepwell_core::event::{Answer, Ignored, Verdict};
+use stepwell_core::event::{Ignored, Verdict};
 use stepwell_core::plan::{Standing, standing};
 use stepwell_core::run::{Phase, Status, StepState};
 use stepwell_core::value::check_size;
 use stepwell_store::{NewAudit, RunId};
-
-/// An answer to a gate.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Decision {
-    pub approve: bool,
-    pub comment: Option<String>,
-    /// What was filled into the gate's form.
-    pub data: Option<Value>,
-}
 
 /// On which version a retried run goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,26 +78,6 @@ impl Engine {
         self.trigger(caller, trigger).await
     }
 
-    /// Answers a gate. The step is named by its path, or by its name if that says which.
-    pub async fn answer(&self, caller: &Caller, run: &str, step: &str, decision: Decision) -> Result<(), Error> {
-        let id = find(&self.inner, caller, run).await?;
-        let live = load(&self.inner, id, run).await?;
-        let (path, state) = step_named(&live, step)?;
-        may_answer(caller, &live, state)?;
-        if let Some(data) = &decision.data {
-            check_size(data).map_err(|failure| bad("data", &failure.message))?;
-        }
-        let answer = Answer {
-            approve: decision.approve,
-            by: caller.name.clone(),
-            comment: decision.comment.map(Into::into),
-            data: decision.data,
-        };
-        let action = if answer.approve { "step.approve" } else { "step.deny" };
-        let audit = self.trail(caller, action, run, json!({"step": path, "comment": answer.comment}));
-        self.inner.command(id, What::Answer { path, attempt: state.attempt, answer }, audit).await
-    }
-
     /// One signal for whatever a step waits for: a gate is approved, a sleep or a pause between attempts ends now, a wait
     /// gets an empty call. Anything else is refused, with the reason.
     pub async fn step_ready(&self, caller: &Caller, run: &str, step: &str) -> Result<(), Error> {
@@ -139,6 +110,9 @@ impl Engine {
     /// Says what became of a call that may have happened and may not be made twice.
     pub async fn settle(&self, caller: &Caller, run: &str, step: &str, verdict: Verdict) -> Result<(), Error> {
         let id = self.reach(caller, Right::Approve, run).await?;
+        if caller.grants.is_agent() {
+            return Err(Error::Refused("whether a call happened is for a person to say, not for an agent".into()));
+        }
         let live = load(&self.inner, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         if let Verdict::Happened { body } = &verdict {
@@ -212,7 +186,7 @@ impl Engine {
     }
 
     /// A run of the caller's organisation, if they have the right.
-    async fn reach(&self, caller: &Caller, right: Right, run: &str) -> Result<RunId, Error> {
+    pub(super) async fn reach(&self, caller: &Caller, right: Right, run: &str) -> Result<RunId, Error> {
         caller.check(right)?;
         find(&self.inner, caller, run).await
     }
@@ -249,32 +223,4 @@ pub(super) fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a 
             Err(bad("step", &format!("several steps are called {step:?}; give the path of one, such as {example:?}")))
         }
     }
-}
-
-/// The gate names who may answer, or else the right decides.
-pub(super) fn may_answer(caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
-    if state.phase != Phase::Gate {
-        let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
-        return Err(ignored.into());
-    }
-    let ask = state.input.and_then(|input| live.run.values.get(input));
-    let names = |field: &str| -> Vec<&str> {
-        let list = ask.and_then(|ask| ask.get(field)).and_then(Value::as_array);
-        list.into_iter().flatten().filter_map(Value::as_str).collect()
-    };
-    let mut named = names("approvers");
-    if state.more.as_ref().is_some_and(|more| more.escalated) {
-        named.extend(names("escalate_to"));
-    }
-    if caller.grants.is_narrowed() || caller.grants.is_agent() || named.is_empty() {
-        caller.check(Right::Approve)?;
-    }
-    if !named.is_empty() && !named.contains(&&*caller.name) {
-        return Err(Error::Refused(format!("{} is not among those who may answer: {}", caller.name, named.join(", "))));
-    }
-    let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
-    if !allow_self && live.run.by == caller.name {
-        return Err(Error::Refused("whoever started the run may not answer this gate".into()));
-    }
-    Ok(())
 }

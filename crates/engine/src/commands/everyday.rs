@@ -1,4 +1,4 @@
-//! What people need now and then: labels, many runs at once, ending a stuck step, erasing payloads, what waits for people.
+//! What people need now and then: labels, many runs at once, ending a stuck step, erasing payloads.
 
 use super::labels::label_list;
 use super::look::find;
@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::run::Phase;
-use stepwell_core::time::Time;
 use stepwell_core::value::check_size;
-use stepwell_store::{Change, OpenGate, RunFilter, RunId};
+use stepwell_store::{Change, RunFilter};
 
 /// Runs that one call may be about.
 const MOST_AT_ONCE: usize = 10_000;
@@ -44,24 +43,6 @@ pub struct Bulk {
 enum Act<'a> {
     Cancel(Option<&'a str>),
     Retry(Retry),
-}
-
-/// What a person is asked.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Approval {
-    pub run: String,
-    pub step: String,
-    pub workflow: String,
-    pub attempt: u32,
-    /// What they are asked, as it was resolved.
-    pub asks: Value,
-    pub since: Time,
-    pub until: Option<Time>,
-    pub created_by: String,
-    /// A verdict on a call that may have happened, not an answer to a gate.
-    pub verdict: bool,
-    /// Whether the caller may answer it.
-    pub mine: bool,
 }
 
 impl Engine {
@@ -197,56 +178,6 @@ impl Engine {
             while self.inner.store.run(id).await?.is_some() && self.inner.store.purge(now, PAGE).await? > 0 {}
         }
         Ok(())
-    }
-
-    /// What people of the organisation are asked, oldest first, after the last of the page before.
-    pub async fn approvals(
-        &self,
-        caller: &Caller,
-        after: Option<(RunId, String)>,
-        limit: u32,
-    ) -> Result<(Vec<Approval>, Option<(RunId, String)>), Error> {
-        caller.check(Right::Read)?;
-        let limit = limit.clamp(1, PAGE);
-        let gates = self.inner.store.gates(caller.org, after, limit).await?;
-        let next = gates.last().filter(|_| gates.len() == limit as usize);
-        let next = next.map(|gate| (gate.run, gate.path.clone()));
-        let mut approvals = Vec::new();
-        for gate in gates {
-            approvals.extend(self.approval(caller, gate).await?);
-        }
-        Ok((approvals, next))
-    }
-
-    /// `None` if it was answered just now.
-    async fn approval(&self, caller: &Caller, gate: OpenGate) -> Result<Option<Approval>, Error> {
-        let live = match super::control::load(&self.inner, gate.run, &gate.public).await {
-            Ok(live) => live,
-            Err(Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let Ok((path, state)) = super::control::step_named(&live, &gate.path) else { return Ok(None) };
-        let verdict = state.phase == Phase::Unsure;
-        if state.phase != Phase::Gate && !verdict {
-            return Ok(None);
-        }
-        let asks = state.input.and_then(|input| live.run.values.get(input)).cloned().unwrap_or_default();
-        let mine = match verdict {
-            true => caller.may(Right::Approve),
-            false => super::control::may_answer(caller, &live, state).is_ok(),
-        };
-        Ok(Some(Approval {
-            run: gate.public,
-            step: path,
-            workflow: live.compiled.row.name.clone(),
-            attempt: state.attempt,
-            asks,
-            since: gate.since,
-            until: state.due,
-            created_by: live.run.by.to_string(),
-            verdict,
-            mine,
-        }))
     }
 
     /// The view of a run after something was done to it; without payloads for those who may not read.

@@ -339,7 +339,7 @@ async fn try_begin(
     };
     let before = status(&live.run);
     let url = callbacks(inner, &live);
-    let env = Env { now, callback: &url };
+    let env = Env { version: live.compiled.row.version, ..Env::plain(now, &url) };
     let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
     let new = NewRun {
         public: live.run.id.to_string(),
@@ -491,7 +491,7 @@ fn place(inner: &Inner, live: &Live, beginning: &Beginning, concurrency: &Concur
         queued: true,
     };
     let url = callbacks(inner, live);
-    let env = Env { now: inner.clock.now(), callback: &url };
+    let env = Env::plain(inner.clock.now(), &url);
     let graph = &live.compiled.definition.graph;
     advance(graph, &mut run, event, env)?;
     let view = View { graph, run: &run, instance: 0, result: None, callback: &url };

@@ -74,7 +74,12 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
     while rig.view(&run).await.status != "paused" {
         rig.pass(1).await;
     }
-    let decision = Decision { approve: true, comment: Some("MARKER-4".into()), data: Some(json!({"y": "MARKER-5"})) };
+    let decision = Decision {
+        approve: true,
+        comment: Some("MARKER-4".into()),
+        data: Some(json!({"y": "MARKER-5"})),
+        digest: None,
+    };
     rig.engine.answer(&rig.admin, &run, "gate", decision).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "completed");
     let log = rig.store.tail(id, Version(0), 1_000).await.unwrap();

@@ -146,7 +146,7 @@ fn payload_numbers_are_never_given_out_twice() {
     let mut run = Run::restore(&definition.graph, snapshot, Values::default()).unwrap();
     let at = run.find(&definition.graph, "a").unwrap();
     let event = Event::Reported { at, attempt: 1, outcome: Outcome::Success(Reply::body(json!(1))) };
-    let env = stepwell_core::plan::Env { now: Time(0), callback: &callback };
+    let env = stepwell_core::plan::Env::plain(Time(0), &callback);
     let transition = stepwell_core::plan::advance(&definition.graph, &mut run, event, env).unwrap();
     assert!(transition.values.iter().all(|(id, _)| id.0 >= next), "{:?}", transition.values);
 }
@@ -237,7 +237,7 @@ fn going_on_needs_a_finished_run_and_the_same_dialect() {
     let mut story = Story::start(&tasks, json!({}));
     assert_eq!(standing(&tasks.graph, &tasks.graph, &story.world.run), Err(Ignored::NothingToRetry));
     story.tell("a fails");
-    let env = stepwell_core::plan::Env { now: Time(0), callback: &callback };
+    let env = stepwell_core::plan::Env::plain(Time(0), &callback);
     let refused = retry_onto(&tasks.graph, newer(&flow, 2), &mut story.world.run, someone(), env);
     assert_eq!(refused.map(|_| ()), Err(Ignored::OtherDialect));
 }

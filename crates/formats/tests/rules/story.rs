@@ -106,7 +106,7 @@ impl<'g> Story<'g> {
             "lost" => return self.world.lose(at, attempt),
             "approved" | "denied" => {
                 let by = rest.strip_prefix("by ").unwrap_or("someone").into();
-                let answer = Answer { approve: verb == "approved", by, comment: None, data: None };
+                let answer = Answer { approve: verb == "approved", by, comment: None, data: None, digest: None };
                 return self.world.feed(Event::Answered { at, attempt, answer });
             }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),

@@ -60,6 +60,8 @@ struct AnswerRequest {
     /// What the gate's form asks for.
     #[schema(value_type = serde_json::Value)]
     data: Option<Value>,
+    /// Of what was seen, as `GET …/approval` shows it. Needed where something was asked before, or a call is held.
+    digest: Option<String>,
 }
 
 /// Approve at a gate
@@ -129,7 +131,7 @@ async fn decide(
     approve: bool,
     answer: AnswerRequest,
 ) -> Answer<Shown<Data<Run>>> {
-    let decision = Decision { approve, comment: answer.comment, data: answer.data };
+    let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
     let done = app.engine.answer(caller, run, step, decision).await;
     after(app, caller, run, done).await
 }

@@ -370,10 +370,18 @@ pub struct ApprovalView {
     pub run_id: String,
     pub step: String,
     pub workflow: String,
+    #[serde(default)]
+    pub version: u32,
     pub attempt: u32,
-    /// What they are asked, resolved: message, approvers, form and so on.
+    /// What they are asked, resolved: message, approvers, form, and the calls that an approval is for.
     #[schema(value_type = serde_json::Value)]
     pub asks: Value,
+    /// Of all that is shown: an answer names it.
+    #[serde(default)]
+    pub digest: Option<String>,
+    /// Who approved so far, where several have to.
+    #[serde(default)]
+    pub approved_by: Vec<String>,
     pub since: Instant,
     /// When it is decided without them.
     #[serde(default)]
@@ -392,8 +400,11 @@ impl From<Approval> for ApprovalView {
             run_id: approval.run,
             step: approval.step,
             workflow: approval.workflow,
+            version: approval.version,
             attempt: approval.attempt,
             asks: approval.asks,
+            digest: approval.digest,
+            approved_by: approval.approved_by,
             since: approval.since.into(),
             until: approval.until.map(Instant),
             created_by: approval.created_by,

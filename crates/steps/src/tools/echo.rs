@@ -14,7 +14,14 @@ pub struct Echo {
 impl Echo {
     pub fn new() -> Echo {
         let description = "Gives back its arguments, whatever they are.".into();
-        Echo { spec: ToolSpec { name: "echo".into(), description, input_schema: json!({"type": "object"}) } }
+        Echo {
+            spec: ToolSpec {
+                name: "echo".into(),
+                description,
+                input_schema: json!({"type": "object"}),
+                idempotent: true,
+            },
+        }
     }
 }
 

@@ -60,7 +60,8 @@ fn spec(name: &str, description: &str, properties: Value, required: &[&str]) -> 
         "required": required,
         "additionalProperties": false,
     });
-    ToolSpec { name: name.into(), description: description.into(), input_schema }
+    // Those that reach out say otherwise.
+    ToolSpec { name: name.into(), description: description.into(), input_schema, idempotent: true }
 }
 
 /// A text argument; one that is not given is empty.

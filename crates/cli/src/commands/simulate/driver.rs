@@ -241,7 +241,7 @@ impl<'a> Driver<'a> {
                     None => self.calm || self.chance.percent(75),
                 };
                 let by = format!("person {}", self.chance.below(9)).into();
-                let answer = Answer { approve, by, comment: None, data: None };
+                let answer = Answer { approve, by, comment: None, data: None, digest: None };
                 Some(Event::Answered { at, attempt, answer })
             }
             Move::Call(at) => {

@@ -1,0 +1,299 @@
+//! Gates: what is asked and which calls an approval covers, answers, time running out; and calls that are held until
+//! somebody approves them.
+//!
+//! What is shown is a payload that carries its own digest, made once when the gate opens. An answer names that digest.
+
+use super::go::Refused;
+use super::{Effect, Planner};
+use crate::approval::{call_digest, digest};
+use crate::event::{Answer, Failure, Ignored, Reply, Timer, TimerKind};
+use crate::expr::{StepIx, Var};
+use crate::fact::{Fact, Reason, Wait};
+use crate::graph::{Call, Gate, Handle, Kind, OnTimeout, ScopeIx, Target};
+use crate::run::{At, Exit, Status};
+use crate::template::Template;
+use crate::time::{Millis, Time};
+use crate::value::check_size;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Calls that one gate lists.
+const MAX_CALLS: usize = 200;
+/// Of arguments that are shown in full. Those beyond it are covered all the same, by their digest.
+const MAX_SHOWN: usize = 256 * 1024;
+
+impl Planner<'_> {
+    pub(super) fn open_gate(&mut self, at: At, gate: &Gate) -> Result<(), Refused> {
+        let ask = match Arc::unwrap_or_clone(self.resolve(at, &gate.ask)?.value) {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        let until = gate.timeout.map(|timeout| self.env.now + timeout);
+        let escalate = gate.escalate_after.map(|after| self.env.now + after);
+        let attempt = self.state(at).attempt + 1;
+        let calls = self.covered(at);
+        let shown = self.shown((at, attempt), ask, until, calls);
+        check_size(&shown).map_err(Refused::Size)?;
+        let shown = self.add(shown);
+        self.enter(at, Some(shown), Wait::Gate { until, escalate });
+        until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
+        escalate.iter().for_each(|due| self.set_timer(Some(at), TimerKind::Escalate, *due));
+        Ok(())
+    }
+
+    /// A call may not be made before somebody approves it.
+    pub(super) fn hold(&mut self, at: At, ask: Arc<Value>, timeout: Option<Millis>) {
+        let ask = match Arc::unwrap_or_clone(ask) {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        let attempt = self.state(at).attempt;
+        let until = timeout.map(|timeout| self.env.now + timeout);
+        let input = self.state(at).input.and_then(|input| self.run.values.get(input)).cloned().unwrap_or_default();
+        let call = self.call(at, &mut MAX_SHOWN.clone(), Some(input));
+        let shown = self.shown((at, attempt), ask, until, vec![call]);
+        let ask = self.add(shown);
+        self.fact(Fact::Held { step: at, attempt, ask, until });
+        until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
+    }
+
+    /// All that is asked, with a digest over it and what it is about.
+    fn shown(
+        &self,
+        (at, attempt): (At, u32),
+        mut ask: Map<String, Value>,
+        until: Option<Time>,
+        calls: Vec<Value>,
+    ) -> Value {
+        if !calls.is_empty() {
+            ask.insert("calls".into(), Value::Array(calls));
+        }
+        let about = json!({
+            "run": &*self.run.id,
+            "generation": self.run.generation,
+            "version": self.env.version,
+            "step": self.run.path(self.graph, at),
+            "attempt": attempt,
+            "expires": until.map(|until| until.0),
+            "ask": &ask,
+        });
+        ask.insert("generation".into(), self.run.generation.into());
+        ask.insert("digest".into(), digest(&about).into());
+        Value::Object(ask)
+    }
+
+    /// The calls that nothing but this gate leads to.
+    fn covered(&self, at: At) -> Vec<Value> {
+        let scope = self.graph.scope(self.graph.step(at.step).scope);
+        let approved = |handle: Handle| !matches!(handle, Handle::ERROR | Handle::DENIED);
+        let around = self.reached(scope.starts.iter().copied(), |from, _| from != at.step);
+        let behind = self.reached([at.step].into_iter(), |from, handle| from != at.step || approved(handle));
+        let mut calls = Vec::new();
+        let mut room = MAX_SHOWN;
+        let own = |step: StepIx| self.graph.step(step).local as usize;
+        for &step in scope.steps.iter().filter(|step| **step != at.step && behind[own(**step)] && !around[own(**step)])
+        {
+            self.list(At { step, ..at }, (&mut calls, &mut room));
+        }
+        calls
+    }
+
+    /// Which steps of a scope edges lead to, these included, as far as `follow` lets them.
+    fn reached(&self, from: impl Iterator<Item = StepIx>, follow: impl Fn(StepIx, Handle) -> bool) -> Vec<bool> {
+        let mut todo: Vec<StepIx> = from.collect();
+        let Some(&first) = todo.first() else { return Vec::new() };
+        let mut seen = vec![false; self.graph.scope(self.graph.step(first).scope).steps.len()];
+        while let Some(step) = todo.pop() {
+            if std::mem::replace(&mut seen[self.graph.step(step).local as usize], true) {
+                continue;
+            }
+            let outs = self.graph.step(step).outs.iter().filter(|out| follow(step, out.handle));
+            todo.extend(outs.filter_map(|out| if let Target::Step(to) = out.to { Some(to) } else { None }));
+        }
+        seen
+    }
+
+    fn list(&self, at: At, (calls, room): (&mut Vec<Value>, &mut usize)) {
+        if calls.len() >= MAX_CALLS {
+            return;
+        }
+        let kind = &self.graph.step(at.step).def.kind;
+        match kind {
+            Kind::Call { input, .. } | Kind::Child { input, .. } => {
+                let known = self.is_settled(at, kind, input).then(|| self.resolve(at, input).ok()).flatten();
+                calls.push(self.call(at, room, known.map(|payload| Arc::unwrap_or_clone(payload.value))));
+            }
+            Kind::Each(_) | Kind::Loop { .. } => {
+                let name = self.run.path(self.graph, at);
+                self.list_body(kind.body(), &name, calls);
+            }
+            _ => {}
+        }
+    }
+
+    /// Calls inside a loop or each, which have no arguments before it has begun.
+    fn list_body(&self, body: Option<ScopeIx>, around: &str, calls: &mut Vec<Value>) {
+        for &step in body.iter().flat_map(|body| &self.graph.scope(*body).steps) {
+            let def = &self.graph.step(step).def;
+            let path = format!("{around}[*].{}", def.name);
+            match &def.kind {
+                _ if calls.len() >= MAX_CALLS => return,
+                Kind::Call { .. } | Kind::Child { .. } => calls.push(self.unknown_call(step, path)),
+                kind => self.list_body(kind.body(), &path, calls),
+            }
+        }
+    }
+
+    fn call(&self, at: At, room: &mut usize, input: Option<Value>) -> Value {
+        let kind = &self.graph.step(at.step).def.kind;
+        let path = self.run.path(self.graph, at);
+        let Some(input) = input else { return self.unknown_call(at.step, path) };
+        let mut call = json!({"step": path, "kind": kind.name()});
+        if let Kind::Child { workflow, .. } = kind {
+            call["workflow"] = Value::from(&**workflow);
+        }
+        call["digest"] = call_digest(kind.name(), &input).into();
+        match room.checked_sub(input.to_string().len()) {
+            Some(left) => {
+                *room = left;
+                call["input"] = input;
+            }
+            None => call["too_large_to_show"] = true.into(),
+        }
+        call
+    }
+
+    /// One whose arguments depend on what is still to happen: it is named, and not covered.
+    fn unknown_call(&self, step: StepIx, path: String) -> Value {
+        let def = &self.graph.step(step).def;
+        let mut call = json!({"step": path, "kind": def.kind.name(), "not_yet_known": true});
+        if let Some(tool) = def.written.get("tool").and_then(Value::as_str) {
+            call["tool"] = tool.into();
+        }
+        call
+    }
+
+    /// Whether the arguments would be the same whenever they are resolved from now on.
+    fn is_settled(&self, at: At, kind: &Kind, input: &Template) -> bool {
+        if matches!(kind, Kind::Call { call: Call::Javascript, .. }) {
+            return false;
+        }
+        let view = self.view(at.instance);
+        let ended = |step: StepIx| {
+            let named = view.named(step).filter(|named| self.is_around(named.instance, at.instance));
+            named.is_some_and(|named| self.state(named).status().is_some())
+        };
+        let writes = |number: u32| {
+            let all = self.graph.steps.iter().enumerate().filter(move |(_, step)| step.variable == Some(number));
+            all.map(|(step, _)| StepIx(step as u32))
+        };
+        input.exprs().flat_map(|expr| expr.paths()).all(|path| match path.var {
+            Var::Input | Var::Trigger | Var::RunId | Var::Secret | Var::WaitUrl(_) => true,
+            Var::Step(step) => ended(step),
+            Var::Ctx(number) => writes(number).all(ended),
+            Var::Item(_) | Var::Index(_) => true,
+            Var::Unbound | Var::CtxAll | Var::Result => false,
+        })
+    }
+
+    /// Whether `outer` is `inner` or one of the instances it is in.
+    fn is_around(&self, outer: u32, inner: u32) -> bool {
+        let parent = |&instance: &u32| self.run.instances[instance as usize].parent.map(|(owner, _)| owner.instance);
+        std::iter::successors(Some(inner), parent).any(|instance| instance == outer)
+    }
+
+    pub(super) fn answer(&mut self, at: At, answer: Answer) -> Result<(), Ignored> {
+        let graph = self.graph;
+        let state = self.state(at);
+        let ask = self.run.ask(state);
+        if answer.digest.as_deref().is_some_and(|seen| ask.and_then(|ask| ask["digest"].as_str()) != Some(seen)) {
+            return Err(Ignored::OtherDigest);
+        }
+        let needed = match &graph.step(at.step).def.kind {
+            Kind::Gate(gate) => gate.approvals,
+            _ => ask.and_then(|ask| ask["approvals"].as_u64()).map_or(1, |needed| needed.min(100) as u32),
+        };
+        let earlier = state.more.as_ref().map(|more| more.approvals.clone()).unwrap_or_default();
+        if answer.approve && earlier.iter().any(|(by, _)| *by == answer.by) {
+            return Err(Ignored::Repeated);
+        }
+        let said = json!({"by": answer.by, "comment": answer.comment, "data": answer.data});
+        if !answer.approve {
+            self.clear_timers(at);
+            let message = match &answer.comment {
+                Some(comment) => format!("denied by {}: {comment}", answer.by),
+                None => format!("denied by {}", answer.by),
+            };
+            let reply = Reply::body(decided("denied", said, Vec::new()));
+            self.fail(at, Status::Denied, Failure::new("denied", message), Some(reply));
+            return Ok(());
+        }
+        let enough = earlier.len() as u32 + 1 >= needed;
+        let held = !matches!(graph.step(at.step).def.kind, Kind::Gate(_));
+        if !enough || held {
+            let answer_id = self.add(said);
+            self.fact(Fact::Approved { step: at, by: answer.by, answer: answer_id });
+            if enough {
+                self.clear_timers(at);
+                self.again(at, Reason::Approved);
+            }
+        } else {
+            let value = |(_, id): &(Arc<str>, _)| self.run.values.get(*id).cloned().unwrap_or_default();
+            let others = earlier.iter().map(value).collect();
+            self.clear_timers(at);
+            self.approved(at, decided("approved", said, others));
+        }
+        Ok(())
+    }
+
+    fn approved(&mut self, at: At, body: Value) {
+        let def = &self.graph.step(at.step).def;
+        if def.branches.is_empty() {
+            return self.succeed(at, Reply::body(body));
+        }
+        // A branch compares the bare word; the details stay in the body.
+        match self.branch(at, &Value::String("approved".into()), false) {
+            Ok(Some(handle)) => self.finish_success(at, Reply::body(body), Exit::Took(handle)),
+            Ok(None) => {
+                let failure = Failure::new("no_branch", "no branch matches the result approved");
+                self.fail(at, Status::Failed, failure, Some(Reply::body(body)));
+            }
+            Err(failure) => self.fail(at, Status::TemplateError, failure, Some(Reply::body(body))),
+        }
+    }
+
+    pub(super) fn gate_timed_out(&mut self, at: At) {
+        self.clear_escalation(at);
+        let on_timeout = match &self.graph.step(at.step).def.kind {
+            Kind::Gate(gate) => gate.on_timeout,
+            _ => OnTimeout::Deny,
+        };
+        match on_timeout {
+            OnTimeout::Approve => self.approved(at, json!({"decision": "approved", "reason": "expired"})),
+            OnTimeout::Deny => {
+                let failure = Failure::new("expired", "nobody answered in time");
+                let reply = Reply::body(json!({"decision": "denied", "reason": "expired"}));
+                self.fail(at, Status::Denied, failure, Some(reply));
+            }
+        }
+    }
+
+    /// The timeout has fired; only the escalation can still be set.
+    fn clear_escalation(&mut self, at: At) {
+        let state = self.state(at);
+        if state.more.as_ref().is_some_and(|more| more.escalate.is_some()) {
+            let timer = Timer { kind: TimerKind::Escalate, at: Some(at), attempt: state.attempt };
+            self.out.effects.push(Effect::ClearTimer { timer });
+        }
+    }
+}
+
+/// A gate's body: the answer that decided it, and those of the others who approved before.
+fn decided(decision: &str, said: Value, others: Vec<Value>) -> Value {
+    let mut body = said;
+    body["decision"] = decision.into();
+    if !others.is_empty() {
+        body["others"] = Value::Array(others);
+    }
+    body
+}

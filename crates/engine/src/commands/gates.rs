@@ -1,0 +1,275 @@
+//! What people are asked and what they answer: gates, calls that are held, and links that let somebody answer without a key.
+//!
+//! An answer is for what was shown: it names the digest of that. Only a gate that asks for the first time is answered without,
+//! since there is nothing else the answer could have been meant for.
+
+use super::control::{load, step_named};
+use super::look::find;
+use super::people::bad;
+use super::{Caller, Right};
+use crate::callback::{self, Named};
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::people;
+use crate::rights::Actor;
+use crate::runs::{Live, What};
+use serde_json::{Value, json};
+use stepwell_core::event::{Answer, Ignored};
+use stepwell_core::graph::Kind;
+use stepwell_core::run::{Phase, StepState};
+use stepwell_core::time::Time;
+use stepwell_core::value::check_size;
+use stepwell_store::{OpenGate, RunId};
+
+const PAGE: u32 = 500;
+/// Faults of one form that are told.
+const MOST_FAULTS: usize = 20;
+const MAX_COMMENT: usize = 10_000;
+/// Sets links apart from the addresses of waits, which are made from the same secret. No step's name holds it.
+const LINK: char = '\u{1}';
+
+/// An answer to a gate.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Decision {
+    pub approve: bool,
+    pub comment: Option<String>,
+    /// What was filled into the gate's form.
+    pub data: Option<Value>,
+    /// Of what was seen: see [`Approval::digest`].
+    pub digest: Option<String>,
+}
+
+/// What a person is asked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Approval {
+    pub run: String,
+    pub step: String,
+    pub workflow: String,
+    pub version: u32,
+    pub attempt: u32,
+    /// What they are asked, as it was resolved: message, form, and the calls that an approval is for.
+    pub asks: Value,
+    /// Of all that is shown; none if a verdict is asked for.
+    pub digest: Option<String>,
+    pub since: Time,
+    pub until: Option<Time>,
+    pub created_by: String,
+    /// Who approved so far, where several have to.
+    pub approved_by: Vec<String>,
+    /// A verdict on a call that may have happened, not an answer to a gate.
+    pub verdict: bool,
+    /// Whether the caller may answer it.
+    pub mine: bool,
+}
+
+impl Engine {
+    /// Answers a gate. The step is named by its path, or by its name if that says which.
+    pub async fn answer(&self, caller: &Caller, run: &str, step: &str, decision: Decision) -> Result<(), Error> {
+        let id = find(&self.inner, caller, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let (path, state) = step_named(&live, step)?;
+        self.may_answer(caller, &live, state).await?;
+        check(&live, &path, state, &decision)?;
+        let answer = Answer {
+            approve: decision.approve,
+            by: caller.name.clone(),
+            comment: decision.comment.map(Into::into),
+            data: decision.data,
+            digest: decision.digest.map(Into::into),
+        };
+        let action = if answer.approve { "step.approve" } else { "step.deny" };
+        let digest = live.run.ask(state).and_then(|ask| ask["digest"].as_str()).map(str::to_string);
+        let audit = self.trail(caller, action, run, json!({"step": path, "comment": answer.comment, "digest": digest}));
+        self.inner.command(id, What::Answer { path, attempt: state.attempt, answer }, audit).await
+    }
+
+    /// What people of the organisation are asked, oldest first, after the last of the page before.
+    pub async fn approvals(
+        &self,
+        caller: &Caller,
+        after: Option<(RunId, String)>,
+        limit: u32,
+    ) -> Result<(Vec<Approval>, Option<(RunId, String)>), Error> {
+        caller.check(Right::Read)?;
+        let limit = limit.clamp(1, PAGE);
+        let gates = self.inner.store.gates(caller.org, after, limit).await?;
+        let next = gates.last().filter(|_| gates.len() == limit as usize);
+        let next = next.map(|gate| (gate.run, gate.path.clone()));
+        let mut approvals = Vec::new();
+        for gate in gates {
+            approvals.extend(self.waiting(caller, gate).await?);
+        }
+        Ok((approvals, next))
+    }
+
+    /// `None` if it was answered just now.
+    async fn waiting(&self, caller: &Caller, gate: OpenGate) -> Result<Option<Approval>, Error> {
+        let live = match load(&self.inner, gate.run, &gate.public).await {
+            Ok(live) => live,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Ok((path, state)) = step_named(&live, &gate.path) else { return Ok(None) };
+        if !matches!(state.phase, Phase::Gate | Phase::Unsure) {
+            return Ok(None);
+        }
+        Ok(Some(self.shown(caller, &live, (path, state)).await))
+    }
+
+    /// What one step asks. Those whom it asks may look, and those who may read runs.
+    pub async fn approval(&self, caller: &Caller, run: &str, step: &str) -> Result<Approval, Error> {
+        let id = find(&self.inner, caller, run).await?;
+        let live = load(&self.inner, id, run).await?;
+        let (path, state) = step_named(&live, step)?;
+        match state.phase {
+            Phase::Gate | Phase::Unsure => {}
+            Phase::Done(_) => return Err(Ignored::StepFinished.into()),
+            _ => return Err(Ignored::NotWaiting.into()),
+        }
+        let shown = self.shown(caller, &live, (path, state)).await;
+        if !shown.mine {
+            caller.check(Right::Read)?;
+        }
+        Ok(shown)
+    }
+
+    async fn shown(&self, caller: &Caller, live: &Live, (path, state): (String, &StepState)) -> Approval {
+        let verdict = state.phase == Phase::Unsure;
+        let asks = match verdict {
+            true => state.input.and_then(|input| live.run.values.get(input)),
+            false => live.run.ask(state),
+        };
+        let asks = asks.cloned().unwrap_or_default();
+        let mine = match verdict {
+            true => caller.may(Right::Approve) && !caller.grants.is_agent(),
+            false => self.may_answer(caller, live, state).await.is_ok(),
+        };
+        let approvals = state.more.as_ref().map(|more| more.approvals.as_slice()).unwrap_or_default();
+        Approval {
+            run: live.run.id.to_string(),
+            step: path,
+            workflow: live.compiled.row.name.clone(),
+            version: live.compiled.row.version,
+            attempt: state.attempt,
+            digest: asks["digest"].as_str().filter(|_| !verdict).map(str::to_string),
+            asks,
+            since: state.since,
+            until: state.due,
+            created_by: live.run.by.to_string(),
+            approved_by: approvals.iter().map(|(by, _)| by.to_string()).collect(),
+            verdict,
+            mine,
+        }
+    }
+
+    /// The gate names who may answer (users, or roles), or else the right decides.
+    async fn may_answer(&self, caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
+        if state.phase != Phase::Gate {
+            let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
+            return Err(ignored.into());
+        }
+        let ask = live.run.ask(state);
+        let names = |field: &str| -> Vec<String> {
+            match ask.and_then(|ask| ask.get(field)) {
+                Some(Value::String(name)) => vec![name.clone()],
+                Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+                _ => Vec::new(),
+            }
+        };
+        let mut named = names("approvers");
+        if state.more.as_ref().is_some_and(|more| more.escalated) {
+            named.extend(names("escalate_to"));
+        }
+        if caller.grants.is_narrowed() || caller.grants.is_agent() || named.is_empty() {
+            caller.check(Right::Approve)?;
+        }
+        if !caller.is_local() && !people::is_among(&self.inner, caller.org, &caller.name, &named).await? {
+            let who = &caller.name;
+            return Err(Error::Refused(format!("{who} is not among those who may answer: {}", named.join(", "))));
+        }
+        let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
+        if !allow_self && live.run.by == caller.name {
+            return Err(Error::Refused("whoever started the run may not answer this gate".into()));
+        }
+        Ok(())
+    }
+
+    /// The secret part of a link by which `user` can answer what a step asks now. Good for one answer.
+    pub async fn approval_link(&self, run: RunId, path: &str, user: &str) -> Result<Option<String>, Error> {
+        let live = load(&self.inner, run, &run.0.to_string()).await?;
+        let graph = &live.compiled.definition.graph;
+        let state = live.run.find(graph, path).and_then(|at| live.run.step(graph, at));
+        let Some(state) = state.filter(|state| state.phase == Phase::Gate) else { return Ok(None) };
+        let about = format!("{LINK}{}{LINK}{user}{LINK}{path}", state.attempt);
+        Ok(Some(callback::token(&live.run.id, &live.secret, &about)))
+    }
+
+    /// What a link is about, and in whose name it would be answered.
+    pub async fn linked(&self, link: &str) -> Result<(Caller, Approval), Error> {
+        let unknown = || Error::NotFound { what: "link", name: link.chars().take(20).collect() };
+        let named = Named::parse(link).ok_or_else(unknown)?;
+        let id = self.inner.store.find_run(&named.run).await?.ok_or_else(unknown)?;
+        let live = load(&self.inner, id, &named.run).await?;
+        if !named.is_genuine(&live.secret) {
+            return Err(unknown());
+        }
+        let mut parts = named.path.strip_prefix(LINK).ok_or_else(unknown)?.splitn(3, LINK);
+        let (Some(attempt), Some(user), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(unknown());
+        };
+        let actor = Actor { user: user.to_string(), key: None };
+        let gone = || Error::Refused(format!("the user {user:?} is gone or disabled"));
+        let grants = people::grants(&self.inner, live.org, &actor).await?.ok_or_else(gone)?;
+        let caller = Caller::new(live.org, user, (*grants).clone());
+        let approval = self.approval(&caller, &named.run, path).await?;
+        if approval.attempt.to_string() != attempt {
+            return Err(Ignored::StaleAttempt.into());
+        }
+        if approval.approved_by.iter().any(|by| by == user) {
+            return Err(Ignored::Repeated.into());
+        }
+        Ok((caller, approval))
+    }
+
+    /// Answers by a link. What was shown is named by its digest, always.
+    pub async fn answer_link(&self, link: &str, decision: Decision) -> Result<(), Error> {
+        let (caller, approval) = self.linked(link).await?;
+        if decision.digest.is_none() {
+            return Err(bad("digest", "say what you answer: the digest of what was shown"));
+        }
+        self.answer(&caller, &approval.run, &approval.step, decision).await
+    }
+}
+
+fn check(live: &Live, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
+    let graph = &live.compiled.definition.graph;
+    let at = live.run.find(graph, path);
+    let held = at.is_some_and(|at| !matches!(graph.step(at.step).def.kind, Kind::Gate(_)));
+    if decision.digest.is_none() && (held || state.attempt > 1) {
+        let why = if held { "this is about one call and its arguments" } else { "this was asked before" };
+        return Err(bad("digest", &format!("{why}: say what you answer by the digest that was shown")));
+    }
+    if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
+        return Err(bad("comment", &format!("at most {MAX_COMMENT} bytes")));
+    }
+    if let Some(data) = &decision.data {
+        check_size(data).map_err(|failure| bad("data", &failure.message))?;
+    }
+    let form = live.run.ask(state).and_then(|ask| ask.get("form"));
+    match form.filter(|_| decision.approve) {
+        Some(form) => fill(form, decision.data.as_ref().unwrap_or(&Value::Null)),
+        None => Ok(()),
+    }
+}
+
+/// Whether the data is what the form asks for.
+fn fill(form: &Value, data: &Value) -> Result<(), Error> {
+    let schema = jsonschema::validator_for(form)
+        .map_err(|error| bad("form", &format!("this is not a JSON Schema that can be used: {error}")))?;
+    let faults: Vec<(String, String)> = schema
+        .iter_errors(data)
+        .take(MOST_FAULTS)
+        .map(|fault| (format!("data{}", fault.instance_path()), fault.to_string()))
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
+}

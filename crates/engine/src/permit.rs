@@ -1,0 +1,205 @@
+//! What stands before a call: the rights of everyone in whose name it is made, the organisation's policies, and the approvals
+//! that those ask for. Looked at when the call is about to be made, every time.
+
+use crate::drive;
+use crate::engine::Inner;
+use crate::pace::Pace;
+use crate::people;
+use crate::policies::{Effect, Policies, Policy, Subject, policies, subjects};
+use crate::rights::{Actor, Grants, Need, Right};
+use crate::runs::Live;
+use crate::step::Principal;
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_core::approval::call_digest;
+use stepwell_core::event::Failure;
+use stepwell_core::graph::Kind;
+use stepwell_core::run::{Phase, Status, StepState};
+use stepwell_core::time::{Millis, Time};
+use stepwell_core::value::Payload;
+use stepwell_store::{OrgId, RunId};
+
+/// A call that is about to be made.
+pub struct Asked<'a> {
+    pub run: RunId,
+    pub path: &'a str,
+    pub kind: &'static str,
+    pub payload: &'a Payload,
+    pub caller: &'a Principal,
+    /// What was approved of this very step.
+    pub approved: Option<&'a Approved>,
+    /// It was put off before, to the time it was given.
+    pub deferred: bool,
+}
+
+/// Why a call is not made.
+pub enum Stop {
+    Failure(Failure),
+    Held { ask: Arc<Value>, timeout: Option<Millis> },
+    Later(Time),
+}
+
+/// What was shown, and who approved it.
+#[derive(Clone, Debug)]
+pub struct Approved {
+    pub ask: Value,
+    pub by: Vec<String>,
+    pub generation: u32,
+}
+
+impl Approved {
+    /// Of a call that was held.
+    pub fn of_held(live: &Live, state: &StepState) -> Option<Approved> {
+        let more = state.more.as_ref()?;
+        let ask = live.run.values.get(more.approved?)?.clone();
+        let by = more.approvals.iter().map(|(by, _)| by.to_string()).collect();
+        Some(Approved { ask, by, generation: live.run.generation })
+    }
+
+    /// Of a gate that was answered by people: who let time decide approved nothing.
+    fn of_gate(live: &Live, state: &StepState) -> Option<Approved> {
+        let ask = live.run.values.get(state.input?)?.clone();
+        let said = live.run.values.get(state.output?.body)?;
+        let others = said.get("others").and_then(Value::as_array).into_iter().flatten();
+        let by = others.chain([said]).filter_map(|said| said.get("by")?.as_str()).map(str::to_string).collect();
+        Some(Approved { ask, by, generation: live.run.generation })
+    }
+
+    /// Whether it is for exactly this call, and was given since the run was last taken up.
+    fn covers(&self, path: &str, digest: &str) -> bool {
+        let calls = self.ask.get("calls").and_then(Value::as_array).into_iter().flatten();
+        let this = |call: &Value| call["step"] == path && call["digest"] == digest;
+        self.ask["generation"] == self.generation && { calls }.any(this)
+    }
+}
+
+pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
+    rights(inner, asked).await.map_err(Stop::Failure)?;
+    let unknown = |error: crate::Error| Stop::Failure(Failure::retryable("unavailable", error.to_string()));
+    let policies = policies(inner, asked.caller.org).await.map_err(unknown)?;
+    if policies.is_empty() {
+        return Ok(());
+    }
+    let subjects = subjects(asked.kind, &asked.payload.value);
+    let fitting = policies.on(&subjects);
+    for policy in fitting.iter().take_while(|policy| policy.effect > Effect::Allow) {
+        match policy.effect {
+            Effect::Deny => return Err(Stop::Failure(denied(policy, &subjects))),
+            _ if is_approved(inner, asked, policy).await.map_err(unknown)? => {}
+            _ => {
+                let ask = Arc::new(policy.ask(&words(&subjects)));
+                return Err(Stop::Held { ask, timeout: policy.timeout });
+            }
+        }
+    }
+    if !asked.deferred
+        && let Some(due) = later(inner, asked.caller.org, &policies, &subjects)
+    {
+        return Err(Stop::Later(due));
+    }
+    Ok(())
+}
+
+fn words(subjects: &[Subject]) -> String {
+    let words: Vec<String> = subjects.iter().map(|subject| format!("{} {}", subject.sort, subject.name)).collect();
+    words.join(", ")
+}
+
+fn denied(policy: &Policy, subjects: &[Subject]) -> Failure {
+    let reason = policy.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let message = format!("the policy {} does not allow {}{reason}", policy.name, words(subjects));
+    Failure::new("denied_by_policy", message)
+}
+
+/// The time that a call is given if there are too many of its sort now.
+fn later(inner: &Inner, org: OrgId, policies: &Policies, subjects: &[Subject]) -> Option<Time> {
+    let now = inner.clock.now();
+    let nodes = f64::from(inner.node.share(now).of.max(1));
+    let limited = policies.on(subjects).into_iter().filter_map(|policy| Some((policy, policy.rate?)));
+    let places = limited.map(|(policy, rate)| {
+        let names: Vec<&str> = subjects.iter().map(|subject| &*subject.name).collect();
+        let sort = format!("{}/{}/{}", org.0, policy.name, names.join("/"));
+        let pace = Pace { calls: (f64::from(rate.calls) / nodes).max(0.001), millis: rate.per.0 as f64 };
+        inner.paces.place(sort, pace, now)
+    });
+    places.max().filter(|due| *due > now)
+}
+
+/// Whether somebody whom the policy asks has approved exactly this call in this run: when it was held, or at a gate that
+/// showed it.
+async fn is_approved(inner: &Inner, asked: &Asked<'_>, policy: &Policy) -> Result<bool, crate::Error> {
+    let digest = call_digest(asked.kind, &asked.payload.value);
+    if let Some(approved) = asked.approved
+        && approved.covers(asked.path, &digest)
+        && suffices(inner, asked, policy, approved).await?
+    {
+        return Ok(true);
+    }
+    let Some(live) = drive::load(inner, asked.run).await? else { return Ok(false) };
+    let graph = &live.compiled.definition.graph;
+    let gates = live.run.steps(graph).filter(|(at, state)| {
+        matches!(graph.step(at.step).def.kind, Kind::Gate(_)) && state.phase == Phase::Done(Status::Success)
+    });
+    let approvals: Vec<Approved> = gates.filter_map(|(_, state)| Approved::of_gate(&live, state)).collect();
+    for approved in approvals.iter().filter(|approved| approved.covers(asked.path, &digest)) {
+        if suffices(inner, asked, policy, approved).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether enough of those whom the policy asks are among those who approved.
+async fn suffices(
+    inner: &Inner,
+    asked: &Asked<'_>,
+    policy: &Policy,
+    approved: &Approved,
+) -> Result<bool, crate::Error> {
+    let mut count = 0;
+    for by in &approved.by {
+        let own = **by == *asked.caller.name && !policy.allow_self;
+        if !own && people::is_among(inner, asked.caller.org, by, &policy.approvers).await? {
+            count += 1;
+        }
+    }
+    Ok(count >= policy.approvals)
+}
+
+/// Whether everyone in whose name the call would be made has the right to it, now.
+async fn rights(inner: &Inner, asked: &Asked<'_>) -> Result<(), Failure> {
+    let Asked { caller, payload, kind, .. } = asked;
+    let name = |field: &str| payload.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let mut needs: Vec<Need<'_>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
+    match *kind {
+        "tool" => needs.push(Need::Tool(name("tool"))),
+        "query" => needs.push(Need::Connection(name("connection"))),
+        _ => {}
+    }
+    if caller.actors.is_empty() {
+        return Err(Failure::new("forbidden", "nobody answers for this run"));
+    }
+    for actor in caller.actors.iter().filter(|actor| !actor.is_local()) {
+        let grants = grants_of(inner, caller.org, actor).await?;
+        may(&grants, actor, Need::Right(Right::Run))?;
+        needs.iter().try_for_each(|need| may(&grants, actor, *need))?;
+    }
+    if !needs.is_empty() && !caller.author.is_local() {
+        let grants = grants_of(inner, caller.org, &caller.author).await?;
+        needs.iter().try_for_each(|need| may(&grants, &caller.author, *need))?;
+    }
+    Ok(())
+}
+
+async fn grants_of(inner: &Inner, org: OrgId, actor: &Actor) -> Result<Arc<Grants>, Failure> {
+    let found = people::grants(inner, org, actor).await;
+    let gone = || Failure::new("forbidden", format!("the user {:?} is gone or disabled", actor.user));
+    found.map_err(|error| Failure::retryable("unavailable", error.to_string()))?.ok_or_else(gone)
+}
+
+fn may(grants: &Grants, actor: &Actor, need: Need<'_>) -> Result<(), Failure> {
+    if grants.allow(need) {
+        return Ok(());
+    }
+    Err(Failure::new("forbidden", format!("{} may not do this: the right {need} is missing", actor.user)))
+}

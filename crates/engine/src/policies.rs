@@ -1,0 +1,237 @@
+//! Policies: what an organisation says about calls, whatever its workflows say. An administrator can put a gate before a tool
+//! without touching a workflow, forbid it, slow it down, or demand that it is never called twice.
+//!
+//! A policy names calls by a sort and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`. Of several that fit,
+//! `deny` goes over `require_approval`, and that over `allow`.
+
+use crate::engine::Inner;
+use crate::error::Error;
+use crate::people::{Kept, body};
+use crate::rights::matches;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use stepwell_core::graph::OnUnknown;
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{OrgId, RecordFilter};
+use url::Url;
+
+/// Policies of one organisation.
+pub const MOST: u32 = 500;
+/// Sorts of things that a policy can name.
+pub const SORTS: [&str; 3] = ["tool", "host", "connection"];
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Policy {
+    pub name: String,
+    /// `tool:mail.*`.
+    pub calls: String,
+    pub effect: Effect,
+    /// Users or roles; anyone who may approve if there are none.
+    #[serde(default)]
+    pub approvers: Vec<String>,
+    /// How many of them.
+    #[serde(default = "one")]
+    pub approvals: u32,
+    /// Whether whoever started the run may approve.
+    #[serde(default = "yes")]
+    pub allow_self: bool,
+    /// An approval that nobody gives in this time is denied.
+    #[serde(default)]
+    pub timeout: Option<Millis>,
+    /// A call that may have happened is not made again, unless its tool says that it can be.
+    #[serde(default)]
+    pub at_most_once: Option<Unknown>,
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// For those who are stopped by it.
+    #[serde(default)]
+    pub reason: Option<String>,
+    pub created: Time,
+    pub by: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// From the weakest to the strongest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Allow,
+    RequireApproval,
+    Deny,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    Fail,
+    Ask,
+}
+
+/// So many calls in so much time, over all nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rate {
+    pub calls: u32,
+    pub per: Millis,
+}
+
+impl Kept for Policy {
+    const KIND: &'static str = "policy";
+}
+
+impl Policy {
+    fn fits(&self, subjects: &[Subject]) -> bool {
+        let Some((sort, pattern)) = self.calls.split_once(':') else { return false };
+        subjects.iter().any(|subject| subject.sort == sort && matches(pattern, &subject.name))
+    }
+
+    /// What is asked of people before a call that this policy holds.
+    pub fn ask(&self, what: &str) -> Value {
+        let reason = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let mut ask = json!({
+            "message": format!("The policy {} asks for approval of {what}{reason}", self.name),
+            "policy": self.name,
+            "approvals": self.approvals,
+            "allow_self": self.allow_self,
+        });
+        if !self.approvers.is_empty() {
+            ask["approvers"] = json!(self.approvers);
+        }
+        ask
+    }
+}
+
+/// What a call is to policies. A request is known by its host, too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subject {
+    pub sort: &'static str,
+    pub name: String,
+}
+
+pub fn subjects(kind: &str, input: &Value) -> Vec<Subject> {
+    let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
+    let subject = |sort, name: String| Subject { sort, name };
+    let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
+    match kind {
+        "tool" => {
+            let url = input.get("args").map(|args| text(args, "url")).unwrap_or_default();
+            let mut all = vec![subject("tool", text(input, "tool"))];
+            all.extend(host(&url).map(|host| subject("host", host)));
+            all
+        }
+        "http" => {
+            let host = host(&text(input, "url")).unwrap_or_default();
+            vec![subject("tool", "http".into()), subject("host", host)]
+        }
+        "query" => vec![subject("tool", "query".into()), subject("connection", text(input, "connection"))],
+        other => vec![subject("tool", other.into())],
+    }
+}
+
+/// All policies of an organisation.
+#[derive(Default)]
+pub struct Policies {
+    all: Vec<Policy>,
+}
+
+impl Policies {
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Those that speak of a call, the strongest first.
+    pub fn on<'a>(&'a self, subjects: &[Subject]) -> Vec<&'a Policy> {
+        let mut fitting: Vec<&Policy> = self.all.iter().filter(|policy| policy.fits(subjects)).collect();
+        fitting.sort_by_key(|policy| std::cmp::Reverse(policy.effect));
+        fitting
+    }
+
+    /// Whether a tool's call may not be made twice.
+    pub fn at_most_once(&self, input: &Value) -> Option<OnUnknown> {
+        if self.is_empty() {
+            return None;
+        }
+        let demands = self.on(&subjects("tool", input)).into_iter().filter_map(|policy| policy.at_most_once);
+        // Of two, the one that lets nothing happen again by itself.
+        let words: Vec<Unknown> = demands.collect();
+        match words.contains(&Unknown::Fail) {
+            true => Some(OnUnknown::Fail),
+            false => words.first().map(|_| OnUnknown::Ask),
+        }
+    }
+}
+
+/// As of the organisation's epoch.
+pub async fn policies(inner: &Inner, org: OrgId) -> Result<Arc<Policies>, Error> {
+    let epoch = inner.epoch(org).await?;
+    if let Some(known) = inner.policies.get(&org, epoch) {
+        return Ok(known);
+    }
+    let filter =
+        RecordFilter { kind: Policy::KIND.into(), org: Some(org), prefix: String::new(), after: None, limit: MOST };
+    let records = inner.store.records(filter).await?;
+    let all = records.iter().map(body::<Policy>).collect::<Result<_, _>>()?;
+    let found = Arc::new(Policies { all });
+    inner.policies.put(org, epoch, found.clone());
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(name: &str, calls: &str, effect: Effect) -> Policy {
+        Policy {
+            name: name.into(),
+            calls: calls.into(),
+            effect,
+            approvers: Vec::new(),
+            approvals: 1,
+            allow_self: true,
+            timeout: None,
+            at_most_once: None,
+            rate: None,
+            reason: None,
+            created: Time(0),
+            by: "root".into(),
+        }
+    }
+
+    #[test]
+    fn of_several_policies_the_strongest_comes_first() {
+        let all = vec![
+            policy("open", "tool:*", Effect::Allow),
+            policy("gate", "tool:mail.*", Effect::RequireApproval),
+            policy("never", "tool:mail.delete_all", Effect::Deny),
+            policy("site", "host:*.example.com", Effect::RequireApproval),
+        ];
+        let policies = Policies { all };
+        let check = |kind: &str, input: Value, expected: &[&str]| {
+            let names: Vec<&str> = policies.on(&subjects(kind, &input)).iter().map(|policy| &*policy.name).collect();
+            assert_eq!(names, expected, "{input}");
+        };
+        check("tool", json!({"tool": "echo"}), &["open"]);
+        check("tool", json!({"tool": "mail.send"}), &["gate", "open"]);
+        check("tool", json!({"tool": "mail.delete_all"}), &["never", "gate", "open"]);
+        check("http", json!({"url": "https://API.example.com/x"}), &["site", "open"]);
+        check("tool", json!({"tool": "http_request", "args": {"url": "http://a.example.com"}}), &["site", "open"]);
+        check("query", json!({"connection": "crm"}), &["open"]);
+    }
+
+    #[test]
+    fn what_may_not_happen_twice_fails_rather_than_asks() {
+        let with = |at_most_once| Policy { at_most_once, ..policy("once", "tool:pay*", Effect::Allow) };
+        let said = |all: Vec<Policy>, tool: &str| Policies { all }.at_most_once(&json!({"tool": tool}));
+        assert_eq!(said(vec![], "pay"), None);
+        assert_eq!(said(vec![with(Some(Unknown::Ask))], "echo"), None);
+        assert_eq!(said(vec![with(Some(Unknown::Ask))], "pay"), Some(OnUnknown::Ask));
+        assert_eq!(said(vec![with(Some(Unknown::Ask)), with(Some(Unknown::Fail))], "pay"), Some(OnUnknown::Fail));
+    }
+}
