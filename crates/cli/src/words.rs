@@ -25,6 +25,7 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
             format!("{step} failed{}: {}; again at {}", nth(*attempt), failure.message, clock(*due))
         }
         Fact::Again { step, attempt, reason, .. } => format!("{step} dispatched{} ({})", nth(*attempt), word(reason)),
+        Fact::Held { step, .. } => format!("{step} is held until somebody approves the call"),
         Fact::Unsure { step, .. } => format!("{step}: nobody knows whether the call happened; a person is asked"),
         Fact::Opened { step, index } => format!("{step}[{index}] begins"),
         Fact::Closed { step, index, end, .. } => format!("{step}[{index}] ends: {}", word(end)),

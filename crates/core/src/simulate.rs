@@ -189,6 +189,12 @@ impl<'g> World<'g> {
         self.feed(Event::ChildEnded { at, attempt, outcome })
     }
 
+    /// Feeds that an executor did not make its attempt: it is held, or put off.
+    pub fn stop(&mut self, at: At, attempt: u32, event: Event) -> Fed {
+        self.running.remove(&(at, attempt));
+        self.feed(event)
+    }
+
     /// Feeds the loss of an executor's node.
     pub fn lose(&mut self, at: At, attempt: u32) -> Fed {
         self.running.remove(&(at, attempt));

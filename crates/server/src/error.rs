@@ -109,6 +109,7 @@ fn conflict(ignored: Ignored) -> &'static str {
         Ignored::StaleAttempt => "stale-attempt",
         Ignored::NotWaiting => "not-waiting",
         Ignored::StepFinished => "step-finished",
+        Ignored::OtherDigest => "other-digest",
         Ignored::NotDue => "not-due",
         Ignored::Repeated => "repeated",
     }

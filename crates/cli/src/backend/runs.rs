@@ -72,7 +72,7 @@ impl Backend {
         match self {
             Backend::Server(client) => {
                 let verb = if decision.approve { "approve" } else { "deny" };
-                let body = json!({"comment": decision.comment, "data": decision.data});
+                let body = json!({"comment": decision.comment, "data": decision.data, "digest": decision.digest});
                 client.ask(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
             }
             Backend::Directory(Directory { engine, caller }) => {

@@ -29,6 +29,14 @@ pub enum Input {
     TimedOut {
         path: String,
     },
+    /// The running attempt is not made before somebody approves it.
+    Held {
+        path: String,
+    },
+    /// The running attempt is made later.
+    Deferred {
+        path: String,
+    },
     /// The node of the running attempt died.
     Lost {
         path: String,
@@ -107,6 +115,8 @@ impl Reference {
             Input::Done { path, .. }
             | Input::Failed { path, .. }
             | Input::TimedOut { path }
+            | Input::Held { path }
+            | Input::Deferred { path }
             | Input::Lost { path }
             | Input::Fire { path }
             | Input::Webhook { path, .. }
@@ -452,6 +462,22 @@ impl Run {
                 let first = row.message.is_none();
                 row.message.get_or_insert_with(|| body.clone());
                 first
+            }
+            (Input::Held { .. }, State::Active(Phase::Running)) => {
+                self.row_mut(place, index).state = State::Active(Phase::Gate);
+                true
+            }
+            (Input::Deferred { .. }, State::Active(Phase::Running)) => {
+                let row = self.row_mut(place, index);
+                (row.state, row.losses) = (State::Active(Phase::Backoff), 0);
+                true
+            }
+            // A held call is made once it is approved.
+            (Input::Answer { approve: true, .. }, State::Active(Phase::Gate))
+                if !matches!(step.kind, Kind::Gate { .. }) =>
+            {
+                self.row_mut(place, index).state = State::Active(Phase::Running);
+                true
             }
             (Input::Answer { approve: true, .. }, State::Active(Phase::Gate)) => {
                 self.succeed(place, index, json!("approved"))

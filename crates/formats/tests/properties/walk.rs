@@ -3,7 +3,7 @@
 use super::generate::{self, Rng, Verdict};
 use super::reference::{Input, Phase as Expected, Reference};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::event::{Answer, Event, Failure, Outcome, Reply, Timer, TimerKind};
@@ -34,6 +34,8 @@ pub struct Walk<'a> {
     rng: Rng,
     /// Reports per path that were not losses: decides an attempt's fate whatever number it has.
     reports: HashMap<String, u32>,
+    /// Calls of which it was decided whether they are held or put off.
+    stopped: BTreeSet<String>,
     /// Events that counted, with the path of their step: delivered again they must change nothing.
     past: Vec<(Option<String>, Event)>,
     story: Vec<String>,
@@ -64,6 +66,7 @@ impl<'a> Walk<'a> {
             order,
             rng: Rng::new(order.seed ^ order.shuffle.rotate_left(32)),
             reports: HashMap::new(),
+            stopped: BTreeSet::new(),
             past: Vec::new(),
             story: vec!["start".into()],
             events: 1,
@@ -280,6 +283,20 @@ impl<'a> Walk<'a> {
         match chosen {
             Move::Report(at, attempt) => {
                 let path = self.path(at);
+                if self.stopped.insert(path.clone()) {
+                    // Before its first attempt a call may be held for an approval, or put off.
+                    match generate::choice(seed, &format!("{path}?"), 0, 10) {
+                        0 => {
+                            let event = Event::Held { at, attempt, ask: Arc::default(), timeout: None };
+                            return self.feed(event, Input::Held { path });
+                        }
+                        1 => {
+                            let event = Event::Deferred { at, attempt, due: self.world.now + Millis(1_000) };
+                            return self.feed(event, Input::Deferred { path });
+                        }
+                        _ => {}
+                    }
+                }
                 let turn = self.turn(&path);
                 let (outcome, input) = outcome(seed, &path, turn);
                 self.feed(Event::Reported { at, attempt, outcome }, input);
@@ -331,6 +348,9 @@ impl<'a> Walk<'a> {
             Event::Reported { at, attempt, outcome } => self.world.report(at, attempt, outcome),
             Event::ChildEnded { at, attempt, outcome } => self.world.child_ended(at, attempt, outcome),
             Event::Lost { at, attempt } => self.world.lose(at, attempt),
+            Event::Held { at, attempt, .. } | Event::Deferred { at, attempt, .. } => {
+                self.world.stop(at, attempt, event.clone())
+            }
             other => self.world.feed(other),
         };
         let planned = match result {
@@ -397,6 +417,8 @@ fn outcome(seed: u64, path: &str, turn: u32) -> (Outcome, Input) {
 fn address(event: &Event) -> Option<At> {
     match event {
         Event::Reported { at, .. }
+        | Event::Held { at, .. }
+        | Event::Deferred { at, .. }
         | Event::Lost { at, .. }
         | Event::Delivered { at, .. }
         | Event::Answered { at, .. }
@@ -415,6 +437,8 @@ fn readdressed(event: Event, to: Option<At>) -> Event {
     let mut event = event;
     match &mut event {
         Event::Reported { at, .. }
+        | Event::Held { at, .. }
+        | Event::Deferred { at, .. }
         | Event::Lost { at, .. }
         | Event::Delivered { at, .. }
         | Event::Answered { at, .. }

@@ -84,6 +84,7 @@ impl Joined {
                 self.step_is(said, (path, *attempt), Phase::Backoff, Some(failure));
             }
             StoredFact::Again { step: path, attempt, .. } => self.step_is(said, (path, *attempt), Phase::Running, None),
+            StoredFact::Held { step: path, attempt, .. } => self.step_is(said, (path, *attempt), Phase::Gate, None),
             StoredFact::Unsure { step: path, attempt } => self.step_is(said, (path, *attempt), Phase::Unsure, None),
             StoredFact::Finished { step: path, attempt, status, failure, .. } => {
                 self.step_is(said, (path, *attempt), Phase::Done(*status), failure.as_ref());

@@ -170,11 +170,12 @@ impl Collector {
             }
             LogFact::Again { step, attempt, reason, .. } => {
                 // Before a retry the attempt has ended already.
-                if *reason != Reason::Retry
+                if !matches!(reason, Reason::Retry | Reason::Deferred)
                     && let Some(start) = self.open.remove(&(row.run, step.clone(), attempt.saturating_sub(1)))
                 {
                     let attempt = attempt - 1;
-                    let (path, status, failure, status_code) = (step.as_str(), "lost", None, None);
+                    let status = if *reason == Reason::Approved { "held" } else { "lost" };
+                    let (path, failure, status_code) = (step.as_str(), None, None);
                     spans.push(known.attempt(Ended { path, attempt, start, end: at, status, failure, status_code }));
                 }
                 self.open.insert((row.run, step.clone(), *attempt), at);
@@ -205,6 +206,7 @@ impl Collector {
             }
             LogFact::Created { .. }
             | LogFact::Started { .. }
+            | LogFact::Held { .. }
             | LogFact::Unsure { .. }
             | LogFact::Opened { .. }
             | LogFact::Closed { .. }

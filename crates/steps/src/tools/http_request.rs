@@ -23,7 +23,8 @@ impl HttpRequest {
             "body": {"description": "text is sent as it is, anything else as JSON"},
         });
         let description = "Makes an HTTP request. 2xx is success; the result has status_code, headers and body.";
-        HttpRequest { spec: spec("http_request", description, properties, &["url"]), client }
+        let spec = spec("http_request", description, properties, &["url"]);
+        HttpRequest { spec: ToolSpec { idempotent: false, ..spec }, client }
     }
 }
 

@@ -45,7 +45,10 @@ impl PushoverSend {
             "token": {"type": "string", "description": "application token; PUSHOVER_TOKEN of the server if not given"},
         });
         PushoverSend {
-            spec: spec("pushover_send", "Sends a push notification with Pushover.", properties, &["message"]),
+            spec: ToolSpec {
+                idempotent: false,
+                ..spec("pushover_send", "Sends a push notification with Pushover.", properties, &["message"])
+            },
             client,
             url: format!("{}/1/messages.json", config.pushover_url.trim_end_matches('/')),
             user: config.pushover_user.clone(),

@@ -95,7 +95,9 @@ impl Question {
                 _ => Next::Ask(Some("please answer with y, n or l".into())),
             },
             (Asks::Approval { .. }, Stage::Data) => match serde_json::from_str(line) {
-                Ok(data) => self.go(Stage::Comment(Decision { approve: true, comment: None, data: Some(data) })),
+                Ok(data) => {
+                    self.go(Stage::Comment(Decision { approve: true, data: Some(data), ..Decision::default() }))
+                }
                 Err(error) => Next::Ask(Some(format!("this is not JSON: {error}"))),
             },
             (_, Stage::Comment(decision)) => {

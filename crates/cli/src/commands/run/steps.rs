@@ -78,6 +78,7 @@ impl Steps {
             Fact::Retrying { step, due, failure, .. } => {
                 self.now(run, step, |s| s.doing = Doing::Pausing { until: *due, why: failure.message.to_string() });
             }
+            Fact::Held { step, .. } => self.now(run, step, |s| s.doing = Doing::Approval),
             Fact::Again { step, attempt, .. } => self.now(run, step, |s| {
                 s.attempt = *attempt;
                 s.doing = if s.child { Doing::Child } else { Doing::Running };
