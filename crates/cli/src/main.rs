@@ -51,10 +51,12 @@ enum Command {
     Show(commands::look::ShowArgs),
     /// Show the log of a run
     Events(commands::look::EventsArgs),
-    /// Approve at a gate of a run
-    Approve(commands::control::AnswerArgs),
-    /// Deny at a gate of a run
-    Deny(commands::control::AnswerArgs),
+    /// List what people are asked, or make a link by which somebody can answer
+    Approvals(commands::gates::ListArgs),
+    /// Approve at a gate of a run, or a call that is held
+    Approve(commands::gates::AnswerArgs),
+    /// Deny at a gate of a run, or a call that is held
+    Deny(commands::gates::AnswerArgs),
     /// Cancel a run
     Cancel(commands::control::CancelArgs),
     /// Go on with a run that failed, timed out or was cancelled: what did not succeed runs again
@@ -85,6 +87,8 @@ enum Command {
     User(commands::people::UserArgs),
     /// Give users rights, and take them back
     Grant(commands::people::GrantArgs),
+    /// Say which calls are denied, need approval, are slowed down or are never made twice
+    Policy(commands::policy::Args),
     /// Print a link that signs a browser in, once
     Login(commands::people::LoginArgs),
     /// List the processes that execute steps
@@ -113,8 +117,9 @@ fn main() -> ExitCode {
         Command::Runs(args) => commands::look::runs(args),
         Command::Show(args) => commands::look::show(args),
         Command::Events(args) => commands::look::events(args),
-        Command::Approve(args) => commands::control::answer(args, true),
-        Command::Deny(args) => commands::control::answer(args, false),
+        Command::Approvals(args) => commands::gates::list(args),
+        Command::Approve(args) => commands::gates::answer(args, true),
+        Command::Deny(args) => commands::gates::answer(args, false),
         Command::Cancel(args) => commands::control::cancel(args),
         Command::Retry(args) => commands::control::retry(args),
         Command::Rerun(args) => commands::start::rerun(args),
@@ -130,6 +135,7 @@ fn main() -> ExitCode {
         Command::Key(args) => commands::people::key(args),
         Command::User(args) => commands::people::user(args),
         Command::Grant(args) => commands::people::grant(args),
+        Command::Policy(args) => commands::policy::run(args),
         Command::Login(args) => commands::people::login(args),
         Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

@@ -6,6 +6,9 @@ use stepwell_core::run::{StoredFact, WaitingFor};
 use stepwell_core::time::{Millis, Time};
 use stepwell_server::view;
 
+/// Characters of a call's arguments that are shown.
+const MAX_CALL: usize = 2_000;
+
 /// A fact of the log; `clock` says how instants are shown.
 pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
     let at_most = |until: &Option<Time>| until.map(|until| format!(" until {}", clock(until))).unwrap_or_default();
@@ -35,7 +38,7 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
         Fact::Finished { step, status, failure: None, .. } => format!("{step} {}", status.name()),
         Fact::Skipped { step, reason, .. } => format!("{step} skipped ({})", word(reason)),
         Fact::Kept { step, .. } => format!("{step}: a call came early and is kept"),
-        Fact::Approved { step, by, .. } => format!("{step} approved by {by}, others are still asked"),
+        Fact::Approved { step, by, .. } => format!("{step} approved by {by}"),
         Fact::Escalated { step, .. } => format!("{step} escalated"),
         Fact::Overridden { step, by, .. } => format!("{step} is ended by {by}"),
         Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
@@ -110,6 +113,34 @@ pub fn event(event: &view::Event, clock: &dyn Fn(Time) -> String) -> String {
         Some(known) => fact(&known, clock),
         None => format!("{} {}", event.step.as_deref().unwrap_or("run"), event.kind),
     }
+}
+
+/// What a person is asked, line by line: the message, then the calls that an approval lets happen.
+pub fn asked(approval: &view::ApprovalView) -> Vec<String> {
+    let asks = &approval.asks;
+    if approval.kind == "verdict" {
+        return vec![format!("did this call happen? {}", brief(asks, MAX_CALL))];
+    }
+    let message = asks.get("message").and_then(Value::as_str).unwrap_or("it asks for approval");
+    let mut lines = vec![message.to_string()];
+    lines.extend(calls(asks));
+    lines
+}
+
+/// The calls that what is asked is about.
+pub fn calls(asks: &Value) -> Vec<String> {
+    let calls = asks.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let line = |call: &Value| {
+        let text = |field: &str| call.get(field).and_then(Value::as_str);
+        let name = text("workflow").or_else(|| text("tool")).map(|name| format!(" {name}")).unwrap_or_default();
+        let head = format!("{}: {}{name}", text("step").unwrap_or_default(), text("kind").unwrap_or_default());
+        match (call.get("input"), text("digest")) {
+            (Some(input), _) => format!("{head} {}", brief(input, MAX_CALL)),
+            (None, Some(digest)) => format!("{head}, too large to show, digest {digest}"),
+            (None, None) => format!("{head}, with arguments that are not yet known and not covered"),
+        }
+    };
+    calls.iter().map(line).collect()
 }
 
 /// To the second, in UTC.

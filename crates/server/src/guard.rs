@@ -30,8 +30,8 @@ pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Resp
     };
     let status = response.status();
     let took = begun.elapsed();
-    let mut response =
-        if status.is_client_error() || status.is_server_error() { worded(response, &id).await } else { response };
+    let failed = (status.is_client_error() || status.is_server_error()) && !is_page(&response);
+    let mut response = if failed { worded(response, &id).await } else { response };
     if status.is_server_error() {
         tracing::error!(%method, %route, status = status.as_u16(), request = %id, ?took, "a request failed");
     } else {
@@ -45,9 +45,14 @@ pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Resp
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     for (name, value) in [("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")] {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.entry(HeaderName::from_static(name)).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// What is written for people says itself what went wrong.
+fn is_page(response: &Response) -> bool {
+    response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
 /// An id that somebody gave must be safe to write down.

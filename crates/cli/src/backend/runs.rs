@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use stepwell_engine::commands::{Decision, Retry, RunQuery};
+use stepwell_engine::commands::{Retry, RunQuery};
 use stepwell_server::view::{Event, Page, Run, RunFilters, RunSummary};
 use stepwell_store::RunId;
 
@@ -63,20 +63,6 @@ impl Backend {
             }
             Backend::Directory(Directory { engine, caller }) => {
                 told(engine.cancel(caller, run, reason).await)?;
-                self.run(run).await
-            }
-        }
-    }
-
-    pub async fn answer(&self, run: &str, step: &str, decision: Decision) -> anyhow::Result<Run> {
-        match self {
-            Backend::Server(client) => {
-                let verb = if decision.approve { "approve" } else { "deny" };
-                let body = json!({"comment": decision.comment, "data": decision.data, "digest": decision.digest});
-                client.ask(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
-            }
-            Backend::Directory(Directory { engine, caller }) => {
-                told(engine.answer(caller, run, step, decision).await)?;
                 self.run(run).await
             }
         }

@@ -1,7 +1,6 @@
-//! `stepwell cancel`, `approve`, `deny` and `retry`, by a server or on a data directory.
+//! `stepwell cancel` and `retry`, by a server or on a data directory.
 //!
-//! On a directory all but `retry` execute nothing: they write what was decided, and the run goes on when something next
-//! runs it.
+//! On a directory a cancellation executes nothing: it is written down, and the run is stopped.
 
 use super::run::{Output, Session, Show};
 use super::watch::{self, Watching};
@@ -10,8 +9,6 @@ use crate::backend::{Backend, Missing, with};
 use crate::client::{At, Client};
 use crate::draw::plain;
 use crate::{embedded, logging};
-use anyhow::Context;
-use stepwell_engine::commands::Decision;
 use stepwell_server::view::{Event, Run};
 
 #[derive(clap::Args)]
@@ -37,43 +34,7 @@ pub fn cancel(args: CancelArgs) -> anyhow::Result<Exit> {
     })
 }
 
-#[derive(clap::Args)]
-pub struct AnswerArgs {
-    /// `run_…`
-    #[arg(value_name = "RUN")]
-    run: String,
-    /// The gate, by its path, or by its name if that says which
-    #[arg(value_name = "STEP")]
-    step: String,
-    #[arg(long)]
-    comment: Option<String>,
-    /// What the gate's form asks for
-    #[arg(long, value_name = "JSON")]
-    form: Option<String>,
-    /// Answer only if this is still what is asked
-    #[arg(long, value_name = "DIGEST")]
-    digest: Option<String>,
-    #[command(flatten)]
-    at: At,
-    /// The run as one JSON document
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
-    let AnswerArgs { run, step, comment, form, digest, at, json } = args;
-    let form = form.map(|form| serde_json::from_str(&form).context("--form is not JSON")).transpose()?;
-    let decision = Decision { approve, comment, data: form, digest };
-    let word = if approve { "approved" } else { "denied" };
-    with(&at, Missing::Refuse, async |backend| {
-        let after = backend.answer(&run, &step, decision).await?;
-        let rests = format!("; go on with: stepwell run --resume {run}{}", at.data.option());
-        let rests = if backend.rests().await? { rests.as_str() } else { "" };
-        said(&after, json, &format!("{step} is {word}{rests}"))
-    })
-}
-
-fn said(run: &Run, json: bool, words: &str) -> anyhow::Result<Exit> {
+pub(super) fn said(run: &Run, json: bool, words: &str) -> anyhow::Result<Exit> {
     if json {
         document(run)?;
     } else {

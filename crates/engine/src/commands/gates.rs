@@ -1,4 +1,4 @@
-//! What people are asked and what they answer: gates, calls that are held, and links that let somebody answer without a key.
+//! What people are asked and what they answer: gates, and calls that are held.
 //!
 //! An answer is for what was shown: it names the digest of that. Only a gate that asks for the first time is answered without,
 //! since there is nothing else the answer could have been meant for.
@@ -7,11 +7,9 @@ use super::control::{load, step_named};
 use super::look::find;
 use super::people::bad;
 use super::{Caller, Right};
-use crate::callback::{self, Named};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::people;
-use crate::rights::Actor;
 use crate::runs::{Live, What};
 use serde_json::{Value, json};
 use stepwell_core::event::{Answer, Ignored};
@@ -25,8 +23,6 @@ const PAGE: u32 = 500;
 /// Faults of one form that are told.
 const MOST_FAULTS: usize = 20;
 const MAX_COMMENT: usize = 10_000;
-/// Sets links apart from the addresses of waits, which are made from the same secret. No step's name holds it.
-const LINK: char = '\u{1}';
 
 /// An answer to a gate.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -133,7 +129,7 @@ impl Engine {
         Ok(shown)
     }
 
-    async fn shown(&self, caller: &Caller, live: &Live, (path, state): (String, &StepState)) -> Approval {
+    pub(super) async fn shown(&self, caller: &Caller, live: &Live, (path, state): (String, &StepState)) -> Approval {
         let verdict = state.phase == Phase::Unsure;
         let asks = match verdict {
             true => state.input.and_then(|input| live.run.values.get(input)),
@@ -163,7 +159,7 @@ impl Engine {
     }
 
     /// The gate names who may answer (users, or roles), or else the right decides.
-    async fn may_answer(&self, caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
+    pub(super) async fn may_answer(&self, caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
         if state.phase != Phase::Gate {
             let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
             return Err(ignored.into());
@@ -192,52 +188,6 @@ impl Engine {
             return Err(Error::Refused("whoever started the run may not answer this gate".into()));
         }
         Ok(())
-    }
-
-    /// The secret part of a link by which `user` can answer what a step asks now. Good for one answer.
-    pub async fn approval_link(&self, run: RunId, path: &str, user: &str) -> Result<Option<String>, Error> {
-        let live = load(&self.inner, run, &run.0.to_string()).await?;
-        let graph = &live.compiled.definition.graph;
-        let state = live.run.find(graph, path).and_then(|at| live.run.step(graph, at));
-        let Some(state) = state.filter(|state| state.phase == Phase::Gate) else { return Ok(None) };
-        let about = format!("{LINK}{}{LINK}{user}{LINK}{path}", state.attempt);
-        Ok(Some(callback::token(&live.run.id, &live.secret, &about)))
-    }
-
-    /// What a link is about, and in whose name it would be answered.
-    pub async fn linked(&self, link: &str) -> Result<(Caller, Approval), Error> {
-        let unknown = || Error::NotFound { what: "link", name: link.chars().take(20).collect() };
-        let named = Named::parse(link).ok_or_else(unknown)?;
-        let id = self.inner.store.find_run(&named.run).await?.ok_or_else(unknown)?;
-        let live = load(&self.inner, id, &named.run).await?;
-        if !named.is_genuine(&live.secret) {
-            return Err(unknown());
-        }
-        let mut parts = named.path.strip_prefix(LINK).ok_or_else(unknown)?.splitn(3, LINK);
-        let (Some(attempt), Some(user), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(unknown());
-        };
-        let actor = Actor { user: user.to_string(), key: None };
-        let gone = || Error::Refused(format!("the user {user:?} is gone or disabled"));
-        let grants = people::grants(&self.inner, live.org, &actor).await?.ok_or_else(gone)?;
-        let caller = Caller::new(live.org, user, (*grants).clone());
-        let approval = self.approval(&caller, &named.run, path).await?;
-        if approval.attempt.to_string() != attempt {
-            return Err(Ignored::StaleAttempt.into());
-        }
-        if approval.approved_by.iter().any(|by| by == user) {
-            return Err(Ignored::Repeated.into());
-        }
-        Ok((caller, approval))
-    }
-
-    /// Answers by a link. What was shown is named by its digest, always.
-    pub async fn answer_link(&self, link: &str, decision: Decision) -> Result<(), Error> {
-        let (caller, approval) = self.linked(link).await?;
-        if decision.digest.is_none() {
-            return Err(bad("digest", "say what you answer: the digest of what was shown"));
-        }
-        self.answer(&caller, &approval.run, &approval.step, decision).await
     }
 }
 

@@ -156,9 +156,13 @@ pub async fn retry(sim: Arc<Sim>, run: String, how: Retry) {
 pub async fn answer(sim: Arc<Sim>, run: String, path: String) {
     let caller = sim.caller();
     let approve = !sim.chance().one_in(4);
-    let decision = Decision { approve, ..Decision::default() };
     let (name, step) = (&run, &path);
-    let told = sim.ask("answer", |engine| async move { engine.answer(&caller, name, step, decision).await }).await;
+    let told = sim.ask("answer", |engine| async move {
+        // A person looks first.
+        let digest = engine.approval(&caller, name, step).await?.digest;
+        engine.answer(&caller, name, step, Decision { approve, digest, ..Decision::default() }).await
+    });
+    let told = told.await;
     if let Some(Ok(())) = told {
         sim.was_told(&run, "the answer", |fact| {
             let answered = matches!(fact, Fact::Finished { .. } | Fact::Approved { .. });

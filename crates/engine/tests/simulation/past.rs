@@ -239,6 +239,9 @@ impl Story {
             Fact::Unsure { step, .. } => {
                 self.waiting.insert(step.clone(), Waits::Verdict);
             }
+            Fact::Held { step, .. } => {
+                self.waiting.insert(step.clone(), Waits::Gate);
+            }
             Fact::Retrying { step, .. } => {
                 self.waiting.insert(step.clone(), Waits::Time);
             }

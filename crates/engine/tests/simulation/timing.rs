@@ -49,6 +49,10 @@ impl Timing {
             }
             Fact::Escalated { step, .. } => early(self.escalations.remove(step)),
             Fact::Ended { status, .. } => *status == RunStatus::Timeout && early(self.expires),
+            Fact::Held { step, until, .. } => {
+                self.waits.insert(step.clone(), *until);
+                false
+            }
             Fact::Created { .. }
             | Fact::Unsure { .. }
             | Fact::Opened { .. }

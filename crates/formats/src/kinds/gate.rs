@@ -91,8 +91,14 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         gate.timeout = draft.positive_duration(&field, Unit::Millis);
     }
     if let Some(field) = fields.take("on_timeout") {
-        let choices = [("deny", OnTimeout::Deny), ("approve", OnTimeout::Approve)];
-        gate.on_timeout = draft.choice(&field, &choices).unwrap_or(OnTimeout::Deny);
+        // Escalation is what `escalate_to` with a `timeout` does anyway; who says so here must name the others.
+        let choices = [("deny", Some(OnTimeout::Deny)), ("approve", Some(OnTimeout::Approve)), ("escalate", None)];
+        let chosen = draft.choice(&field, &choices).unwrap_or(Some(OnTimeout::Deny));
+        gate.on_timeout = chosen.unwrap_or(OnTimeout::Deny);
+        if chosen.is_none() && !fields.has("escalate_to") {
+            let fault = Fault::new(code::NOT_ALLOWED, "nothing says who is asked then");
+            draft.fault(&field.place, fault.hint("name them in `escalate_to`"));
+        }
     }
     gate
 }

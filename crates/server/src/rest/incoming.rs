@@ -58,7 +58,7 @@ async fn receive(
 }
 
 /// Who guesses addresses is slowed down.
-fn guessed(app: &App, request: &Request) -> Result<(), Problem> {
+pub(super) fn guessed(app: &App, request: &Request) -> Result<(), Problem> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
     app.rates.wrong_key(&peer.unwrap_or_default()).map_err(Problem::too_many)
 }

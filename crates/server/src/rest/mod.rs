@@ -2,10 +2,12 @@
 
 mod admin;
 mod incoming;
+mod links;
 mod look;
 mod nodes;
 mod operate;
 mod pages;
+mod policies;
 mod runs;
 mod sessions;
 mod steps;
@@ -23,6 +25,8 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(workflows::router())
         .merge(runs::router())
         .merge(steps::router())
+        .merge(links::router())
+        .merge(policies::router())
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())

@@ -18,10 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const REFERENCE: &str = include_str!("reference.html");
 const SCRIPT: &str = include_str!("reference.js");
 const STYLE: &str = include_str!("reference.css");
+const APPROVE: &str = include_str!("links/page.css");
 const FIRST: &str = include_str!("first.html");
 
 /// Nothing is fetched from elsewhere, and nothing is run that is not ours.
-const POLICY: (HeaderName, &str) = (
+pub(super) const POLICY: (HeaderName, &str) = (
     HeaderName::from_static("content-security-policy"),
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'",
@@ -34,6 +35,7 @@ pub fn router(api: &OpenApi) -> Router<App> {
         .route("/openapi.json", get(described))
         .route("/docs", get(async || ([POLICY], Html(REFERENCE))))
         .route("/docs/reference.js", get(async || ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT)))
+        .route("/docs/approve.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], APPROVE)))
         .route("/docs/reference.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)))
         .route("/", get(async || ([POLICY], Html(FIRST))))
         .route("/healthz", get(async || ([(CACHE_CONTROL, "no-store")], "ok\n")))

@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(approvals))
+        .routes(routes!(approval))
         .routes(routes!(approve))
         .routes(routes!(deny))
         .routes(routes!(settle))
@@ -51,6 +52,19 @@ async fn approvals(
     let (open, next) = app.engine.approvals(&caller, after, paging.limit()?).await?;
     let next = next.map(|(run, path)| format!("{}.{path}", run.0));
     Ok(Shown(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
+}
+
+/// What one step asks, with the digest that an answer names
+#[utoipa::path(get, path = "/api/v1/runs/{run}/steps/{step}/approval", tag = "approvals",
+    params(("run" = String, Path, description = "The run's id"),
+        ("step" = String, Path, description = "The step's name or path")),
+    responses((status = 200, description = "What is asked", body = Data<ApprovalView>), Problems))]
+async fn approval(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path((run, step)): Path<(String, String)>,
+) -> Answer<Shown<Data<ApprovalView>>> {
+    Ok(Shown(Data { data: app.engine.approval(&caller, &run, &step).await?.into() }))
 }
 
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]

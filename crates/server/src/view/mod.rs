@@ -4,6 +4,7 @@
 mod list;
 mod node;
 mod people;
+mod policy;
 mod problem;
 mod run;
 mod workflow;
@@ -11,12 +12,13 @@ mod workflow;
 pub use list::*;
 pub use node::*;
 pub use people::*;
+pub use policy::*;
 pub use problem::*;
 pub use run::*;
 pub use workflow::*;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use stepwell_core::time::Time;
+use stepwell_core::time::{Millis, Time};
 use utoipa::ToSchema;
 
 /// An answer: what was asked for is in `data`.
@@ -42,6 +44,26 @@ impl<'de> Deserialize<'de> for Instant {
         // A bare number is none.
         let time = Time::parse(&text).filter(|_| text.contains('-'));
         time.map(Instant).ok_or_else(|| serde::de::Error::custom("this is not an instant such as 2026-02-22T10:00:00Z"))
+    }
+}
+
+/// A length of time, written as `90s`, `10m` or `1h30m`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ToSchema)]
+#[schema(value_type = String, example = "10m")]
+pub struct Length(pub Millis);
+
+impl Serialize for Length {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Length, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // A bare number would leave open what it counts.
+        let length = Millis::parse(&text).filter(|_| text.ends_with(|c: char| c.is_ascii_alphabetic()));
+        length.map(Length).ok_or_else(|| serde::de::Error::custom("this is not a length of time such as 10m"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Questions that a run asks of the person at the terminal, one line at a time. Pure: lines go in, prompts and actions
 //! come out.
 
-use crate::words::brief;
+use crate::words::{brief, calls};
 use serde_json::Value;
 use stepwell_core::event::Verdict;
 use stepwell_engine::commands::Decision;
@@ -18,8 +18,12 @@ pub struct Question {
 pub enum Asks {
     Approval {
         message: Option<String>,
+        /// What an approval lets happen.
+        calls: Vec<String>,
         /// The schema of what is to be filled in.
         form: Option<Value>,
+        /// Of all that is shown.
+        digest: Option<String>,
     },
     Call,
     Verdict,
@@ -54,18 +58,21 @@ impl Question {
         Question { asks, stage: Stage::Choose }
     }
 
-    /// For a gate as it was opened: its input has the message and the form.
-    pub fn gate(input: Option<&Value>) -> Question {
-        let message = input.and_then(|input| input.get("message")).and_then(Value::as_str).map(str::to_string);
-        let form = input.and_then(|input| input.get("form")).cloned();
-        Question::new(Asks::Approval { message, form })
+    /// For a gate, or a call that is held, as it was asked.
+    pub fn gate(asks: &Value) -> Question {
+        let text = |field: &str| asks.get(field).and_then(Value::as_str).map(str::to_string);
+        let form = asks.get("form").cloned();
+        Question::new(Asks::Approval { message: text("message"), calls: calls(asks), form, digest: text("digest") })
     }
 
     /// What the person should know before the first prompt.
     pub fn intro(&self, step: &str) -> String {
         match &self.asks {
-            Asks::Approval { message: Some(message), .. } => format!("{step} asks for approval: {message}"),
-            Asks::Approval { message: None, .. } => format!("{step} asks for approval"),
+            Asks::Approval { message, calls, .. } => {
+                let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+                let calls: String = calls.iter().map(|call| format!("\n  {call}")).collect();
+                format!("{step} asks for approval{message}{calls}")
+            }
             Asks::Call => format!("{step} waits for a call to its URL, which only `stepwell serve` would answer"),
             Asks::Verdict => format!("{step}: nobody knows whether its call happened, and it may not be made twice"),
         }
@@ -102,7 +109,8 @@ impl Question {
             },
             (_, Stage::Comment(decision)) => {
                 let comment = Some(line).filter(|line| !line.is_empty()).map(str::to_string);
-                Next::Act(Action::Answer(Decision { comment, ..std::mem::take(decision) }))
+                let digest = if let Asks::Approval { digest, .. } = &self.asks { digest.clone() } else { None };
+                Next::Act(Action::Answer(Decision { comment, digest, ..std::mem::take(decision) }))
             }
             (Asks::Call, Stage::Choose | Stage::Data) => match line {
                 "" => Next::Later,
@@ -154,6 +162,7 @@ mod tests {
                 }
                 Next::Act(Action::Answer(decision)) => {
                     said.push_str(&format!("{} {:?} {:?}", decision.approve, decision.comment, decision.data));
+                    said.push_str(&decision.digest.map(|digest| format!(" of {digest}")).unwrap_or_default());
                 }
                 Next::Act(Action::Deliver(body)) => said.push_str(&format!("deliver {body}")),
                 Next::Act(Action::Settle(verdict)) => said.push_str(&format!("{verdict:?}")),
@@ -165,16 +174,26 @@ mod tests {
 
     #[test]
     fn a_gate_is_approved_denied_or_left() {
-        let gate = || Question::gate(Some(&json!({"message": "Ship it?"})));
+        let gate = || Question::gate(&json!({"message": "Ship it?", "digest": "d1"}));
         assert_eq!(gate().intro("ship"), "ship asks for approval: Ship it?");
-        check(gate(), &["Yes", "fine"], "; true Some(\"fine\") None");
-        check(gate(), &["n", ""], "; false None None");
+        check(gate(), &["Yes", "fine"], "; true Some(\"fine\") None of d1");
+        check(gate(), &["n", ""], "; false None None of d1");
         check(gate(), &["", "what", "l"], "please answer with y, n or l; please answer with y, n or l; later");
     }
 
     #[test]
+    fn the_calls_that_an_approval_lets_happen_are_shown_first() {
+        let call = json!({"step": "pay", "kind": "tool", "input": {"tool": "pay", "args": {"sum": 3}}});
+        let later = json!({"step": "tell", "kind": "http", "not_yet_known": true});
+        let intro = Question::gate(&json!({"calls": [call, later]})).intro("pay");
+        let expected = "pay asks for approval\n  pay: tool {\"tool\":\"pay\",\"args\":{\"sum\":3}}\n  \
+            tell: http, with arguments that are not yet known and not covered";
+        assert_eq!(intro, expected);
+    }
+
+    #[test]
     fn a_form_is_filled_in_before_the_comment() {
-        let gate = Question::gate(Some(&json!({"form": {"type": "object"}})));
+        let gate = Question::gate(&json!({"form": {"type": "object"}}));
         check(gate, &["y", "{no", "{\"n\": 1}", ""], "; this is not JSON; ; true None Some(Object {\"n\": Number(1)})");
     }
 

@@ -12,7 +12,7 @@ use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 use stepwell_core::fact::Fact;
 use stepwell_core::run::StoredFact;
-use stepwell_engine::{Caller, Clock, Committed, Engine, Happened, SystemClock};
+use stepwell_engine::{Caller, Clock, Committed, Engine, Error, Happened, SystemClock};
 use stepwell_store::{RunId, Version};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
@@ -226,9 +226,12 @@ impl<'a> Follow<'a> {
         let (run, path, _) = place;
         Ok(match self.doing(place) {
             Some(Doing::Approval) => {
-                let view = self.engine.status(self.caller, &self.runs[*run].public).await?;
-                let task = view.tasks.into_iter().find(|task| task.path == *path);
-                Some(Question::gate(task.and_then(|task| task.input).as_ref()))
+                match self.engine.approval(self.caller, &self.runs[*run].public, path).await {
+                    Ok(approval) => Some(Question::gate(&approval.asks)),
+                    // Answered just now, as the next facts will say.
+                    Err(Error::Conflict(_)) => None,
+                    Err(error) => return Err(error.into()),
+                }
             }
             Some(Doing::Call) => Some(Question::new(Asks::Call)),
             Some(Doing::Verdict) => Some(Question::new(Asks::Verdict)),
@@ -300,6 +303,10 @@ impl<'a> Follow<'a> {
         };
         if let Err(error) = done {
             self.show.note(&format!("{}: {error}", self.label(place)));
+            // Something was filled in wrongly: once more.
+            if matches!(error, Error::Input { .. } | Error::Inputs(_)) {
+                self.asked.remove(place);
+            }
         }
         Ok(())
     }

@@ -1,0 +1,13 @@
+//! What people must allow: gates, calls that a policy holds, links, and how fast calls may follow each other. Through the
+//! engine's own commands, on a store in memory and on virtual time.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod answers;
+mod held;
+mod links;
+mod matrix;
+mod pace;
+mod places;
+mod rig;

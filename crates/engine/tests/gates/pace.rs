@@ -1,0 +1,47 @@
+//! How fast calls may follow each other, over many steps and runs.
+
+use crate::rig::{Rig, hold, status};
+use serde_json::{Map, json};
+use stepwell_core::time::Millis;
+use stepwell_engine::commands::NewPolicy;
+use stepwell_engine::{PolicyEffect, Rate};
+
+fn slow(calls: u32, seconds: u64) -> NewPolicy {
+    let rate = Some(Rate { calls, per: Millis::from_secs(seconds) });
+    NewPolicy { effect: PolicyEffect::Allow, rate, ..hold("tool:ok") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_many_steps_keep_the_pace_of_the_policy() {
+    let tasks: Map<_, _> =
+        (0..30).map(|n| (format!("s{n}"), json!({"tool": "ok", "args": {}, "retries": 0}))).collect();
+    let rig = Rig::with("w", tasks.into()).await;
+    rig.policy("slow", slow(5, 10)).await;
+    let (one, two) = (rig.start("w").await, rig.start("w").await);
+    for run in [one, two] {
+        let view = rig.ended(&run).await;
+        assert_eq!(view.status, "completed", "what is put off uses up no attempt: {view:?}");
+    }
+    let at = rig.called_at();
+    assert_eq!(at.len(), 60);
+    let took = at.iter().max().unwrap().duration_since(*at.iter().min().unwrap());
+    // Five at once, and then one every two seconds.
+    assert!((105..=125).contains(&took.as_secs()), "{took:?}");
+    for from in &at {
+        let window = at.iter().filter(|other| **other >= *from && other.duration_since(*from).as_secs() < 10);
+        assert!(window.count() <= 10);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_put_off_says_when_it_will_be_made() {
+    let rig =
+        Rig::with("w", json!({"a": {"tool": "ok", "args": {}}, "b": {"tool": "ok", "args": {}, "needs": ["a"]}})).await;
+    rig.policy("slow", slow(1, 600)).await;
+    let run = rig.start("w").await;
+    rig.pass(5).await;
+    let view = rig.view(&run).await;
+    let waiting = view.waiting_for.iter().find(|waiting| waiting.step == "b").unwrap();
+    assert!(waiting.until.is_some(), "{waiting:?}");
+    assert_eq!(status(&rig.ended(&run).await, "b").0, "success");
+}

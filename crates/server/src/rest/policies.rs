@@ -1,0 +1,58 @@
+//! Policies of the organisation: calls that are denied, held for approval, slowed down or never made twice.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Json;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(policies)).routes(routes!(policy, put_policy, remove_policy))
+}
+
+/// What the organisation says about calls, whatever its workflows say
+#[utoipa::path(get, path = "/api/v1/policies", tag = "policies", responses(
+    (status = 200, description = "All of them", body = Page<PolicyView>), Problems))]
+async fn policies(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<PolicyView>>> {
+    let all = app.engine.policies(&caller).await?;
+    Ok(Shown(all.into_iter().map(PolicyView::from).collect::<Vec<_>>().into()))
+}
+
+/// A policy
+#[utoipa::path(get, path = "/api/v1/policies/{policy}", tag = "policies",
+    params(("policy" = String, Path, description = "Its name")),
+    responses((status = 200, description = "The policy", body = Data<PolicyView>), Problems))]
+async fn policy(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(policy): Path<String>,
+) -> Answer<Shown<Data<PolicyView>>> {
+    Ok(Shown(Data { data: app.engine.policy(&caller, &policy).await?.into() }))
+}
+
+/// Make a policy, or give it another content; it counts from the next call on
+#[utoipa::path(put, path = "/api/v1/policies/{policy}", tag = "policies",
+    params(("policy" = String, Path, description = "Its name")), request_body = PolicyRequest,
+    responses((status = 200, description = "As given", body = Data<PolicyView>), Problems))]
+async fn put_policy(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(policy): Path<String>,
+    Json(request): Json<PolicyRequest>,
+) -> Answer<Shown<Data<PolicyView>>> {
+    Ok(Shown(Data { data: app.engine.put_policy(&caller, &policy, request.into()).await?.into() }))
+}
+
+/// Remove a policy
+#[utoipa::path(delete, path = "/api/v1/policies/{policy}", tag = "policies",
+    params(("policy" = String, Path, description = "Its name")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn remove_policy(State(app): State<App>, Auth(caller): Auth, Path(policy): Path<String>) -> Answer<StatusCode> {
+    app.engine.remove_policy(&caller, &policy).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,138 @@
+//! Policies as the API shows and takes them.
+
+use super::{Instant, Length};
+use serde::{Deserialize, Serialize};
+use stepwell_engine::commands::NewPolicy;
+use stepwell_engine::{Policy, PolicyEffect, Rate, Unknown};
+use utoipa::ToSchema;
+
+/// What an organisation says about calls, whatever its workflows say.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRequest {
+    /// Which calls: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`.
+    pub calls: String,
+    pub effect: EffectName,
+    /// Users or roles whose approval counts; anyone who may approve if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    /// How many of them.
+    #[serde(default = "one")]
+    pub approvals: u32,
+    /// Whether whoever started the run may approve.
+    #[serde(default = "yes")]
+    pub allow_self: bool,
+    /// After this time an approval that nobody gave is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Length>,
+    /// A tool's call that may have happened is not made again, unless the tool says that it can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_once: Option<UnknownName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateView>,
+    /// For those who are stopped by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PolicyView {
+    pub name: String,
+    pub calls: String,
+    pub effect: EffectName,
+    pub approvers: Vec<String>,
+    pub approvals: u32,
+    pub allow_self: bool,
+    #[serde(default)]
+    pub timeout: Option<Length>,
+    #[serde(default)]
+    pub at_most_once: Option<UnknownName>,
+    #[serde(default)]
+    pub rate: Option<RateView>,
+    #[serde(default)]
+    pub reason: Option<String>,
+    pub created_at: Instant,
+    pub created_by: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectName {
+    Allow,
+    RequireApproval,
+    Deny,
+}
+
+/// What happens when nobody knows whether a call was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownName {
+    Fail,
+    Ask,
+}
+
+/// So many calls in so much time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateView {
+    #[schema(minimum = 1)]
+    pub calls: u32,
+    pub per: Length,
+}
+
+impl From<PolicyRequest> for NewPolicy {
+    fn from(request: PolicyRequest) -> NewPolicy {
+        NewPolicy {
+            calls: request.calls,
+            effect: match request.effect {
+                EffectName::Allow => PolicyEffect::Allow,
+                EffectName::RequireApproval => PolicyEffect::RequireApproval,
+                EffectName::Deny => PolicyEffect::Deny,
+            },
+            approvers: request.approvers,
+            approvals: request.approvals,
+            allow_self: request.allow_self,
+            timeout: request.timeout.map(|length| length.0),
+            at_most_once: request.at_most_once.map(|unknown| match unknown {
+                UnknownName::Fail => Unknown::Fail,
+                UnknownName::Ask => Unknown::Ask,
+            }),
+            rate: request.rate.map(|rate| Rate { calls: rate.calls, per: rate.per.0 }),
+            reason: request.reason,
+        }
+    }
+}
+
+impl From<Policy> for PolicyView {
+    fn from(policy: Policy) -> PolicyView {
+        PolicyView {
+            name: policy.name,
+            calls: policy.calls,
+            effect: match policy.effect {
+                PolicyEffect::Allow => EffectName::Allow,
+                PolicyEffect::RequireApproval => EffectName::RequireApproval,
+                PolicyEffect::Deny => EffectName::Deny,
+            },
+            approvers: policy.approvers,
+            approvals: policy.approvals,
+            allow_self: policy.allow_self,
+            timeout: policy.timeout.map(Length),
+            at_most_once: policy.at_most_once.map(|unknown| match unknown {
+                Unknown::Fail => UnknownName::Fail,
+                Unknown::Ask => UnknownName::Ask,
+            }),
+            rate: policy.rate.map(|rate| RateView { calls: rate.calls, per: Length(rate.per) }),
+            reason: policy.reason,
+            created_at: policy.created.into(),
+            created_by: policy.by,
+        }
+    }
+}
