@@ -1,6 +1,7 @@
 //! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
 
 use crate::engine::Inner;
+use crate::lend::Lender;
 use crate::mask::Mask;
 use crate::rights::{Actor, Grants, Need, Right, actors};
 use crate::runs::{Live, What};
@@ -67,6 +68,7 @@ struct Execution {
     kind_name: &'static str,
     payload: Payload,
     timeout: Millis,
+    lender: Arc<Lender>,
     call: StepCall,
 }
 
@@ -83,7 +85,7 @@ pub fn begin(inner: &Arc<Inner>, live: &Live, key: WorkKey, node: NodeId) {
     tokio::spawn(run(inner.clone(), execution));
 }
 
-fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
+fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, &key.path)?;
     let state = live.run.step(graph, at)?;
@@ -93,6 +95,14 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
     let def = &graph.step(at.step).def;
     let Kind::Call { call, .. } = &def.kind else { return None };
     let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
+    let timeout = def.timeout.unwrap_or(inner.call_timeout);
+    let caller = Principal {
+        org: live.org,
+        name: live.run.by.clone(),
+        actors: actors(&live.acts_as).collect(),
+        author: Actor::parse(&live.compiled.row.author),
+    };
+    let lender = Arc::new(Lender::new(inner, &caller));
     let again = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
     Some(Execution {
         run: live.id,
@@ -101,20 +111,19 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
         kind: inner.kinds.get(call.name()).cloned(),
         kind_name: call.name(),
         payload: payload.unwrap_or_else(|| Value::Null.into()),
-        timeout: def.timeout.unwrap_or(inner.call_timeout),
+        timeout,
+        lender: lender.clone(),
         call: StepCall {
             run: live.run.id.clone(),
             path: key.path.clone(),
             attempt: key.attempt,
             idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
             input: Arc::default(),
-            caller: Principal {
-                org: live.org,
-                name: live.run.by.clone(),
-                actors: actors(&live.acts_as).collect(),
-                author: Actor::parse(&live.compiled.row.author),
-            },
+            caller,
             traceparent: inner.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
+            timeout: Duration::from_millis(timeout.0),
+            allow_hosts: live.compiled.definition.allow_hosts.clone(),
+            lender,
             cancel: cancel.clone(),
         },
     })
@@ -162,12 +171,12 @@ impl Measure {
 }
 
 async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
-    let Execution { kind, kind_name, payload, timeout, mut call, org, .. } = execution;
+    let Execution { kind, kind_name, payload, timeout, lender, mut call, org, .. } = execution;
     let Some(kind) = kind else {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return failed(Failure::new("unknown_kind", message));
     };
-    if let Err(failure) = permit(inner, &call.caller, kind_name, &payload).await {
+    if let Err(failure) = permit(inner, &call.caller, &needs(kind_name, &payload)).await {
         return failed(failure);
     }
     let mask;
@@ -175,9 +184,11 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
         Ok(revealed) => revealed,
         Err(failure) => return failed(failure),
     };
+    let limit = call.timeout;
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
-    match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
-        Ok(Ok(outcome)) => readable(mask.outcome(outcome)),
+    let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
+    match ended {
+        Ok(Ok(outcome)) => readable(lender.outcome(mask.outcome(outcome))),
         Ok(Err(_)) => {
             let mut failure = Failure::new("internal", "the executor of this step broke down");
             failure.may_have_happened = true;
@@ -187,15 +198,20 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
     }
 }
 
-/// Whether everyone in whose name the call would be made has the right to it, now.
-async fn permit(inner: &Inner, caller: &Principal, kind: &str, payload: &Payload) -> Result<(), Failure> {
+/// What a call needs beyond the right to run.
+fn needs<'p>(kind: &str, payload: &'p Payload) -> Vec<Need<'p>> {
     let name = |field: &str| payload.value.get(field).and_then(Value::as_str).unwrap_or_default();
-    let mut needs: Vec<Need<'_>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
+    let mut needs: Vec<Need<'p>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
     match kind {
         "tool" => needs.push(Need::Tool(name("tool"))),
         "query" => needs.push(Need::Connection(name("connection"))),
         _ => {}
     }
+    needs
+}
+
+/// Whether everyone in whose name the call would be made has the right to it, now.
+pub async fn permit(inner: &Inner, caller: &Principal, needs: &[Need<'_>]) -> Result<(), Failure> {
     if caller.actors.is_empty() {
         return Err(Failure::new("forbidden", "nobody answers for this run"));
     }
@@ -249,7 +265,8 @@ fn readable(outcome: Outcome) -> Outcome {
         Outcome::Success(reply) => Some(reply),
         Outcome::Failure { reply, .. } => reply.as_ref(),
     };
-    let parts = reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref()]).flatten();
+    let parts =
+        reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref(), reply.log.as_ref()]).flatten();
     let too_much = parts.map(|part| check_size(part)).find_map(Result::err);
     match too_much {
         Some(mut failure) => {

@@ -2,11 +2,13 @@
 //!
 //! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
 
+use crate::lend::Lend;
 use crate::rights::Actor;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_core::event::Outcome;
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +18,11 @@ use tokio_util::sync::CancellationToken;
 pub trait StepKind: Send + Sync {
     /// Makes one attempt. The future is dropped when the attempt no longer counts, whatever it is doing then.
     async fn run(&self, call: StepCall) -> Outcome;
+
+    /// Whether it ends an attempt after `call.timeout` itself, because the time does not begin with the call.
+    fn keeps_time(&self) -> bool {
+        false
+    }
 }
 
 /// All that a step may see.
@@ -32,6 +39,12 @@ pub struct StepCall {
     pub caller: Principal,
     /// For services that take part in a trace, if runs are traced.
     pub traceparent: Option<String>,
+    /// How long the attempt may take.
+    pub timeout: Duration,
+    /// Hosts that code of the workflow may call.
+    pub allow_hosts: Vec<String>,
+    /// For secrets that its code asks for.
+    pub lender: Arc<dyn Lend>,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
     pub cancel: CancellationToken,
 }
