@@ -22,7 +22,10 @@ const LATE: [(&str, &str); 13] = [
     ("a slice of nothing", "return Array.prototype.slice.call({length: 2 ** 32 - 1}).length"),
     ("indexOf in a loop", "const s = 'a'.repeat(1 << 20); while (true) s.indexOf('b')"),
     ("a big integer as text", "return (3n ** (1n << 21n)).toString().length"),
-    ("a sort that never compares well", "const a = Array(1e6).fill(0).map((_, i) => i); while (true) a.sort(() => Math.random() - 0.5)"),
+    (
+        "a sort that never compares well",
+        "const a = Array(1e6).fill(0).map((_, i) => i); while (true) a.sort(() => Math.random() - 0.5)",
+    ),
     ("a getter that loops", "return {get a() { while (true) {} }}"),
     ("toJSON that loops", "return {toJSON() { while (true) {} }}"),
     ("an error whose text loops", "throw {toJSON() { while (true) {} }}"),
@@ -98,7 +101,10 @@ async fn memory_is_what_the_step_says() {
 #[tokio::test]
 async fn what_was_logged_before_a_bomb_is_kept() {
     let kinds = javascript(1);
-    for code in ["console.log('before'); while (true) {}", "console.log('before'); const a = []; a.length = 4294967295; a.join('')"] {
+    for code in [
+        "console.log('before'); while (true) {}",
+        "console.log('before'); const a = []; a.length = 4294967295; a.join('')",
+    ] {
         let (_, reply) = failure(run(&kinds, limited(code)).await);
         assert_eq!(reply.unwrap().log.unwrap()[0]["text"], "before", "{code}");
     }

@@ -17,25 +17,20 @@ async fn check(cases: &[(&str, Value)]) {
 async fn code_finds_the_language_and_a_console_and_nothing_of_a_host() {
     let host = "['process', 'require', 'module', 'std', 'os', 'bjson', 'scriptArgs', 'print', 'load', 'loadScript', 'gc',
         'fetch', 'secrets', 'XMLHttpRequest', 'WebSocket', 'Deno', 'Bun', 'setTimeout', 'setInterval', 'Worker', 'WebAssembly',
-        'navigator', 'performance', 'global', 'window', 'self', '__loadScript', 'Java', 'log', 'ask', 'mark']";
+        'navigator', 'global', 'window', 'self', '__loadScript', 'Java', 'log', 'ask', 'mark']";
     check(&[
-        (&format!("return {host}.filter(name => name in globalThis || eval('typeof ' + name) !== 'undefined')"), json!([])),
-        ("return typeof console.log + typeof Promise + typeof Proxy + typeof JSON", json!("functionfunctionobjectobject").clone()),
-        ("return Object.keys(globalThis)", json!([])),
-    ][..1])
-    .await;
-    check(&[
-        ("return [typeof console.log, typeof Promise, typeof Proxy, typeof JSON]", json!(["function", "function", "function", "object"])),
+        (&format!("return {host}.filter(name => name in globalThis)"), json!([])),
+        ("return [typeof Promise, typeof Proxy, typeof JSON]", json!(["function", "function", "object"])),
         ("return Object.keys(globalThis)", json!([])),
         ("return Object.keys(console)", json!(["log", "info", "warn", "error", "debug"])),
-        ("return arguments === undefined", json!("refused")),
-    ][..3])
+    ])
     .await;
 }
 
 #[tokio::test]
 async fn walks_over_constructors_end_in_the_same_empty_place() {
-    let reached = |expression: &str| format!("try {{ return String({expression}) }} catch (error) {{ return error.name }}");
+    let reached =
+        |expression: &str| format!("try {{ return String({expression}) }} catch (error) {{ return error.name }}");
     let cases = [
         "this.constructor.constructor('return process')()",
         "ctx.constructor.constructor('return process')()",
@@ -113,8 +108,14 @@ async fn odd_objects_stay_among_themselves() {
         ("return ({}).x === undefined", json!(true)),
         ("return JSON.parse('{\"__proto__\": {\"x\": 1}}').x === undefined", json!(true)),
         ("const r = {then(f) { f('from a thenable') }}; return r", json!("from a thenable")),
-        ("return [new WeakRef({}).deref() !== undefined, Atomics.load(new Int32Array(new SharedArrayBuffer(4)), 0)]", json!([true, 0])),
-        ("try { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) } catch (error) { return error.name }", json!("TypeError")),
+        (
+            "return [new WeakRef({}).deref() !== undefined, Atomics.load(new Int32Array(new SharedArrayBuffer(4)), 0)]",
+            json!([true, 0]),
+        ),
+        (
+            "try { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) } catch (error) { return error.name }",
+            json!("TypeError"),
+        ),
     ])
     .await;
 }

@@ -39,7 +39,10 @@ async fn what_code_returns_is_the_result() {
 #[tokio::test]
 async fn code_cannot_change_what_others_see_of_the_context() {
     let kinds = javascript(1);
-    let mine = call("ctx.input.n = 99; ctx.input.items.push(1); delete ctx.tasks; return ctx", json!({"input": {"n": 1, "items": []}}));
+    let mine = call(
+        "ctx.input.n = 99; ctx.input.items.push(1); delete ctx.tasks; return ctx",
+        json!({"input": {"n": 1, "items": []}}),
+    );
     let given = mine.input.clone();
     let reply = success(run(&kinds, mine).await);
     assert_eq!(*reply.body, json!({"input": {"n": 99, "items": [1]}}));
@@ -66,7 +69,11 @@ async fn an_error_names_its_line_and_column_in_the_code() {
     ] {
         let (failure, _) = failure(alone(code).await);
         println!("{code:?}: {}", failure.message);
-        assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), (kind, false, false), "{code} {failure:?}");
+        assert_eq!(
+            (&*failure.code, failure.retryable, failure.may_have_happened),
+            (kind, false, false),
+            "{code} {failure:?}"
+        );
         assert!(failure.message.contains(message), "{code}: {}", failure.message);
     }
 }
