@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use stepwell_testing::{Place, eventually};
+use std::sync::{Arc, Mutex};
+use stepwell_testing::{Place, eventually, listen};
 
 const ORDERS: &str = r#"
 name: orders
@@ -68,9 +69,45 @@ fn an_error_is_shown_with_its_line_and_column_beside_the_log() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let shown: Value = serde_json::from_str(&show(&place, true)).unwrap();
     let check = &shown["tasks"]["check"];
-    assert_eq!(check["error"], json!({"code": "javascript_error", "message": "Error: too much: 101 (4:9)"}));
+    assert_eq!(check["error"], json!({"code": "javascript_error", "message": "Error: too much: 101 (4:34)"}));
     assert_eq!(check["log"], json!([{"level": "warn", "text": "checking 101"}]));
-    assert_eq!(check["attempt"], 1);
+    assert_eq!((&check["attempt"], &check["output"]), (&json!(1), &Value::Null));
+    assert!(!show(&place, false).contains("output null"));
+}
+
+#[test]
+fn a_secret_of_a_request_is_nowhere_in_the_run() {
+    let place = Place::new();
+    let asked = Arc::new(Mutex::new(String::new()));
+    let heard = asked.clone();
+    let url = listen(move |request| {
+        let body = String::from_utf8(request.body).unwrap();
+        heard.lock().unwrap().push_str(&body);
+        ("200 OK", json!({"you sent": body}).to_string())
+    });
+    let text = "
+name: keys
+allow_hosts: 127.0.0.1
+tasks:
+  ask:
+    javascript: |
+      const answer = await fetch(ctx.input.url, { method: 'POST', body: 'key ' + secrets.KEY });
+      const text = await answer.text();
+      console.log(text);
+      return text;
+    retries: 0
+";
+    let path = file(&place, text);
+    let input = json!({"url": url}).to_string();
+    let mut command = stepwell(&place, &["run", path.to_str().unwrap(), "--input", &input]);
+    command.env("STEPWELL_SECRET_KEY", "s3cret-value").env("STEPWELL_PRIVATE_ADDRESSES", "true");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(*asked.lock().unwrap(), "key s3cret-value");
+    let shown = show(&place, true);
+    assert!(shown.contains("key {{secrets.KEY}}") && !shown.contains("s3cret-value"), "{shown}");
+    let kept = place.rows().into_iter().any(|(_, row)| String::from_utf8_lossy(&row).contains("s3cret-value"));
+    assert!(!kept && !format!("{output:?}").contains("s3cret-value"));
 }
 
 #[test]

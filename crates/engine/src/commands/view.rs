@@ -145,7 +145,11 @@ fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), ro
         finished_at: finished,
         duration_ms: started.zip(finished).map(|(start, end)| end.0 - start.0),
         input: state.input.and_then(value),
-        output: state.output.and_then(|output| value(output.body)),
+        // One that failed with nothing but a log has none.
+        output: state
+            .output
+            .and_then(|output| value(output.body))
+            .filter(|body| state.failure().is_none() || !body.is_null()),
         error: state.failure().map(error),
         log: state.output.and_then(|output| value(output.log?)),
         attempts,

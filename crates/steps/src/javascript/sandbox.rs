@@ -71,14 +71,17 @@ impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
     fn start(job: &'a Job, host: &'a Rc<H>, ctx: &'a Ctx<'js>) -> Result<Self, Failed> {
         let open = Rc::new(Cell::new(0));
         let prelude = prelude(ctx, (host, &open), job).catch(ctx).map_err(|error| failed(job, None, error))?;
-        let begun = || -> rquickjs::Result<Promise<'js>> {
-            let mut options = EvalOptions::default();
-            options.strict = false;
-            options.filename = Some(FILE.into());
-            let body: Function = ctx.eval_with_options(format!("{BEFORE}{}{AFTER}", job.code), options)?;
-            body.call((ctx.json_parse(job.ctx.get())?,))
-        };
-        let promise = begun().catch(ctx).map_err(|error| failed(job, Some(&prelude), error))?;
+        let failed = |error| failed(job, Some(&prelude), error);
+        let mut options = EvalOptions::default();
+        options.strict = false;
+        options.filename = Some(FILE.into());
+        let body = ctx.eval_with_options::<Function, _>(format!("{BEFORE}{}{AFTER}", job.code), options);
+        let body = body.catch(ctx).map_err(|error| match failed(error) {
+            Failed { code, message } if code == "javascript_error" => Failed::new("syntax_error", message),
+            limit => limit,
+        })?;
+        let begun = || body.call((ctx.json_parse(job.ctx.get())?,));
+        let promise: Promise = begun().catch(ctx).map_err(failed)?;
         Ok(Evaluation { job, host, ctx, prelude, promise, open })
     }
 
@@ -145,8 +148,6 @@ fn prelude<'js, H: Host + 'static>(
 fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>) -> Failed {
     let (ctx, thrown) = match error {
         CaughtError::Exception(exception) => (exception.ctx().clone(), exception.into_value()),
-        // So does QuickJS throw when there is not even memory for an error.
-        CaughtError::Value(value) if value.is_null() => return out_of_memory(job),
         CaughtError::Value(value) => (value.ctx().clone(), value),
         // The code holds a zero, or a host function was given something odd.
         CaughtError::Error(error) => return Failed::new("javascript_error", error.to_string()),
@@ -165,10 +166,14 @@ fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>
         }
         _ => {}
     }
-    let code = if name == "SyntaxError" && !stack.contains("anonymous") { "syntax_error" } else { "javascript_error" };
-    let mut message = if name.is_empty() { message } else { format!("{name}: {message}") };
+    let mut message = match (name.as_str(), message.as_str()) {
+        // So does QuickJS when there is not even memory for an error.
+        ("", "null") => "the code threw null, or ran out of memory".into(),
+        ("", _) => message,
+        _ => format!("{name}: {message}"),
+    };
     message.truncate(message.floor_char_boundary(MAX_ERROR));
-    Failed::new(code, message + &place(&stack))
+    Failed::new("javascript_error", message + &place(&stack))
 }
 
 /// ` (line:column)` of the innermost frame that is the user's.
