@@ -157,6 +157,18 @@ async fn a_long_answer_is_refused_and_a_failed_step_says_what_may_have_happened(
 }
 
 #[tokio::test]
+async fn requests_are_bounded_in_size_and_number() {
+    let (url, seen) = echo();
+    let code = "try { await fetch(ctx.url, {method: 'POST', body: 'x'.repeat(2 << 20)}) } catch (error) { return error.message }";
+    assert_eq!(*success(fetched(code, &url).await).body, json!("a request has at most 1 MB"));
+    assert_eq!(seen.lock().unwrap().len(), 0);
+    let code = "const all = []; for (let i = 0; i < 100000; i++) all.push(fetch('http://elsewhere/').catch(error => error.message));
+        const said = await Promise.all(all); return [said[999].includes('allow_hosts'), said[1000], said.length]";
+    let reply = success(fetched(code, &url).await);
+    assert_eq!(*reply.body, json!([true, "a step makes at most 1000 requests", 100_000]));
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_answer_costs_no_more_than_the_timeout() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());

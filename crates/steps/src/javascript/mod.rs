@@ -86,8 +86,8 @@ impl StepKind for JavascriptKind {
             Err(failure) => {
                 // What code did to the world can only have been done by `fetch`; and only after that may it end otherwise.
                 let failure = Failure {
-                    may_have_happened: talk.asked,
-                    retryable: failure.retryable || talk.asked && &*failure.code != "bad_result",
+                    may_have_happened: talk.asked > 0,
+                    retryable: failure.retryable || talk.asked > 0 && &*failure.code != "bad_result",
                     ..failure
                 };
                 Outcome::Failure { failure, reply: log.map(|log| Reply { log: Some(log), ..Reply::default() }) }
@@ -105,7 +105,8 @@ impl StepKind for JavascriptKind {
 #[derive(Default)]
 struct Talk {
     log: Log,
-    asked: bool,
+    /// Requests that were made.
+    asked: u32,
 }
 
 impl JavascriptKind {
@@ -152,7 +153,7 @@ impl JavascriptKind {
 
 impl Talk {
     fn is_silent(&self) -> bool {
-        self.log.is_empty() && !self.asked
+        self.log.is_empty() && self.asked == 0
     }
 }
 
@@ -210,8 +211,11 @@ impl Exchange {
                     talk.log.keep(line);
                     continue;
                 }
+                // More than it may make is not the code's doing: that is stopped before.
                 Ok(Word::Fetch { id, request }) => {
-                    talk.asked |= self.fetch(id, request);
+                    if talk.asked < fetch::MOST && self.fetch(id, request) {
+                        talk.asked += 1;
+                    }
                     continue;
                 }
                 Ok(Word::Ready { .. }) => continue,

@@ -32,9 +32,13 @@
           throw new TypeError('the body of a fetch must be text; JSON.stringify makes it from an object');
         }
         if (Array.isArray(headers)) headers = Object.fromEntries(headers);
+        const request = stringify({ url: String(url), method: String(method).toUpperCase(), headers, body });
+        // Both are the server's rules as well; here they can be explained.
+        if (request.length > 1 << 20) throw new TypeError('a request has at most 1 MB');
+        if (last === 1000) throw new TypeError('a step makes at most 1000 requests');
         const id = ++last;
         waiting.set(id, { resolve, reject });
-        ask(id, stringify({ url: String(url), method: String(method).toUpperCase(), headers, body }));
+        ask(id, request);
       });
     });
     hidden('secrets', new Proxy(Object.freeze(Object.create(null)), {
