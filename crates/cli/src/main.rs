@@ -103,6 +103,9 @@ enum Command {
     Migrate(commands::migrate::Args),
     /// Measure how fast this build is on this disk, beside what the disk alone can do
     Bench(commands::bench::Args),
+    /// Evaluate code for a server that started this process
+    #[command(hide = true, name = stepwell_steps::javascript::WORKER)]
+    JavascriptWorker,
 }
 
 fn main() -> ExitCode {
@@ -143,6 +146,9 @@ fn main() -> ExitCode {
         Command::Restore(args) => commands::restore::run(args),
         Command::Migrate(args) => commands::migrate::run(args),
         Command::Bench(args) => commands::bench::run(args),
+        Command::JavascriptWorker => {
+            stepwell_steps::javascript::work().map(|()| commands::Exit::Success).map_err(Into::into)
+        }
     };
     match result {
         Ok(code) => code.into(),

@@ -102,6 +102,8 @@ pub struct Reply {
     pub status_code: Option<u16>,
     /// The body was longer than can be read and is kept cut off.
     pub truncated: bool,
+    /// What the step wrote down for people, line by line. No step reads it.
+    pub log: Option<Arc<Value>>,
 }
 
 impl Reply {

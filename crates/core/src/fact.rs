@@ -156,6 +156,8 @@ pub struct Output {
     pub status_code: Option<u16>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<ValueId>,
 }
 
 /// What an entered step waits for.

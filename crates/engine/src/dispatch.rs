@@ -1,6 +1,7 @@
 //! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
 
 use crate::engine::Inner;
+use crate::lend::Lender;
 use crate::mask::Mask;
 use crate::permit::{Approved, Asked, Stop, permit};
 use crate::rights::{Actor, actors};
@@ -71,6 +72,7 @@ struct Execution {
     timeout: Millis,
     approved: Option<Approved>,
     deferred: bool,
+    lender: Arc<Lender>,
     call: StepCall,
 }
 
@@ -87,7 +89,7 @@ pub fn begin(inner: &Arc<Inner>, live: &Live, key: WorkKey, node: NodeId) {
     tokio::spawn(run(inner.clone(), execution));
 }
 
-fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
+fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, &key.path)?;
     let state = live.run.step(graph, at)?;
@@ -97,6 +99,14 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
     let def = &graph.step(at.step).def;
     let Kind::Call { call, .. } = &def.kind else { return None };
     let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
+    let timeout = def.timeout.unwrap_or(inner.call_timeout);
+    let caller = Principal {
+        org: live.org,
+        name: live.run.by.clone(),
+        actors: actors(&live.acts_as).collect(),
+        author: Actor::parse(&live.compiled.row.author),
+    };
+    let lender = Arc::new(Lender::new(inner, &caller));
     let again = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
     Some(Execution {
         run: live.id,
@@ -105,22 +115,21 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
         kind: inner.kinds.get(call.name()).cloned(),
         kind_name: call.name(),
         payload: payload.unwrap_or_else(|| Value::Null.into()),
-        timeout: def.timeout.unwrap_or(inner.call_timeout),
+        timeout,
         approved: Approved::of_held(live, state),
         deferred: state.failure().is_some_and(|failure| &*failure.code == DEFERRED),
+        lender: lender.clone(),
         call: StepCall {
             run: live.run.id.clone(),
             path: key.path.clone(),
             attempt: key.attempt,
             idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
             input: Arc::default(),
-            caller: Principal {
-                org: live.org,
-                name: live.run.by.clone(),
-                actors: actors(&live.acts_as).collect(),
-                author: Actor::parse(&live.compiled.row.author),
-            },
+            caller,
             traceparent: inner.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
+            timeout: Duration::from_millis(timeout.0),
+            allow_hosts: live.compiled.definition.allow_hosts.clone(),
+            lender,
             cancel: cancel.clone(),
         },
     })
@@ -175,7 +184,7 @@ impl Measure {
 }
 
 async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
-    let Execution { run, kind, kind_name, payload, timeout, mut call, org, approved, deferred, .. } = execution;
+    let Execution { run, kind, kind_name, payload, timeout, lender, mut call, org, approved, deferred, .. } = execution;
     let Some(kind) = kind else {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return Err(Stop::Failure(Failure::new("unknown_kind", message)));
@@ -192,9 +201,11 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
     permit(inner, &asked).await?;
     let mask;
     (call.input, mask) = reveal(inner, org, payload).await.map_err(Stop::Failure)?;
+    let limit = call.timeout;
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
-    Ok(match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
-        Ok(Ok(outcome)) => readable(mask.outcome(outcome)),
+    let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
+    Ok(match ended {
+        Ok(Ok(outcome)) => readable(lender.outcome(mask.outcome(outcome))),
         Ok(Err(_)) => {
             let mut failure = Failure::new("internal", "the executor of this step broke down");
             failure.may_have_happened = true;
@@ -229,7 +240,8 @@ fn readable(outcome: Outcome) -> Outcome {
         Outcome::Success(reply) => Some(reply),
         Outcome::Failure { reply, .. } => reply.as_ref(),
     };
-    let parts = reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref()]).flatten();
+    let parts =
+        reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref(), reply.log.as_ref()]).flatten();
     let too_much = parts.map(|part| check_size(part)).find_map(Result::err);
     match too_much {
         Some(mut failure) => {

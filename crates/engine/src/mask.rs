@@ -47,10 +47,10 @@ impl Mask {
             self.value(&mut value);
             Arc::new(value)
         };
-        Reply { body: masked(reply.body), headers: reply.headers.map(masked), ..reply }
+        Reply { body: masked(reply.body), headers: reply.headers.map(masked), log: reply.log.map(masked), ..reply }
     }
 
-    fn value(&self, value: &mut Value) {
+    pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
                 if let Some(masked) = self.text(text) {

@@ -74,7 +74,7 @@ impl Approved {
 }
 
 pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
-    rights(inner, asked).await.map_err(Stop::Failure)?;
+    rights(inner, asked.caller, &needs(asked.kind, asked.payload)).await.map_err(Stop::Failure)?;
     let unknown = |error: crate::Error| Stop::Failure(Failure::retryable("unavailable", error.to_string()));
     let policies = policies(inner, asked.caller.org).await.map_err(unknown)?;
     if policies.is_empty() {
@@ -166,16 +166,20 @@ async fn suffices(
     Ok(count >= policy.approvals)
 }
 
-/// Whether everyone in whose name the call would be made has the right to it, now.
-async fn rights(inner: &Inner, asked: &Asked<'_>) -> Result<(), Failure> {
-    let Asked { caller, payload, kind, .. } = asked;
+/// What a call needs beyond the right to run.
+fn needs<'p>(kind: &str, payload: &'p Payload) -> Vec<Need<'p>> {
     let name = |field: &str| payload.value.get(field).and_then(Value::as_str).unwrap_or_default();
-    let mut needs: Vec<Need<'_>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
-    match *kind {
+    let mut needs: Vec<Need<'p>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
+    match kind {
         "tool" => needs.push(Need::Tool(name("tool"))),
         "query" => needs.push(Need::Connection(name("connection"))),
         _ => {}
     }
+    needs
+}
+
+/// Whether everyone in whose name the call would be made has the right to it, now.
+pub async fn rights(inner: &Inner, caller: &Principal, needs: &[Need<'_>]) -> Result<(), Failure> {
     if caller.actors.is_empty() {
         return Err(Failure::new("forbidden", "nobody answers for this run"));
     }

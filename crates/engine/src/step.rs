@@ -2,11 +2,13 @@
 //!
 //! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
 
+use crate::lend::Lend;
 use crate::rights::Actor;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_core::event::Outcome;
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,11 @@ pub trait StepKind: Send + Sync {
 
     /// Whether a call with this input can be made again without harm, as far as is known.
     fn is_idempotent(&self, _input: &Value) -> bool {
+        false
+    }
+
+    /// Whether it ends an attempt after `call.timeout` itself, because the time does not begin with the call.
+    fn keeps_time(&self) -> bool {
         false
     }
 }
@@ -37,6 +44,12 @@ pub struct StepCall {
     pub caller: Principal,
     /// For services that take part in a trace, if runs are traced.
     pub traceparent: Option<String>,
+    /// How long the attempt may take.
+    pub timeout: Duration,
+    /// Hosts that code of the workflow may call.
+    pub allow_hosts: Vec<String>,
+    /// For secrets that its code asks for.
+    pub lender: Arc<dyn Lend>,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
     pub cancel: CancellationToken,
 }

@@ -4,7 +4,7 @@
 //! A proxy would connect in our place and so get round all of this: the client is built with `no_proxy`, and the
 //! proxy variables of the environment have no effect.
 //!
-//! Not here: which hosts a workflow may call (grants and `allow_hosts` are the engine's).
+//! Not here: which hosts the code of a workflow may call (`http::Hosts`).
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::error::Error;

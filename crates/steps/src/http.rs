@@ -9,11 +9,13 @@
 mod answer;
 mod client;
 mod failure;
+mod hosts;
 mod request;
 
 pub use answer::{MAX_BODY_DEPTH, deeper_than};
 pub use client::Client;
 pub use failure::shown;
+pub use hosts::Hosts;
 pub use request::{METHODS, Outgoing};
 
 use async_trait::async_trait;

@@ -5,6 +5,7 @@
 
 pub mod egress;
 pub mod http;
+pub mod javascript;
 pub mod tool;
 mod tools;
 
@@ -26,6 +27,7 @@ pub struct Config {
     /// Used by `pushover_send` where the arguments name none.
     pub pushover_user: Option<String>,
     pub pushover_token: Option<String>,
+    pub javascript: javascript::Config,
 }
 
 /// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
@@ -38,15 +40,19 @@ impl Default for Config {
             pushover_url: "https://api.pushover.net".into(),
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
+            javascript: javascript::Config::default(),
         }
     }
 }
 
-/// The kinds `http` and `tool`, which share one client.
+/// The kinds `http`, `javascript` and `tool`, which share one client.
 pub fn kinds(config: Config) -> Kinds {
     let client = client(&config);
     let tools = tools::built_in(&config, &client);
-    Kinds::default().with("http", http::HttpKind::new(client)).with("tool", tool::ToolKind::new(Arc::new(tools)))
+    Kinds::default()
+        .with("http", http::HttpKind::new(client.clone()))
+        .with("javascript", javascript::JavascriptKind::new(config.javascript, client))
+        .with("tool", tool::ToolKind::new(Arc::new(tools)))
 }
 
 /// The built-in tools, to list them or to call them outside of a run. Makes a client of its own.

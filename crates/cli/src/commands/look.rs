@@ -132,6 +132,7 @@ fn describe(path: &str, step: &Step, line: &mut impl FnMut(String)) {
     step.input.iter().for_each(|input| line(format!("  input {}", brief(input, BRIEF))));
     step.output.iter().for_each(|output| line(format!("  output {}", brief(output, BRIEF))));
     step.error.iter().for_each(|error| line(format!("  error {}", message(error))));
+    step.log.iter().for_each(|entry| line(format!("  {} {}", entry.level, entry.text)));
     for Attempt { attempt, status, started_at, error, .. } in &step.attempts {
         let why = error.as_ref().map(|error| format!(": {}", message(error))).unwrap_or_default();
         line(format!("  attempt {attempt} at {}: {status}{why}", instant(started_at.0)));

@@ -292,7 +292,8 @@ impl<'a> Planner<'a> {
     fn add_reply(&mut self, reply: Reply) -> Output {
         let body = self.add(reply.body);
         let headers = reply.headers.map(|headers| self.add(headers));
-        Output { body, headers, status_code: reply.status_code, truncated: reply.truncated }
+        let log = reply.log.map(|log| self.add(log));
+        Output { body, headers, status_code: reply.status_code, truncated: reply.truncated, log }
     }
 
     fn state(&self, at: At) -> &crate::run::StepState {

@@ -150,7 +150,7 @@ impl Run {
 
     fn seen_output(&mut self, output: &Output) {
         self.seen(output.body);
-        output.headers.iter().for_each(|id| self.seen(*id));
+        output.headers.iter().chain(&output.log).for_each(|id| self.seen(*id));
     }
 
     fn enter(&mut self, graph: &Graph, at: At, wait: Wait) {

@@ -70,6 +70,9 @@ pub struct StepView {
     pub output: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+    /// What it wrote down for people: `{level, text}` each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<Value>,
     /// Earlier ones first; only if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptView>,
@@ -86,6 +89,8 @@ pub struct AttemptView {
     pub output: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<Value>,
 }
 
 pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
@@ -140,14 +145,21 @@ fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), ro
         finished_at: finished,
         duration_ms: started.zip(finished).map(|(start, end)| end.0 - start.0),
         input: state.input.and_then(value),
-        output: state.output.and_then(|output| value(output.body)),
+        // One that failed with nothing but a log has none.
+        output: state
+            .output
+            .and_then(|output| value(output.body))
+            .filter(|body| state.failure().is_none() || !body.is_null()),
         error: state.failure().map(error),
+        log: state.output.and_then(|output| value(output.log?)),
         attempts,
     }
 }
 
 fn attempt(live: &Live, row: &StepRow) -> AttemptView {
-    let failure = serde_json::from_str::<Row>(&row.state).ok().and_then(|row| row.failure);
+    let state = serde_json::from_str::<Row>(&row.state).ok();
+    let log = state.as_ref().and_then(|state| state.output?.log);
+    let failure = state.and_then(|state| state.failure);
     AttemptView {
         attempt: row.attempt,
         status: row.status.clone(),
@@ -155,5 +167,6 @@ fn attempt(live: &Live, row: &StepRow) -> AttemptView {
         finished_at: row.ended,
         output: row.output.and_then(|output| live.run.values.get(output)).cloned(),
         error: failure.as_ref().map(error),
+        log: log.and_then(|log| live.run.values.get(log)).cloned(),
     }
 }

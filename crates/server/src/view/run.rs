@@ -91,6 +91,9 @@ pub struct Step {
     pub output: Option<Value>,
     #[serde(default)]
     pub error: Option<ErrorView>,
+    /// What the step's code wrote with `console`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
     /// All of them, earlier ones first; only if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
@@ -108,6 +111,16 @@ pub struct Attempt {
     pub output: Option<Value>,
     #[serde(default)]
     pub error: Option<ErrorView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
+}
+
+/// A line that code wrote.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LogLine {
+    /// debug, info, warn or error.
+    pub level: String,
+    pub text: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
@@ -154,6 +167,10 @@ fn error(error: Value) -> ErrorView {
     serde_json::from_value(error).unwrap_or_default()
 }
 
+fn log(lines: Option<Value>) -> Vec<LogLine> {
+    lines.and_then(|lines| serde_json::from_value(lines).ok()).unwrap_or_default()
+}
+
 /// `name=value` as an object.
 pub fn labels(labels: &[String]) -> BTreeMap<String, String> {
     let split = |label: &String| label.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
@@ -171,6 +188,7 @@ impl From<engine::RunView> for Run {
                 finished_at: attempt.finished_at.map(Instant),
                 output: attempt.output,
                 error: attempt.error.map(error),
+                log: log(attempt.log),
             };
             let is = Step {
                 id: step_id(&id, &step.path),
@@ -185,6 +203,7 @@ impl From<engine::RunView> for Run {
                 input: step.input,
                 output: step.output,
                 error: step.error.map(error),
+                log: log(step.log),
                 attempts: step.attempts.into_iter().map(attempt).collect(),
             };
             (step.path, is)

@@ -11,12 +11,44 @@ use stepwell_core::limits;
 /// is put inside others.
 pub const MAX_BODY_DEPTH: usize = limits::MAX_PAYLOAD_DEPTH - 20;
 
+/// An answer with its body as it came.
+pub struct Text {
+    pub status: u16,
+    pub headers: Value,
+    pub text: String,
+}
+
+/// Why there is no whole body.
+pub enum Broken {
+    Connection(reqwest::Error),
+    TooLong,
+}
+
+pub async fn text(response: Response) -> Result<Text, Broken> {
+    let status = response.status().as_u16();
+    let headers = headers(response.headers());
+    let (bytes, broken) = collect(response).await;
+    match broken {
+        Some(error) => Err(Broken::Connection(error)),
+        None if bytes.len() > limits::MAX_READABLE_BODY => Err(Broken::TooLong),
+        None => Ok(Text { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() }),
+    }
+}
+
 /// Reads the response to its end, or to the limit. A connection that breaks within the body gives the error beside what
 /// had come by then.
-pub async fn read(mut response: Response) -> (Reply, Option<reqwest::Error>) {
+pub async fn read(response: Response) -> (Reply, Option<reqwest::Error>) {
     let status_code = Some(response.status().as_u16());
     let headers = Some(Arc::new(headers(response.headers())));
     let json = says_json(response.headers());
+    let (bytes, broken) = collect(response).await;
+    let truncated = bytes.len() > limits::MAX_READABLE_BODY;
+    let body = if truncated { Value::String(cut(&bytes)) } else { body(bytes, json) };
+    (Reply { body: Arc::new(body), headers, status_code, truncated, log: None }, broken)
+}
+
+/// The body, or one byte more of it than is kept.
+async fn collect(mut response: Response) -> (Vec<u8>, Option<reqwest::Error>) {
     let mut bytes = Vec::new();
     let mut broken = None;
     // Past the limit the response is dropped, which closes its connection: the rest is not downloaded.
@@ -34,9 +66,7 @@ pub async fn read(mut response: Response) -> (Reply, Option<reqwest::Error>) {
             }
         }
     }
-    let truncated = bytes.len() > limits::MAX_READABLE_BODY;
-    let body = if truncated { Value::String(cut(&bytes)) } else { body(bytes, json) };
-    (Reply { body: Arc::new(body), headers, status_code, truncated }, broken)
+    (bytes, broken)
 }
 
 fn headers(given: &HeaderMap) -> Value {

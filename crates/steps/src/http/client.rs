@@ -3,11 +3,12 @@
 //! HTTP/1.1 only: calls of steps are single and short, and every server speaks it. No compressed answers are asked for:
 //! 256 KB is the most that is ever read.
 
+use super::Outgoing;
+use super::answer::{self, Broken, Text};
 use super::failure::{self, Trail};
-use super::{Outgoing, answer};
 use crate::egress::Egress;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use std::cell::RefCell;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
@@ -64,29 +65,9 @@ impl Client {
 
     /// Sends one request and reads its answer. Dropping the future closes the connection.
     pub async fn send(&self, outgoing: Outgoing) -> Outcome {
-        let Outgoing { method, url, headers, body } = outgoing;
-        let mut trail = Trail::new(method.clone(), url.clone());
-        if let Err(refused) = self.egress.check_url(&url) {
-            return failed(failure::refused(&trail, &refused));
-        }
-        let http = match (&self.http, &self.no_tls) {
-            (Some(http), None) => http,
-            (Some(http), Some(_)) if url.scheme() == "http" => http,
-            (Some(_) | None, why) => return failed(failure::no_tls(&trail, why.as_deref().unwrap_or_default())),
-        };
-        let mut request = http.request(method, url).headers(headers);
-        if let Some(body) = body {
-            request = request.body(body);
-        }
-        let sent = TRAIL.scope(RefCell::new(trail.clone()), async {
-            let answer = request.send().await;
-            (answer, TRAIL.with(RefCell::take))
-        });
-        let answer;
-        (answer, trail) = sent.await;
-        let response = match answer {
-            Ok(response) => response,
-            Err(error) => return failed(failure::of_error(&trail, &error)),
+        let (response, trail) = match self.open(outgoing).await {
+            Ok(opened) => opened,
+            Err(failure) => return failed(failure),
         };
         let status = response.status();
         let retry_after = failure::retry_after(response.headers(), jiff::Timestamp::now());
@@ -99,6 +80,46 @@ impl Client {
             }
             Some(error) => failed(failure::of_error(&trail, &error)),
             None => Outcome::Success(reply),
+        }
+    }
+
+    /// The same for code, which looks at the status itself and wants the body as it came.
+    pub async fn fetch(&self, outgoing: Outgoing) -> Result<Text, Failure> {
+        let (response, trail) = self.open(outgoing).await?;
+        answer::text(response).await.map_err(|broken| match broken {
+            Broken::Connection(error) => failure::of_error(&trail, &error),
+            Broken::TooLong => failure::too_long(&trail),
+        })
+    }
+
+    /// Sends a request, as far as the head of its answer.
+    async fn open(&self, outgoing: Outgoing) -> Result<(Response, Trail), Failure> {
+        let Outgoing { method, url, headers, body, hosts } = outgoing;
+        let mut trail = Trail { hosts, ..Trail::new(method.clone(), url.clone()) };
+        if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(&url)) {
+            return Err(failure::host_refused(&trail));
+        }
+        if let Err(refused) = self.egress.check_url(&url) {
+            return Err(failure::refused(&trail, &refused));
+        }
+        let http = match (&self.http, &self.no_tls) {
+            (Some(http), None) => http,
+            (Some(http), Some(_)) if url.scheme() == "http" => http,
+            (Some(_) | None, why) => return Err(failure::no_tls(&trail, why.as_deref().unwrap_or_default())),
+        };
+        let mut request = http.request(method, url).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let sent = TRAIL.scope(RefCell::new(trail.clone()), async {
+            let answer = request.send().await;
+            (answer, TRAIL.with(RefCell::take))
+        });
+        let answer;
+        (answer, trail) = sent.await;
+        match answer {
+            Ok(response) => Ok((response, trail)),
+            Err(error) => Err(failure::of_error(&trail, &error)),
         }
     }
 }
@@ -117,7 +138,14 @@ fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
     // Noted before the check, so that a refusal names the address that was refused.
     // Outside of a task of ours there is no trail to keep.
-    let _ = TRAIL.try_with(|trail| trail.borrow_mut().follow(attempt.status(), attempt.url()));
+    let elsewhere = TRAIL.try_with(|trail| {
+        let mut trail = trail.borrow_mut();
+        trail.follow(attempt.status(), attempt.url());
+        trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(attempt.url()))
+    });
+    if elsewhere.unwrap_or(false) {
+        return attempt.error(failure::Redirected::OtherHost);
+    }
     match egress.check_url(attempt.url()) {
         Ok(()) => attempt.follow(),
         Err(refused) => attempt.error(refused),

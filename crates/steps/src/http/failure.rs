@@ -3,6 +3,8 @@
 //! A URL can hold secrets in its query and its credentials. Messages show neither, and nothing here prints a
 //! `reqwest::Error`, whose text has the whole URL.
 
+use super::Hosts;
+use super::hosts;
 use crate::egress::Refused;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
@@ -10,6 +12,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
@@ -23,11 +26,13 @@ pub struct Trail {
     pub redirected: Option<Url>,
     /// A server may have done what was asked before it pointed elsewhere.
     pub maybe_done: bool,
+    /// Where it may be sent on to.
+    pub hosts: Option<Arc<Hosts>>,
 }
 
 impl Trail {
     pub fn new(method: Method, url: Url) -> Trail {
-        Trail { method, url: Some(url), redirected: None, maybe_done: false }
+        Trail { method, url: Some(url), ..Trail::default() }
     }
 }
 
@@ -49,6 +54,7 @@ impl fmt::Display for Trail {
 pub enum Redirected {
     TooOften,
     OtherScheme,
+    OtherHost,
 }
 
 impl fmt::Display for Redirected {
@@ -56,6 +62,7 @@ impl fmt::Display for Redirected {
         f.write_str(match self {
             Redirected::TooOften => "it was redirected more than 10 times; call the final URL directly",
             Redirected::OtherScheme => "it was redirected to a URL that is neither http nor https",
+            Redirected::OtherHost => "it was redirected to a host that is not among the `allow_hosts` of the workflow",
         })
     }
 }
@@ -77,9 +84,22 @@ pub fn refused(trail: &Trail, why: &Refused) -> Failure {
     Failure { may_have_happened: trail.maybe_done, ..failure }
 }
 
+pub fn host_refused(trail: &Trail) -> Failure {
+    let host = trail.url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    Failure::new("host_refused", format!("{trail} was not made: {}", hosts::refused(host)))
+}
+
 pub fn no_tls(trail: &Trail, why: &str) -> Failure {
     let hint = "install the system's root certificates (the package is often called ca-certificates)";
     Failure::new("tls_unavailable", format!("{trail} was not made, because TLS could not be set up: {why}; {hint}"))
+}
+
+pub fn too_long(trail: &Trail) -> Failure {
+    let most = limits::MAX_READABLE_BODY / 1024;
+    Failure {
+        may_have_happened: true,
+        ..Failure::new("too_large", format!("{trail}: the answer is longer than {most} KB"))
+    }
 }
 
 /// A request that got no complete answer.
@@ -91,6 +111,7 @@ pub fn of_error(trail: &Trail, error: &reqwest::Error) -> Failure {
         let code = match why {
             Redirected::TooOften => "too_many_redirects",
             Redirected::OtherScheme => "bad_redirect",
+            Redirected::OtherHost => "host_refused",
         };
         let failure = Failure::new(code, format!("{trail} has no answer: {why}"));
         return Failure { may_have_happened: trail.maybe_done, ..failure };

@@ -1,9 +1,11 @@
 //! A resolved input as a request. Templates are filled in by now, so anything may turn up here that the definition's
 //! checks could not see. Messages never show a value: it may be, or hold, a secret.
 
+use super::Hosts;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
+use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::nearest::nearest;
 use url::Url;
@@ -25,6 +27,8 @@ pub struct Outgoing {
     pub url: Url,
     pub headers: HeaderMap,
     pub body: Option<Vec<u8>>,
+    /// Where it may go, redirects included; anywhere within the egress rules if nothing is said.
+    pub hosts: Option<Arc<Hosts>>,
 }
 
 impl Outgoing {
@@ -38,7 +42,11 @@ impl Outgoing {
             let key = HeaderValue::from_str(idempotency_key).map_err(|_| bad("the idempotency key is not a header"))?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
-        Ok(Outgoing { method, url, headers, body })
+        Ok(Outgoing { method, url, headers, body, hosts: None })
+    }
+
+    pub fn within(self, hosts: Arc<Hosts>) -> Outgoing {
+        Outgoing { hosts: Some(hosts), ..self }
     }
 
     /// Makes what is called part of the run's trace, unless the definition says whose part it is.
@@ -54,7 +62,7 @@ fn bad(message: impl Into<String>) -> Failure {
     Failure::new("bad_request", message.into())
 }
 
-fn url(given: Option<&Value>) -> Result<Url, Failure> {
+pub(super) fn url(given: Option<&Value>) -> Result<Url, Failure> {
     let text = match given {
         Some(Value::String(text)) => text.trim(),
         Some(other) => return Err(bad(format!("`url` must be text, but it is {}", kind(other)))),

@@ -49,7 +49,7 @@ impl Tool for HttpRequest {
 /// The status stays beside the body as well: retries may be chosen by it. The reply as a whole is not cut off, so that
 /// its status and headers can be read where the body inside it is.
 fn whole(reply: Reply) -> Reply {
-    let Reply { body, headers, status_code, truncated } = reply;
+    let Reply { body, headers, status_code, truncated, log: _ } = reply;
     let mut result = json!({"status_code": status_code, "headers": headers, "body": body});
     if truncated {
         result["truncated"] = true.into();

@@ -11,11 +11,12 @@ mod redirects;
 mod server;
 mod tools;
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Actor, Principal, StepCall};
+use stepwell_engine::{Actor, Lend, Principal, StepCall};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -35,8 +36,23 @@ fn call(input: Value) -> StepCall {
         input: Arc::new(input),
         caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
         traceparent: None,
+        timeout: Duration::from_secs(20),
+        allow_hosts: Vec::new(),
+        lender: Arc::new(Nothing),
         cancel: CancellationToken::new(),
     }
+}
+
+/// These kinds ask for no secrets.
+struct Nothing;
+
+#[async_trait]
+impl Lend for Nothing {
+    async fn secret(&self, name: &str, _host: &str) -> Result<String, Failure> {
+        Err(Failure::new("unknown_secret", name))
+    }
+
+    fn mask(&self, _value: &mut Value) {}
 }
 
 async fn run(config: Config, kind: &str, input: Value) -> Outcome {

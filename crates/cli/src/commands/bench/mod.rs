@@ -3,6 +3,7 @@
 
 mod echo;
 mod history;
+mod javascript;
 mod postgres;
 mod process;
 mod report;
@@ -62,13 +63,15 @@ enum What {
     Noop,
     /// 1 step, then 50 HTTP steps at once, then a join
     Fan,
+    /// 5 javascript steps: a small function over 2 KB of context
+    Javascript,
     /// Many runs that sleep
     Sleepers,
     /// Triggers over HTTP, beside the same in this process
     Triggers,
     /// The no-op workload on a file with a million finished runs; not part of `all`
     History,
-    /// Chain, noop, fan, sleepers and triggers
+    /// Chain, noop, fan, javascript, sleepers and triggers
     #[default]
     All,
 }
@@ -109,7 +112,7 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
         report.postgres = Some(postgres::measure(args, url, &echo.url).await?);
         return Ok(report);
     }
-    for what in [What::Chain, What::Noop, What::Fan] {
+    for what in [What::Chain, What::Noop, What::Fan, What::Javascript] {
         if args.what == what || args.what == What::All {
             let workload = Workload::new(what, args, &echo.url);
             report.workloads.push(measure(args, base, &workload).await?);

@@ -47,7 +47,7 @@ struct History {
 }
 
 pub async fn measure(args: &Args, url: &str, echo: &str) -> anyhow::Result<Postgres> {
-    if matches!(args.what, What::Sleepers | What::Triggers) {
+    if matches!(args.what, What::Javascript | What::Sleepers | What::Triggers) {
         bail!("only chain, noop, fan and history are measured on a database");
     }
     let options = PostgresOptions::new(url);

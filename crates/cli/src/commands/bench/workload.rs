@@ -1,6 +1,6 @@
 //! The workloads: their definitions, and how runs are started and waited for.
 
-use super::{Args, Measured, Meter, What};
+use super::{Args, Measured, Meter, What, javascript};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub struct Workload {
     pub calls: u32,
     pub runs: u32,
     pub concurrency: u32,
+    /// Of every run.
+    input: Value,
 }
 
 impl Workload {
@@ -29,12 +31,14 @@ impl Workload {
         let (name, calls, runs, concurrency) = match what {
             What::Chain => ("chain", 5, 1_000, 64),
             What::Fan => ("fan", 50, 50, 4),
+            What::Javascript => ("javascript", 5, 500, 64),
             What::Noop | What::Sleepers | What::Triggers | What::History | What::All => ("noop", 10, 1_000, 64),
         };
         let calls = args.steps.unwrap_or(calls).max(1);
         let definition = match what {
             What::Chain => chain(name, calls, |before| http(url, before)),
             What::Fan => fan(name, calls, url),
+            What::Javascript => chain(name, calls, |_| javascript::step()),
             What::Noop | What::Sleepers | What::Triggers | What::History | What::All => chain(name, calls, echo),
         };
         Workload {
@@ -44,6 +48,7 @@ impl Workload {
             calls: calls + if what == What::Fan { 2 } else { 0 },
             runs: args.runs.unwrap_or(runs).max(1),
             concurrency: args.concurrency.unwrap_or(concurrency).max(1),
+            input: if what == What::Javascript { javascript::input() } else { json!({"order": 42}) },
         }
     }
 
@@ -74,7 +79,8 @@ impl Workload {
     }
 
     pub async fn alone(&self, directory: &Path) -> anyhow::Result<Measured> {
-        let alone = Workload { runs: ALONE.min(self.runs), definition: self.definition.clone(), ..*self };
+        let (definition, input) = (self.definition.clone(), self.input.clone());
+        let alone = Workload { runs: ALONE.min(self.runs), definition, input, ..*self };
         alone.pass(directory, 1).await
     }
 
@@ -87,12 +93,13 @@ impl Workload {
         let left = Arc::new(AtomicU32::new(runs));
         let client = |n: u32| {
             let (engine, left, name) = (engines[n as usize % engines.len()].clone(), left.clone(), self.name);
+            let input = self.input.clone();
             tokio::spawn(async move {
                 let caller = Caller::local("bench");
                 let mut latencies = Vec::new();
                 while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
                     let start = Instant::now();
-                    let input = json!({"order": 42});
+                    let input = input.clone();
                     let trigger = Trigger::new(name, input);
                     let (_, end) = engine.trigger_and_watch(&caller, trigger).await?;
                     end.reached().await?;

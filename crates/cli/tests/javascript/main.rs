@@ -1,0 +1,96 @@
+//! Javascript steps: what code means, what it cannot reach, how it is stopped, and what becomes of its processes. The workers
+//! are those of the real binary.
+
+// In a test a panic is the report.
+#![allow(clippy::unwrap_used)]
+
+mod bombs;
+mod escapes;
+mod fetches;
+mod meaning;
+mod served;
+mod workers;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_engine::{Actor, Kinds, Lend, Principal, StepCall};
+use stepwell_steps::javascript::WORKER;
+use stepwell_steps::{Config, Egress, kinds};
+use stepwell_store::OrgId;
+use tokio_util::sync::CancellationToken;
+
+fn javascript(workers: usize) -> Kinds {
+    javascript_of(Path::new(env!("CARGO_BIN_EXE_stepwell")), workers)
+}
+
+fn javascript_of(program: &Path, workers: usize) -> Kinds {
+    let javascript =
+        stepwell_steps::javascript::Config { worker: vec![program.as_os_str().to_owned(), WORKER.into()], workers };
+    kinds(Config { egress: Egress { allow_private: true }, javascript, ..Config::default() })
+}
+
+/// A step's code with its context, as the engine would call it.
+fn call(code: &str, ctx: Value) -> StepCall {
+    StepCall {
+        run: "run_1".into(),
+        path: "calculate".into(),
+        attempt: 1,
+        idempotency_key: "run_1:calculate".into(),
+        input: Arc::new(json!({"code": code, "ctx": ctx})),
+        caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        traceparent: None,
+        timeout: Duration::from_secs(20),
+        allow_hosts: Vec::new(),
+        lender: Arc::new(Keyring),
+        cancel: CancellationToken::new(),
+    }
+}
+
+async fn run(kinds: &Kinds, call: StepCall) -> Outcome {
+    kinds.get("javascript").unwrap().run(call).await
+}
+
+/// The code on a worker of its own.
+async fn alone(code: &str) -> Outcome {
+    run(&javascript(1), call(code, json!({}))).await
+}
+
+#[track_caller]
+fn success(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Success(reply) => reply,
+        Outcome::Failure { failure, .. } => panic!("{failure:?}"),
+    }
+}
+
+#[track_caller]
+fn failure(outcome: Outcome) -> (Failure, Option<Reply>) {
+    match outcome {
+        Outcome::Failure { failure, reply } => (failure, reply),
+        Outcome::Success(reply) => panic!("{reply:?}"),
+    }
+}
+
+/// One secret, for one host.
+struct Keyring;
+
+const SECRET: &str = "s3cret-value";
+
+#[async_trait]
+impl Lend for Keyring {
+    async fn secret(&self, name: &str, host: &str) -> Result<String, Failure> {
+        match (name, host) {
+            ("KEY", "127.0.0.1") => Ok(SECRET.into()),
+            _ => Err(Failure::new("unknown_secret", format!("there is no secret named {name} for {host}"))),
+        }
+    }
+
+    fn mask(&self, value: &mut Value) {
+        let text = value.to_string().replace(SECRET, "{{secrets.KEY}}");
+        *value = serde_json::from_str(&text).unwrap();
+    }
+}

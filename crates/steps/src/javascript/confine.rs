@@ -1,0 +1,147 @@
+//! What a worker gives up before it takes code: files, processes, the network, memory and time beyond what an evaluation
+//! may use. Then an engine that was tricked into running something else has nothing to run it with.
+//!
+//! Linux only. Elsewhere a worker still has no environment, dies with its pipe and is killed at the deadline.
+
+use super::wire::Job;
+
+/// A worker that has been shut in.
+pub struct Confined {
+    /// What could not be taken away.
+    pub lacks: Option<String>,
+    #[cfg(target_os = "linux")]
+    base: linux::Base,
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn start() -> Confined {
+    Confined { lacks: Some("system calls and memory are not limited on this system".into()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Confined {
+    pub fn limit(&self, _job: &Job) {}
+}
+
+#[cfg(target_os = "linux")]
+pub use linux::start;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{Confined, Job};
+    use rustix::process::{self, Resource, Rlimit, Signal};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    };
+    use std::collections::BTreeMap;
+
+    /// Address space beyond the code's memory: messages, and what the allocator wastes.
+    const SLACK: u64 = 192 << 20;
+    /// Standard input, output and error, and none to open.
+    const DESCRIPTORS: u64 = 3;
+    /// The engine goes first where both want the processor.
+    const NICE: i32 = 5;
+
+    /// Bytes of address space the process has before any code.
+    pub struct Base(u64);
+
+    pub fn start() -> Confined {
+        // Before all else: a server that is gone by now has closed the pipe, which ends the worker as well.
+        let _ = process::set_parent_process_death_signal(Some(Signal::KILL));
+        close_inherited();
+        let _ = std::env::set_current_dir("/");
+        let _ = process::nice(NICE);
+        let base = Base(address_space());
+        for (resource, most) in [
+            (Resource::Core, 0),
+            (Resource::Fsize, 0),
+            (Resource::Nproc, 0),
+            (Resource::Nofile, DESCRIPTORS),
+            (Resource::Memlock, 0),
+        ] {
+            // A limit that is lower already stays.
+            let _ = process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+        }
+        let lacks = seccomp().err().map(|why| format!("system calls are not limited: {why}"));
+        Confined { lacks, base }
+    }
+
+    impl Confined {
+        /// Sets what this evaluation may use. The server's deadline and the runtime's own limit come first; these hold where
+        /// both fail.
+        pub fn limit(&self, job: &Job) {
+            let memory = self.base.0.saturating_add(job.memory.saturating_mul(2)).saturating_add(SLACK);
+            let seconds = spent().saturating_add(job.timeout_ms.div_ceil(1_000)).saturating_add(1);
+            for (resource, most) in [(Resource::As, memory), (Resource::Cpu, seconds)] {
+                let maximum = process::getrlimit(resource).maximum;
+                let current = Some(maximum.map_or(most, |maximum| most.min(maximum)));
+                let _ = process::setrlimit(resource, Rlimit { current, maximum });
+            }
+        }
+    }
+
+    /// Descriptors that whoever started the server left open for its children.
+    #[allow(unsafe_code, reason = "a descriptor that nobody here owns can only be closed by its number")]
+    fn close_inherited() {
+        let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
+        let numbers: Vec<i32> = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        for number in numbers.into_iter().filter(|number| *number > 2) {
+            // SAFETY: the process has one thread and has opened nothing yet that it still uses; the directory above is
+            // closed by now.
+            unsafe { libc::close(number) };
+        }
+    }
+
+    fn address_space() -> u64 {
+        let pages = std::fs::read_to_string("/proc/self/statm").ok();
+        let pages = pages.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        pages.unwrap_or(0) * rustix::param::page_size() as u64
+    }
+
+    /// Seconds of processor time so far.
+    fn spent() -> u64 {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        u64::try_from(time.tv_sec).unwrap_or(0)
+    }
+
+    /// Only what computing needs: memory, time, and the two pipes. Everything else fails as forbidden.
+    fn seccomp() -> Result<(), Box<dyn std::error::Error>> {
+        let is = |argument, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
+        let without =
+            |argument, bits| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), 0);
+        let only = |condition| SeccompRule::new(vec![condition]);
+        let executable = libc::PROT_EXEC as u64;
+        let mut rules: BTreeMap<i64, Vec<SeccompRule>> = [
+            libc::SYS_munmap,
+            libc::SYS_mremap,
+            libc::SYS_madvise,
+            libc::SYS_brk,
+            libc::SYS_futex,
+            libc::SYS_exit,
+            libc::SYS_exit_group,
+            libc::SYS_rt_sigreturn,
+            libc::SYS_rt_sigprocmask,
+            libc::SYS_sigaltstack,
+            libc::SYS_restart_syscall,
+            libc::SYS_clock_gettime,
+            libc::SYS_gettimeofday,
+            libc::SYS_getrandom,
+            libc::SYS_sched_yield,
+            libc::SYS_getpid,
+            libc::SYS_gettid,
+        ]
+        .into_iter()
+        .map(|call| (call, Vec::new()))
+        .collect();
+        rules.insert(libc::SYS_read, vec![only(is(0, 0)?)?]);
+        rules.insert(libc::SYS_write, vec![only(is(0, 1)?)?]);
+        rules.insert(libc::SYS_mmap, vec![only(without(2, executable)?)?]);
+        rules.insert(libc::SYS_mprotect, vec![only(without(2, executable)?)?]);
+        // Its own limits, within those it can no longer raise.
+        rules.insert(libc::SYS_prlimit64, vec![only(is(0, 0)?)?]);
+        let refuse = SeccompAction::Errno(libc::EPERM as u32);
+        let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;
+        let program: BpfProgram = filter.try_into()?;
+        Ok(seccompiler::apply_filter(&program)?)
+    }
+}

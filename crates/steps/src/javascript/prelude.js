@@ -1,0 +1,101 @@
+// What code finds beside the language itself: `console`, and `fetch` with `secrets` where the workflow names hosts. Runs
+// before the code, in the same fresh context; the host's functions stay in here.
+(function (log, ask, mark) {
+  'use strict';
+  const { parse, stringify } = JSON;
+  // Not of the language, and a finer clock than code needs.
+  delete globalThis.performance;
+
+  const show = (value) => {
+    try {
+      if (typeof value === 'string') return value;
+      if (value instanceof Error) return `${value.name}: ${value.message}`;
+      return stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}n` : part)) ?? String(value);
+    } catch {
+      return Object.prototype.toString.call(value);
+    }
+  };
+  const write = (level) => (...parts) => log(level, parts.map(show).join(' ').toWellFormed());
+  const hidden = (name, value) =>
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+  hidden('console', Object.fromEntries(
+    [['log', 'info'], ['info', 'info'], ['warn', 'warn'], ['error', 'error'], ['debug', 'debug']].map(
+      ([name, level]) => [name, write(level)])));
+
+  const waiting = new Map();
+  if (mark !== undefined) {
+    let last = 0;
+    hidden('fetch', function fetch(url, options = {}) {
+      return new Promise((resolve, reject) => {
+        let { method = 'GET', headers = {}, body } = options ?? {};
+        if (body !== undefined && body !== null && typeof body !== 'string') {
+          throw new TypeError('the body of a fetch must be text; JSON.stringify makes it from an object');
+        }
+        if (Array.isArray(headers)) headers = Object.fromEntries(headers);
+        const request = stringify({ url: String(url), method: String(method).toUpperCase(), headers, body });
+        // Both are the server's rules as well; here they can be explained.
+        if (request.length > 1 << 20) throw new TypeError('a request has at most 1 MB');
+        if (last === 1000) throw new TypeError('a step makes at most 1000 requests');
+        const id = ++last;
+        waiting.set(id, { resolve, reject });
+        ask(id, request);
+      });
+    });
+    hidden('secrets', new Proxy(Object.freeze(Object.create(null)), {
+      get: (_, name) => (typeof name === 'string' ? `${mark}.${name}.` : undefined),
+    }));
+  }
+
+  const respond = ({ status, headers, text }) => {
+    const find = (name) => headers[String(name).toLowerCase()];
+    return Object.freeze({
+      ok: status >= 200 && status <= 299,
+      status,
+      headers: Object.freeze({
+        get: (name) => find(name) ?? null,
+        has: (name) => find(name) !== undefined,
+        entries: () => Object.entries(headers)[Symbol.iterator](),
+      }),
+      text: async () => text,
+      json: async () => parse(text),
+    });
+  };
+
+  return {
+    fetched(id, answer) {
+      const asked = waiting.get(id);
+      if (asked === undefined) return;
+      waiting.delete(id);
+      const { Ok: response, Err: message } = parse(answer);
+      if (message === undefined) asked.resolve(respond(response));
+      else asked.reject(new TypeError(message));
+    },
+
+    // The result as JSON, or why it is none.
+    result(value) {
+      let bad;
+      const check = (key, part) => {
+        const kind = typeof part;
+        if (kind !== 'function' && kind !== 'symbol' && kind !== 'bigint') return part;
+        const what = { bigint: 'a BigInt', function: 'a function', symbol: 'a symbol' }[kind];
+        bad ??= key === '' ? `it is ${what}` : `${stringify(key)} in it is ${what}`;
+        return null;
+      };
+      let json;
+      try {
+        json = stringify(value === undefined ? null : value, check);
+      } catch (error) {
+        if (!(error instanceof TypeError) || error.message !== 'circular reference') throw error;
+        bad = 'it holds itself';
+      }
+      return bad === undefined ? ['good', json ?? 'null'] : ['bad', bad];
+    },
+
+    // What was thrown, as [name, message, stack].
+    describe(thrown) {
+      if (!(thrown instanceof Error)) return ['', show(thrown).toWellFormed(), ''];
+      const text = (value) => (typeof value === 'string' ? value.toWellFormed() : '');
+      return [text(thrown.name), text(thrown.message), text(thrown.stack)];
+    },
+  };
+});

@@ -1,0 +1,188 @@
+//! One evaluation inside a worker: a fresh QuickJS runtime, the user's code as the body of an async function, and jobs until
+//! it is settled. Nothing outlives it.
+//!
+//! The interrupt handler stops loops at the deadline, the runtime's own limits stop most bombs. What is left, native
+//! loops that ask nobody, is the server's to stop: it kills the process.
+
+use super::wire::{Answer, Failed, Job, MAX_OUTPUT};
+use rquickjs::context::EvalOptions;
+use rquickjs::{Array, CatchResultExt, CaughtError, Context, Ctx, Function, Object, Promise, Runtime, Value};
+use serde_json::value::RawValue;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+const PRELUDE: &str = include_str!("prelude.js");
+/// The user's code is the body of this; on the same line, so that line numbers are theirs.
+const BEFORE: &str = "(async (ctx) => {";
+const AFTER: &str = "\n})";
+/// How the code is named in stack traces.
+const FILE: &str = "step.js";
+const MAX_STACK: usize = 1 << 20;
+/// Characters of an error's message that are kept.
+const MAX_ERROR: usize = 4_000;
+
+/// What an evaluation asks of the worker around it.
+pub trait Host {
+    fn log(&self, level: String, text: String);
+    fn ask(&self, id: u32, request: String);
+    /// Waits for the answer to some request.
+    fn answer(&self) -> (u32, Result<Answer, String>);
+}
+
+pub fn evaluate(job: &Job, host: &Rc<impl Host + 'static>) -> Result<Box<RawValue>, Failed> {
+    let runtime = Runtime::new().map_err(|_| out_of_memory(job))?;
+    runtime.set_memory_limit(usize::try_from(job.memory).unwrap_or(usize::MAX));
+    runtime.set_max_stack_size(MAX_STACK);
+    let late = Rc::new(Cell::new(false));
+    let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
+    let clock = late.clone();
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        let over = Instant::now() >= deadline;
+        clock.set(clock.get() || over);
+        over
+    })));
+    let context = Context::full(&runtime).map_err(|_| out_of_memory(job))?;
+    let result = context.with(|ctx| Evaluation::start(job, host, &ctx)?.settle(&late));
+    if late.get() { Err(too_late(job.timeout_ms)) } else { result }
+}
+
+pub fn too_late(timeout_ms: u64) -> Failed {
+    let seconds = timeout_ms as f64 / 1_000.0;
+    Failed::new("timeout", format!("the code did not end within {seconds} s; `timeout` sets another limit"))
+}
+
+fn out_of_memory(job: &Job) -> Failed {
+    let megabytes = job.memory >> 20;
+    Failed::new("memory_limit", format!("the code needs more than {megabytes} MB; `memory` sets another limit"))
+}
+
+struct Evaluation<'a, 'js, H> {
+    job: &'a Job,
+    host: &'a H,
+    ctx: &'a Ctx<'js>,
+    prelude: Object<'js>,
+    promise: Promise<'js>,
+    /// Requests that have no answer yet.
+    open: Rc<Cell<usize>>,
+}
+
+impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
+    fn start(job: &'a Job, host: &'a Rc<H>, ctx: &'a Ctx<'js>) -> Result<Self, Failed> {
+        let open = Rc::new(Cell::new(0));
+        let prelude = prelude(ctx, (host, &open), job).catch(ctx).map_err(|error| failed(job, None, error))?;
+        let failed = |error| failed(job, Some(&prelude), error);
+        let mut options = EvalOptions::default();
+        options.strict = false;
+        options.filename = Some(FILE.into());
+        let body = ctx.eval_with_options::<Function, _>(format!("{BEFORE}{}{AFTER}", job.code), options);
+        let body = body.catch(ctx).map_err(|error| match failed(error) {
+            Failed { code, message } if code == "javascript_error" => Failed::new("syntax_error", message),
+            limit => limit,
+        })?;
+        let begun = || body.call((ctx.json_parse(job.ctx.get())?,));
+        let promise: Promise = begun().catch(ctx).map_err(failed)?;
+        Ok(Evaluation { job, host, ctx, prelude, promise, open })
+    }
+
+    fn settle(self, late: &Cell<bool>) -> Result<Box<RawValue>, Failed> {
+        let failed = |error| failed(self.job, Some(&self.prelude), error);
+        let value: Value = loop {
+            if late.get() {
+                return Err(too_late(self.job.timeout_ms));
+            }
+            if let Some(result) = self.promise.result() {
+                break result.catch(self.ctx).map_err(failed)?;
+            }
+            if self.ctx.execute_pending_job() {
+                continue;
+            }
+            if self.open.get() == 0 {
+                let message = "the code waits for a promise that nothing will ever settle";
+                return Err(Failed::new("never_finished", message));
+            }
+            self.open.set(self.open.get() - 1);
+            self.deliver().catch(self.ctx).map_err(failed)?;
+        };
+        let written = || -> rquickjs::Result<(String, String)> {
+            let result: Array = self.prelude.get::<_, Function>("result")?.call((value,))?;
+            Ok((result.get(0)?, result.get(1)?))
+        };
+        let (verdict, text) = written().catch(self.ctx).map_err(failed)?;
+        if verdict != "good" {
+            return Err(Failed::new("bad_result", format!("the result cannot be kept as JSON: {text}")));
+        }
+        if text.len() > MAX_OUTPUT {
+            let message = format!("the result has {} bytes of JSON; at most {MAX_OUTPUT} are kept", text.len());
+            return Err(Failed::new("output_too_large", message));
+        }
+        RawValue::from_string(text).map_err(|error| Failed::new("bad_result", error.to_string()))
+    }
+
+    fn deliver(&self) -> rquickjs::Result<()> {
+        let (id, answer) = self.host.answer();
+        let answer = serde_json::to_string(&answer).unwrap_or_default();
+        self.prelude.get::<_, Function>("fetched")?.call((id, answer))
+    }
+}
+
+/// Makes what code finds beside the language.
+fn prelude<'js, H: Host + 'static>(
+    ctx: &Ctx<'js>,
+    (host, open): (&Rc<H>, &Rc<Cell<usize>>),
+    job: &Job,
+) -> rquickjs::Result<Object<'js>> {
+    let (logger, asker, open) = (host.clone(), host.clone(), open.clone());
+    let log = Function::new(ctx.clone(), move |level: String, text: String| logger.log(level, text))?;
+    let ask = Function::new(ctx.clone(), move |id: u32, request: String| {
+        open.set(open.get() + 1);
+        asker.ask(id, request);
+    })?;
+    let mut options = EvalOptions::default();
+    options.filename = Some("prelude.js".into());
+    let make: Function = ctx.eval_with_options(PRELUDE, options)?;
+    make.call((log, ask, job.fetch.clone()))
+}
+
+/// What was thrown, and where in the user's code.
+fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>) -> Failed {
+    let (ctx, thrown) = match error {
+        CaughtError::Exception(exception) => (exception.ctx().clone(), exception.into_value()),
+        CaughtError::Value(value) => (value.ctx().clone(), value),
+        // The code holds a zero, or a host function was given something odd.
+        CaughtError::Error(error) => return Failed::new("javascript_error", error.to_string()),
+    };
+    let described = || -> rquickjs::Result<[String; 3]> {
+        let Some(prelude) = prelude else { return Ok(Default::default()) };
+        let parts: Array = prelude.get::<_, Function>("describe")?.call((thrown,))?;
+        Ok([parts.get(0)?, parts.get(1)?, parts.get(2)?])
+    };
+    let Ok([name, message, stack]) = described().catch(&ctx) else { return out_of_memory(job) };
+    match (name.as_str(), message.as_str()) {
+        ("InternalError", "out of memory") => return out_of_memory(job),
+        ("RangeError", "Maximum call stack size exceeded") | ("InternalError", "stack overflow") => {
+            let message = format!("the code calls itself too deep{}", place(&stack));
+            return Failed::new("stack_limit", message);
+        }
+        _ => {}
+    }
+    let mut message = match (name.as_str(), message.as_str()) {
+        // So does QuickJS when there is not even memory for an error.
+        ("", "null") => "the code threw null, or ran out of memory".into(),
+        ("", _) => message,
+        _ => format!("{name}: {message}"),
+    };
+    message.truncate(message.floor_char_boundary(MAX_ERROR));
+    Failed::new("javascript_error", message + &place(&stack))
+}
+
+/// ` (line:column)` of the innermost frame that is the user's.
+fn place(stack: &str) -> String {
+    let found = stack.split(FILE).skip(1).find_map(|rest| {
+        let mut numbers = rest.strip_prefix(':')?.split(|c: char| !c.is_ascii_digit());
+        let line: usize = numbers.next()?.parse().ok()?;
+        let column: usize = numbers.next()?.parse().ok()?;
+        Some((line, if line == 1 { column.saturating_sub(BEFORE.len()).max(1) } else { column }))
+    });
+    found.map(|(line, column)| format!(" ({line}:{column})")).unwrap_or_default()
+}
