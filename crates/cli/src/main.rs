@@ -85,6 +85,10 @@ enum Command {
     User(commands::people::UserArgs),
     /// Give users rights, and take them back
     Grant(commands::people::GrantArgs),
+    /// Set, list and delete secrets, and seal them anew under another master key
+    Secret(commands::secrets::SecretArgs),
+    /// Set, list and delete the databases that query steps use
+    Connection(commands::secrets::ConnectionArgs),
     /// Print a link that signs a browser in, once
     Login(commands::people::LoginArgs),
     /// List the processes that execute steps
@@ -130,6 +134,8 @@ fn main() -> ExitCode {
         Command::Key(args) => commands::people::key(args),
         Command::User(args) => commands::people::user(args),
         Command::Grant(args) => commands::people::grant(args),
+        Command::Secret(args) => commands::secrets::secret(args),
+        Command::Connection(args) => commands::secrets::connection(args),
         Command::Login(args) => commands::people::login(args),
         Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

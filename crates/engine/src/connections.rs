@@ -1,6 +1,6 @@
-//! Databases that query steps can be pointed at, by name: where an executor finds one at the moment of a call.
+//! Named databases that query steps may use.
 
-use crate::error::Error;
+use crate::Error;
 use async_trait::async_trait;
 use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
@@ -10,16 +10,17 @@ pub trait Connections: Send + Sync {
     async fn connection(&self, org: OrgId, name: &str) -> Result<Option<Connection>, Error>;
 }
 
-/// One of them, ready to be used. Has no `Debug`: its URL holds credentials.
-#[derive(Clone, PartialEq, Eq)]
+/// Has no `Debug`: the URL holds a password.
+#[derive(Clone)]
 pub struct Connection {
-    /// Opened, and with its secrets filled in: not for logs.
+    /// `postgres://…`, or `sqlite:` and a path.
     pub url: String,
-    /// Whether statements that write may use it.
+    /// Steps may write, if they also have the right to.
     pub write: bool,
-    /// Rows that a query may give at the most, if it is less than the server's limit.
+    /// The most rows that a step may ask for.
     pub rows: Option<u32>,
+    /// The longest that a statement may take.
     pub timeout: Option<Millis>,
-    /// Grows with each change: what is pooled under an older one is not to be used again.
+    /// Grows with every change, so that what was opened under an older one is not used again.
     pub version: i64,
 }

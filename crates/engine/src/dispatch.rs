@@ -1,10 +1,10 @@
 //! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
 
 use crate::engine::Inner;
-use crate::mask::Mask;
 use crate::rights::{Actor, Grants, Need, Right, actors};
 use crate::runs::{Live, What};
-use crate::step::{Principal, StepCall, StepKind};
+use crate::secrets::{Use, reveal};
+use crate::step::{Principal, StepCall, StepKind, Used};
 use crate::{drive, people, trace};
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -14,7 +14,6 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::Phase;
-use stepwell_core::template::Resolved;
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
 use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
@@ -67,6 +66,8 @@ struct Execution {
     kind_name: &'static str,
     payload: Payload,
     timeout: Millis,
+    /// All secrets that its workflow uses.
+    named: Arc<[Box<str>]>,
     call: StepCall,
 }
 
@@ -102,6 +103,7 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
         kind_name: call.name(),
         payload: payload.unwrap_or_else(|| Value::Null.into()),
         timeout: def.timeout.unwrap_or(inner.call_timeout),
+        named: live.compiled.secrets.clone(),
         call: StepCall {
             run: live.run.id.clone(),
             path: key.path.clone(),
@@ -114,6 +116,7 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
                 actors: actors(&live.acts_as).collect(),
                 author: Actor::parse(&live.compiled.row.author),
             },
+            secrets: Used::default(),
             traceparent: inner.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
             cancel: cancel.clone(),
         },
@@ -162,7 +165,7 @@ impl Measure {
 }
 
 async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
-    let Execution { kind, kind_name, payload, timeout, mut call, org, .. } = execution;
+    let Execution { kind, kind_name, payload, timeout, named, mut call, org, .. } = execution;
     let Some(kind) = kind else {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return failed(Failure::new("unknown_kind", message));
@@ -170,11 +173,11 @@ async fn attempt(inner: &Inner, execution: Execution) -> Outcome {
     if let Err(failure) = permit(inner, &call.caller, kind_name, &payload).await {
         return failed(failure);
     }
-    let mask;
-    (call.input, mask) = match reveal(inner, org, payload).await {
+    (call.input, call.secrets) = match reveal(inner, Use { org, kind: kind_name, named: &named }, payload).await {
         Ok(revealed) => revealed,
         Err(failure) => return failed(failure),
     };
+    let mask = call.secrets.mask.clone();
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
     match tokio::time::timeout(Duration::from_millis(timeout.0), work).await {
         Ok(Ok(outcome)) => readable(mask.outcome(outcome)),
@@ -222,25 +225,6 @@ fn may(grants: &Grants, actor: &Actor, need: Need<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new("forbidden", format!("{} may not do this: the right {need} is missing", actor.user)))
-}
-
-/// The input as it is sent, with secrets in their places.
-async fn reveal(inner: &Inner, org: OrgId, payload: Payload) -> Result<(Arc<Value>, Mask), Failure> {
-    let mut mask = Mask::default();
-    if payload.secrets.is_empty() {
-        return Ok((payload.value, mask));
-    }
-    let mut known = std::collections::BTreeMap::new();
-    for slot in &payload.secrets {
-        if let Some(secret) = inner.secrets.secret(org, &slot.name).await {
-            mask.hide(&slot.name, &secret);
-            known.insert(slot.name.to_string(), secret);
-        }
-    }
-    let resolved = Resolved { value: payload.value, secrets: payload.secrets };
-    let unknown = |name: String| Failure::new("unknown_secret", format!("there is no secret named {name}"));
-    let input = resolved.reveal(|name| known.get(name).cloned()).map_err(unknown)?;
-    Ok((Arc::new(input), mask))
 }
 
 /// A result that could not be read back must not be written.

@@ -12,6 +12,7 @@
 //! | recovery, retention, what was missed | `upkeep.rs` |
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
 //! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
+//! | what is kept sealed | `vault.rs` (keys), `safe.rs` (secrets, connections), `hosts.rs` (where they may go) |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
@@ -30,6 +31,7 @@ mod engine;
 mod epochs;
 mod error;
 mod hints;
+mod hosts;
 mod ids;
 mod incoming;
 mod keys;
@@ -41,6 +43,7 @@ mod plans;
 mod record;
 mod rights;
 mod runs;
+mod safe;
 mod secrets;
 mod slots;
 mod step;
@@ -49,6 +52,7 @@ mod timers;
 pub mod trace;
 mod triggers;
 mod upkeep;
+mod vault;
 
 pub use audit::Verdict as AuditVerdict;
 pub use clock::{Clock, SystemClock, TokioClock};
@@ -57,14 +61,18 @@ pub use connections::{Connection, Connections};
 pub use definitions::Compiled;
 pub use engine::{Committed, Config, Engine, Happened};
 pub use error::Error;
+pub use hosts::Bound;
 pub use ids::Ids;
 pub use incoming::Incoming;
 pub use keys::{timer_key, timer_named};
+pub use mask::Mask;
 pub use people::{Key, Role, Session, User};
 pub use plans::{Limits, Plans, Subscription};
 pub use record::{Place, StoredRunError, record, restore};
 pub use rights::{Actor, Grants, Need, Right};
+pub use safe::{Database, Safe, Secret};
 pub use secrets::{EnvironmentSecrets, Secrets};
-pub use step::{Kinds, Principal, StepCall, StepKind};
+pub use step::{Kinds, Principal, StepCall, StepKind, Used};
 pub use switches::{Pause, Switches};
 pub use triggers::Hook;
+pub use vault::Vault;

@@ -14,6 +14,7 @@ pub mod people;
 pub mod pipe;
 pub mod restore;
 pub mod run;
+pub mod secrets;
 pub mod serve;
 pub mod simulate;
 pub mod start;

@@ -2,6 +2,7 @@
 //! dashboard are thin over it.
 
 mod change;
+mod connections;
 mod control;
 mod define;
 mod everyday;
@@ -9,17 +10,20 @@ mod labels;
 mod look;
 mod organisation;
 mod people;
+mod secrets;
 mod trigger;
 mod view;
 mod workflows;
 
 pub use crate::rights::Right;
+pub use connections::NewConnection;
 pub use control::{Decision, Retry};
 pub use define::{Defined, Source};
 pub use everyday::{Approval, Bulk, Override};
 pub use look::{EventView, RunQuery};
 pub use organisation::{AuditQuery, Organisation, Usage};
 pub use people::{KeyChange, NewKey, NewUser, UserChange, With};
+pub use secrets::{NewSecret, Rotated};
 pub use trigger::{End, Started, Trigger};
 pub use view::{AttemptView, RunView, StepView};
 pub use workflows::{ScheduleView, State};

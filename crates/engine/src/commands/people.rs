@@ -519,7 +519,7 @@ fn key_record(inner: &Inner, org: OrgId, key: &Key, secret: &str) -> Record {
     Record { kind, id, org, key: secret_hash(secret), due: None, body, version: 0 }
 }
 
-fn named<T: Kept>(inner: &Inner, org: OrgId, prefix: &str, name: &str, is: &T) -> Record {
+pub(super) fn named<T: Kept>(inner: &Inner, org: OrgId, prefix: &str, name: &str, is: &T) -> Record {
     let id = inner.ids.public(prefix, inner.clock.now());
     Record { kind: T::KIND.into(), id, org, key: name_key(org, name), due: None, body: json(is), version: 0 }
 }
@@ -539,7 +539,7 @@ pub(super) async fn list<T: Kept>(inner: &Inner, org: OrgId) -> Result<Vec<With<
     inner.store.records(filter).await?.iter().map(read).collect()
 }
 
-fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
+pub(super) fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
     Ok(With { id: record.id.clone(), is: body(record)? })
 }
 
@@ -563,7 +563,7 @@ pub(super) fn bad(path: &str, message: &str) -> Error {
 }
 
 /// Names that stand in rights and addresses.
-fn check_name(path: &str, name: &str) -> Result<(), Error> {
+pub(super) fn check_name(path: &str, name: &str) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(plain) {
         return Err(bad(path, &format!("1 to {MAX_NAME} letters, digits and any of . _ @ + - are allowed")));

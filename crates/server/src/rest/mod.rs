@@ -7,6 +7,7 @@ mod nodes;
 mod operate;
 mod pages;
 mod runs;
+mod secrets;
 mod sessions;
 mod steps;
 mod workflows;
@@ -26,6 +27,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())
+        .merge(secrets::router())
         .merge(sessions::router())
         .merge(incoming::router())
 }

@@ -6,6 +6,7 @@ mod node;
 mod people;
 mod problem;
 mod run;
+mod secret;
 mod workflow;
 
 pub use list::*;
@@ -13,6 +14,7 @@ pub use node::*;
 pub use people::*;
 pub use problem::*;
 pub use run::*;
+pub use secret::*;
 pub use workflow::*;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

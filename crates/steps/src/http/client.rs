@@ -64,8 +64,11 @@ impl Client {
 
     /// Sends one request and reads its answer. Dropping the future closes the connection.
     pub async fn send(&self, outgoing: Outgoing) -> Outcome {
-        let Outgoing { method, url, headers, body } = outgoing;
-        let mut trail = Trail::new(method.clone(), url.clone());
+        let Outgoing { method, url, headers, body, bound } = outgoing;
+        let mut trail = Trail::new(method.clone(), url.clone(), bound);
+        if let Some(bound) = trail.elsewhere(&url) {
+            return failed(failure::bound(&trail, &bound.to_string()));
+        }
         if let Err(refused) = self.egress.check_url(&url) {
             return failed(failure::refused(&trail, &refused));
         }
@@ -118,6 +121,11 @@ fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     // Noted before the check, so that a refusal names the address that was refused.
     // Outside of a task of ours there is no trail to keep.
     let _ = TRAIL.try_with(|trail| trail.borrow_mut().follow(attempt.status(), attempt.url()));
+    // What a redirect would not take along does not hold it back.
+    let elsewhere = TRAIL.try_with(|trail| Some(trail.borrow().elsewhere(attempt.url())?.clone()));
+    if let Some(bound) = elsewhere.ok().flatten().filter(|bound| !bound.left_behind) {
+        return attempt.error(failure::Redirected::Bound(bound.to_string()));
+    }
     match egress.check_url(attempt.url()) {
         Ok(()) => attempt.follow(),
         Err(refused) => attempt.error(refused),

@@ -4,8 +4,10 @@
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
+use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::nearest::nearest;
+use stepwell_engine::Bound;
 use url::Url;
 
 /// The methods that can be asked for. `CONNECT` and `TRACE` are for proxies and diagnosis.
@@ -25,6 +27,8 @@ pub struct Outgoing {
     pub url: Url,
     pub headers: HeaderMap,
     pub body: Option<Vec<u8>>,
+    /// Secrets in it that may be sent to some hosts only.
+    pub bound: Arc<[Bound]>,
 }
 
 impl Outgoing {
@@ -38,7 +42,12 @@ impl Outgoing {
             let key = HeaderValue::from_str(idempotency_key).map_err(|_| bad("the idempotency key is not a header"))?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
-        Ok(Outgoing { method, url, headers, body })
+        Ok(Outgoing { method, url, headers, body, bound: Arc::default() })
+    }
+
+    /// Names the secrets in it that may be sent to some hosts only.
+    pub fn bound(self, bound: &Arc<[Bound]>) -> Outgoing {
+        Outgoing { bound: bound.clone(), ..self }
     }
 
     /// Makes what is called part of the run's trace, unless the definition says whose part it is.

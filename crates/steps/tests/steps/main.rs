@@ -34,6 +34,7 @@ fn call(input: Value) -> StepCall {
         idempotency_key: "run_1/each[3].charge".into(),
         input: Arc::new(input),
         caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        secrets: Default::default(),
         traceparent: None,
         cancel: CancellationToken::new(),
     }
