@@ -10,7 +10,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{OrgId, Record, Store};
+use stepwell_store::{OrgId, Record, RecordFilter, Store};
+
+/// Records read in one go.
+const PAGE: u32 = 500;
 
 /// A secret. Its value never leaves the process but in the calls that use it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -58,6 +61,32 @@ pub struct Database {
 
 impl Kept for Database {
     const KIND: &'static str = "connection";
+}
+
+/// Something that holds a sealed value.
+pub trait Keeps: Kept {
+    fn name(&self) -> &str;
+    fn sealed(&mut self) -> &mut Sealed;
+}
+
+impl Keeps for Secret {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn sealed(&mut self) -> &mut Sealed {
+        &mut self.sealed
+    }
+}
+
+impl Keeps for Database {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn sealed(&mut self) -> &mut Sealed {
+        &mut self.sealed
+    }
 }
 
 /// Which key everything is sealed with since the last rotation, so that a node with another one is told at its start.
@@ -111,6 +140,42 @@ impl Safe {
         let owner = Owner { org: record.org, kind: T::KIND, name };
         let opened = self.vault.open(owner, sealed);
         opened.map_err(|why| Error::Broken(format!("the {} {name} cannot be opened: {why}", T::KIND)))
+    }
+
+    /// Every record of a kind, of all organisations.
+    pub(crate) async fn all<T: Keeps>(&self) -> Result<Vec<Record>, Error> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let filter = RecordFilter { kind: T::KIND.into(), org: None, prefix: String::new(), after, limit: PAGE };
+            let page = self.store.records(filter).await?;
+            after = page.last().map(|record| record.key.clone());
+            let whole = page.len() < PAGE as usize;
+            all.extend(page);
+            if whole {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// What does not open, and why.
+    pub async fn locked(&self) -> Result<Vec<String>, Error> {
+        let mut locked = self.locked_among::<Secret>().await?;
+        locked.extend(self.locked_among::<Database>().await?);
+        Ok(locked)
+    }
+
+    async fn locked_among<T: Keeps>(&self) -> Result<Vec<String>, Error> {
+        let mut locked = Vec::new();
+        for record in self.all::<T>().await? {
+            let opened = body::<T>(&record).and_then(|mut is| {
+                let name = is.name().to_string();
+                self.open::<T>(&record, &name, is.sealed()).map(|_| ())
+            });
+            if let Err(why) = opened {
+                locked.push(format!("organisation {}: {why}", record.org.0));
+            }
+        }
+        Ok(locked)
     }
 
     /// The URL with the secrets that it names, as a URL has them; and the sum of their versions.

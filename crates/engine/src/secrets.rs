@@ -1,5 +1,6 @@
 //! Secrets at the moment of a call, and what is hidden of what comes back. They are never part of a run's state.
 
+use crate::connections::Connections;
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::hosts::Bound;
@@ -78,10 +79,19 @@ pub struct Use<'a> {
 
 /// The input as it is sent, with secrets in their places, and what must be seen to because of them.
 pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(Arc<Value>, Used), Failure> {
-    if payload.secrets.is_empty() && call.named.is_empty() {
+    let connection = payload.value.get("connection").and_then(Value::as_str).filter(|_| call.kind == "query");
+    if payload.secrets.is_empty() && call.named.is_empty() && connection.is_none() {
         return Ok((payload.value, Used::default()));
     }
     let mut mask = Mask::default();
+    // Without it the executor finds none either, and says so.
+    if let Some(name) = connection
+        && let Ok(Some(found)) = inner.safe.connection(call.org, name).await
+        && let Some(password) = password(&found.url)
+    {
+        mask.replace(password, &format!("(the password of {name})"));
+        mask.replace(&decoded(password), &format!("(the password of {name})"));
+    }
     let mut known: BTreeMap<&str, Opened> = BTreeMap::new();
     let slots = payload.secrets.iter().map(|slot| &slot.name);
     for name in call.named.iter().chain(slots) {
@@ -141,6 +151,33 @@ fn bound(call: &Use<'_>, payload: &Payload, known: &BTreeMap<&str, Opened>) -> R
         }
     }
     Ok(bound)
+}
+
+/// Of a URL, as it stands there.
+fn password(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let (user, _) = rest.split_once('/').unwrap_or((rest, "")).0.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password)
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut left = text.as_bytes();
+    while let [first, rest @ ..] = left {
+        let digits =
+            if *first == b'%' { rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()) } else { None };
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                left = &rest[2..];
+            }
+            None => {
+                bytes.push(*first);
+                left = rest;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// What hides the secrets that a workflow uses, for what comes in from outside.

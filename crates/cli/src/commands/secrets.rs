@@ -8,7 +8,8 @@ use crate::draw::plain;
 use crate::home::variable;
 use crate::words::{instant, length};
 use anyhow::{Context, bail};
-use std::io::{IsTerminal, Read, Write};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use stepwell_core::time::Millis;
 use stepwell_server::view::*;
@@ -203,13 +204,8 @@ impl From {
             From { from_env: Some(name), .. } => {
                 variable(name).with_context(|| format!("the variable {name} is not set"))?
             }
+            From { .. } if std::io::stdin().is_terminal() => typed(what)?,
             From { .. } => {
-                if std::io::stdin().is_terminal() {
-                    eprintln!(
-                        "{}, then end of file (Ctrl-D twice, or Enter and Ctrl-D); it is shown as you type:",
-                        plain(what)
-                    );
-                }
                 let mut text = String::new();
                 let read = std::io::stdin().lock().take(MOST).read_to_string(&mut text);
                 read.context("standard input cannot be read as text")?;
@@ -227,4 +223,20 @@ impl From {
         }
         Ok(text)
     }
+}
+
+/// A line from the terminal, which does not show it.
+fn typed(what: &str) -> anyhow::Result<String> {
+    eprint!("{}: ", plain(what));
+    let stdin = std::io::stdin();
+    let shown = tcgetattr(&stdin).context("the terminal cannot be asked")?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&stdin, OptionalActions::Flush, &hidden).context("the terminal would show it")?;
+    let mut text = String::new();
+    let read = stdin.lock().read_line(&mut text);
+    tcsetattr(&stdin, OptionalActions::Flush, &shown).context("the terminal stays silent: `stty echo` mends it")?;
+    eprintln!();
+    read.context("standard input cannot be read as text")?;
+    Ok(text)
 }

@@ -9,16 +9,14 @@ use crate::hosts::{MOST_HOSTS, check_host};
 use crate::mask::SHORTEST;
 use crate::people::{Kept, body, name_key};
 use crate::record::json;
-use crate::safe::{CHECK, CHECK_OWNER, Check, Database, Secret, is_name};
+use crate::safe::{CHECK, CHECK_OWNER, Check, Database, Keeps, Secret, is_name};
 use crate::secrets;
 use crate::vault::{Owner, Sealed};
 use serde_json::{Value, json};
-use stepwell_store::{Change, OrgId, Record, RecordChange, RecordFilter};
+use stepwell_store::{Change, OrgId, Record, RecordChange};
 
 /// Bytes of a secret.
 const MAX_SECRET: usize = 16 * 1024;
-/// Records sealed anew in one go.
-const PAGE: u32 = 500;
 /// Looks over everything at the most: others may go on sealing with an older key.
 const ROUNDS: u32 = 5;
 
@@ -135,61 +133,28 @@ impl Engine {
     /// One look over all records of a kind; how many were sealed anew.
     async fn reseal<T: Keeps>(&self, done: &mut Rotated) -> Result<u64, Error> {
         let inner = &self.inner;
-        let (mut sealed, mut after) = (0, None);
-        loop {
-            let filter = RecordFilter { kind: T::KIND.into(), org: None, prefix: String::new(), after, limit: PAGE };
-            let page = inner.store.records(filter).await?;
-            after = page.last().map(|record| record.key.clone());
-            for record in &page {
-                let mut is: T = body(record)?;
-                if is.sealed().key == done.key {
+        let mut sealed = 0;
+        for record in inner.safe.all::<T>().await? {
+            let mut is: T = body(&record)?;
+            if is.sealed().key == done.key {
+                continue;
+            }
+            let name = is.name().to_string();
+            let value = match inner.safe.open::<T>(&record, &name, is.sealed()) {
+                Ok(value) => value,
+                Err(why) => {
+                    done.locked.push(why.to_string());
                     continue;
                 }
-                let name = is.name().to_string();
-                let value = match inner.safe.open::<T>(record, &name, is.sealed()) {
-                    Ok(value) => value,
-                    Err(why) => {
-                        done.locked.push(why.to_string());
-                        continue;
-                    }
-                };
-                let owner = Owner { org: record.org, kind: T::KIND, name: &name };
-                *is.sealed() = seal(inner, owner, &value).await?;
-                let record = RecordChange::Replace(Record { body: json(&is), ..record.clone() });
-                // One that was changed meanwhile is looked at again in the next round.
-                let written = inner.store.change(Change { records: vec![record], ..Change::default() }).await?;
-                sealed += u64::from(written.is_ok());
-            }
-            if page.len() < PAGE as usize {
-                return Ok(sealed);
-            }
+            };
+            let owner = Owner { org: record.org, kind: T::KIND, name: &name };
+            *is.sealed() = seal(inner, owner, &value).await?;
+            let record = RecordChange::Replace(Record { body: json(&is), ..record });
+            // One that was changed meanwhile is looked at again in the next round.
+            let written = inner.store.change(Change { records: vec![record], ..Change::default() }).await?;
+            sealed += u64::from(written.is_ok());
         }
-    }
-}
-
-/// Something that holds a sealed value.
-trait Keeps: Kept {
-    fn name(&self) -> &str;
-    fn sealed(&mut self) -> &mut Sealed;
-}
-
-impl Keeps for Secret {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn sealed(&mut self) -> &mut Sealed {
-        &mut self.sealed
-    }
-}
-
-impl Keeps for Database {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn sealed(&mut self) -> &mut Sealed {
-        &mut self.sealed
+        Ok(sealed)
     }
 }
 
