@@ -4,9 +4,12 @@
 use super::Ending;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use std::collections::HashSet;
 
 /// Backslashes before an escaped character: one, and as many as escaping it three times over makes of it.
 const MOST_BACKSLASHES: usize = 8;
+/// What may stand for something else than itself.
+const ESCAPES: &[u8] = b"%\\&+";
 /// Letters of an HTML entity.
 const LONGEST_ENTITY: usize = 8;
 
@@ -66,10 +69,10 @@ impl Pattern {
 
     /// Where it ends if it stands at this place.
     pub fn end(&self, text: &[u8], at: usize, ending: Ending) -> Option<usize> {
-        let mut todo: Vec<Step> = vec![(0, at)];
-        let mut seen: Vec<Step> = Vec::new();
-        let mut best = None;
-        while let Some((mut matched, mut place)) = todo.pop() {
+        // Nearly always there is one way to read a text: these stay empty then, and nothing is allocated.
+        let (mut todo, mut seen): (Vec<Step>, HashSet<Step>) = Default::default();
+        let (mut next, mut best) = (Some((0, at)), None);
+        while let Some((mut matched, mut place)) = next.take().or_else(|| todo.pop()) {
             loop {
                 if matched == self.bytes.len() {
                     best = best.max(Some(place));
@@ -80,12 +83,18 @@ impl Pattern {
                     best = best.max(Some(if dots { place } else { text.len() }));
                     break;
                 }
+                if let Some(&plain) = text.get(place).filter(|byte| !ESCAPES.contains(byte)) {
+                    if !self.same(plain, self.bytes[matched]) {
+                        break;
+                    }
+                    (matched, place) = (matched + 1, place + 1);
+                    continue;
+                }
                 let mut steps = self.steps(text, place, matched);
                 let Some(first) = steps.pop() else { break };
                 for (more, length) in steps {
                     let other = (matched + more, place + length);
-                    if !seen.contains(&other) {
-                        seen.push(other);
+                    if seen.insert(other) {
                         todo.push(other);
                     }
                 }
@@ -119,7 +128,7 @@ impl Pattern {
             b'\\' => {
                 let run = left.iter().take(MOST_BACKSLASHES).take_while(|byte| **byte == b'\\').count();
                 match left.get(run) {
-                    Some(b'u') => char = unicode(left, run).map(|(char, length)| (char, length)),
+                    Some(b'u') => char = unicode(left, run),
                     Some(b'x') => hex(left, run + 1, 2).into_iter().for_each(|byte| one(byte as u8, run + 3)),
                     Some(&letter) => unescaped(letter).into_iter().for_each(|byte| one(byte, run + 1)),
                     None => {}

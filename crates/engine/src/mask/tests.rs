@@ -1,3 +1,5 @@
+//! Every form a secret may come back in, and what must be left alone.
+
 use super::*;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
