@@ -84,13 +84,17 @@ pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(A
         return Ok((payload.value, Used::default()));
     }
     let mut mask = Mask::default();
-    // Without it the executor finds none either, and says so.
-    if let Some(name) = connection
-        && let Ok(Some(found)) = inner.safe.connection(call.org, name).await
-        && let Some(password) = password(&found.url)
-    {
-        mask.replace(password, &format!("(the password of {name})"));
-        mask.replace(&decoded(password), &format!("(the password of {name})"));
+    if let Some(name) = connection {
+        let url = match inner.safe.connection(call.org, name).await {
+            Ok(found) => found.map(|found| found.url),
+            Err(Error::Unavailable(why)) => return Err(Failure::retryable("unavailable", why)),
+            // The executor finds none either, and says so.
+            Err(_) => None,
+        };
+        if let Some(password) = url.as_deref().and_then(password) {
+            mask.replace(password, &format!("(the password of {name})"));
+            mask.replace(&decoded(password), &format!("(the password of {name})"));
+        }
     }
     let mut known: BTreeMap<&str, Opened> = BTreeMap::new();
     let slots = payload.secrets.iter().map(|slot| &slot.name);
@@ -104,9 +108,9 @@ pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(A
                 known.insert(name, opened);
             }
             Ok(None) => {}
+            Err(Error::Unavailable(why)) => return Err(Failure::retryable("unavailable", why)),
             // One that cannot be opened concerns only those who need it.
             Err(_) if !payload.secrets.iter().any(|slot| slot.name == *name) => {}
-            Err(Error::Unavailable(why)) => return Err(Failure::retryable("unavailable", why)),
             Err(why) => return Err(Failure::new("secret_locked", why.to_string())),
         }
     }
