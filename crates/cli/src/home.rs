@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stepwell_engine::Vault;
+use stepwell_engine::{EnvironmentSecrets, Safe, Vault};
 use stepwell_server::config::Config;
 use stepwell_store::{Location, Store, without_password};
 
@@ -28,13 +28,18 @@ pub struct Home {
 }
 
 impl Home {
-    /// The master keys, and what is sealed with them.
+    /// The master keys.
     pub fn vault(&self) -> anyhow::Result<Arc<Vault>> {
         let directory = match &self.location {
             Location::Directory(directory) => Some(directory.as_path()),
             Location::Postgres(_) => None,
         };
         Ok(Arc::new(self.config.vault(directory).map_err(anyhow::Error::msg)?))
+    }
+
+    /// Secrets and connections that are kept here.
+    pub fn safe(&self) -> anyhow::Result<Safe> {
+        Ok(Safe::new(self.store.clone(), self.vault()?, Arc::new(EnvironmentSecrets)))
     }
 }
 

@@ -7,9 +7,8 @@ use crate::{embedded, logging, words};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::sync::Arc;
 use stepwell_engine::doctor::{self, Report};
-use stepwell_engine::{Clock, EnvironmentSecrets, Safe, SystemClock};
+use stepwell_engine::{Clock, Safe, SystemClock};
 use stepwell_store::{Location, Stats, Store};
 
 #[derive(clap::Args)]
@@ -36,8 +35,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start();
     let (location, found) = embedded::runtime()?.block_on(async {
         let home = args.data.open_existing().await?;
-        let safe = Safe::new(home.store.clone(), home.vault()?, Arc::new(EnvironmentSecrets));
-        let found = look(&safe, &*home.store, args.purge).await?;
+        let found = look(&home.safe()?, &*home.store, args.purge).await?;
         anyhow::Ok((home.location, found))
     })?;
     let text = if args.json { document(&location, &found) } else { page(&location, &found) };
