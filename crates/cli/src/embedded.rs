@@ -26,23 +26,24 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Where nobody else can start runs, steps may reach what this person's own programs may. In a database that others use
 /// too this process executes what others have written.
-fn config(home: &Home) -> Config {
+fn config(home: &Home) -> anyhow::Result<Config> {
     let alone = !home.store.is_shared();
     let mut config = Config::new(stepwell_steps::kinds(stepwell_steps::Config {
         egress: Egress { allow_private: home.config.given_private_addresses.unwrap_or(alone) },
         ..stepwell_steps::Config::default()
     }));
     home.config.node.give(&mut config);
-    config
+    config.vault = home.vault()?;
+    Ok(config)
 }
 
 pub async fn start(home: &Home) -> anyhow::Result<Engine> {
-    Ok(Engine::start(home.store.clone(), config(home)).await?)
+    Ok(Engine::start(home.store.clone(), config(home)?).await?)
 }
 
 /// An engine to ask and to tell things, which executes nothing.
-pub fn at_rest(home: &Home) -> Engine {
-    Engine::at_rest(home.store.clone(), config(home))
+pub fn at_rest(home: &Home) -> anyhow::Result<Engine> {
+    Ok(Engine::at_rest(home.store.clone(), config(home)?))
 }
 
 /// Whoever is signed in on this machine.

@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use stepwell_engine::{EnvironmentSecrets, Safe, Vault};
 use stepwell_server::config::Config;
 use stepwell_store::{Location, Store, without_password};
 
@@ -24,6 +25,22 @@ pub struct Home {
     pub store: Arc<dyn Store>,
     pub location: Location,
     pub config: Config,
+}
+
+impl Home {
+    /// The master keys.
+    pub fn vault(&self) -> anyhow::Result<Arc<Vault>> {
+        let directory = match &self.location {
+            Location::Directory(directory) => Some(directory.as_path()),
+            Location::Postgres(_) => None,
+        };
+        Ok(Arc::new(self.config.vault(directory).map_err(anyhow::Error::msg)?))
+    }
+
+    /// Secrets and connections that are kept here.
+    pub fn safe(&self) -> anyhow::Result<Safe> {
+        Ok(Safe::new(self.store.clone(), self.vault()?, Arc::new(EnvironmentSecrets)))
+    }
 }
 
 impl Data {
@@ -93,9 +110,12 @@ impl Data {
 fn of_store(database: Option<String>) -> anyhow::Result<Config> {
     let lookup = |name: &str| match name {
         "STEPWELL_DATABASE" => database.clone(),
-        "STEPWELL_CONFIG" | "STEPWELL_NODE_NAME" | "STEPWELL_NODE_LEASE" | "STEPWELL_PRIVATE_ADDRESSES" => {
-            variable(name)
-        }
+        "STEPWELL_CONFIG"
+        | "STEPWELL_NODE_NAME"
+        | "STEPWELL_NODE_LEASE"
+        | "STEPWELL_PRIVATE_ADDRESSES"
+        | "STEPWELL_MASTER_KEY"
+        | "STEPWELL_MASTER_KEY_FILE" => variable(name),
         _ => None,
     };
     configured(None, &lookup)

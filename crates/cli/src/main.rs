@@ -89,6 +89,10 @@ enum Command {
     Grant(commands::people::GrantArgs),
     /// Say which calls are denied, need approval, are slowed down or are never made twice
     Policy(commands::policy::Args),
+    /// Set, list and delete secrets, and seal them anew under another master key
+    Secret(commands::secrets::SecretArgs),
+    /// Set, list and delete the databases that query steps use
+    Connection(commands::secrets::ConnectionArgs),
     /// Print a link that signs a browser in, once
     Login(commands::people::LoginArgs),
     /// List the processes that execute steps
@@ -139,6 +143,8 @@ fn main() -> ExitCode {
         Command::User(args) => commands::people::user(args),
         Command::Grant(args) => commands::people::grant(args),
         Command::Policy(args) => commands::policy::run(args),
+        Command::Secret(args) => commands::secrets::secret(args),
+        Command::Connection(args) => commands::secrets::connection(args),
         Command::Login(args) => commands::people::login(args),
         Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

@@ -5,9 +5,12 @@ use crate::engine::Inner;
 use crate::error::Error;
 use jsonschema::Validator;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::definition::Definition;
+use stepwell_core::expr::Expr;
+use stepwell_core::graph::Kind;
+use stepwell_core::template::Template;
 use stepwell_formats::Faults;
 use stepwell_store::{DefinitionRow, OrgId, Store};
 
@@ -23,6 +26,8 @@ pub struct Compiled {
     pub row: DefinitionRow,
     pub definition: Definition,
     schema: Option<Validator>,
+    /// Names of all secrets that its steps use.
+    pub secrets: Arc<[Box<str>]>,
 }
 
 impl Compiled {
@@ -54,6 +59,17 @@ pub fn schema(definition: &Definition) -> Result<Option<Validator>, Error> {
         message: format!("this is not a JSON Schema that can be used: {error}"),
     };
     definition.input_schema.as_ref().map(jsonschema::validator_for).transpose().map_err(bad)
+}
+
+fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
+    let inputs = definition.graph.steps.iter().filter_map(|step| match &step.def.kind {
+        Kind::Call { input, .. } => Some(input),
+        _ => None,
+    });
+    let paths = inputs.flat_map(Template::exprs).filter_map(Expr::as_path);
+    let names: BTreeSet<&str> =
+        paths.filter(|path| path.begins_with("secrets")).filter_map(|path| path.key(1)).collect();
+    names.into_iter().map(Into::into).collect()
 }
 
 #[derive(Default)]
@@ -99,7 +115,7 @@ impl Definitions {
             Error::Broken(format!("version {} of workflow {:?} cannot be read: {faults}", row.version, row.name))
         })?;
         let schema = schema(&definition)?;
-        let compiled = Arc::new(Compiled { row, definition, schema });
+        let compiled = Arc::new(Compiled { row, secrets: secrets(&definition), definition, schema });
         let mut known = self.by_id();
         if known.len() >= MOST {
             known.clear();

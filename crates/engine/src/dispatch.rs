@@ -2,11 +2,11 @@
 
 use crate::engine::Inner;
 use crate::lend::Lender;
-use crate::mask::Mask;
 use crate::permit::{Approved, Asked, Stop, permit};
 use crate::rights::{Actor, actors};
 use crate::runs::{Live, What};
-use crate::step::{Principal, StepCall, StepKind};
+use crate::secrets::{Use, reveal};
+use crate::step::{Principal, StepCall, StepKind, Used};
 use crate::{drive, trace};
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -17,7 +17,6 @@ use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::graph::Kind;
 use stepwell_core::plan::DEFERRED;
 use stepwell_core::run::Phase;
-use stepwell_core::template::Resolved;
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
 use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
@@ -73,6 +72,8 @@ struct Execution {
     approved: Option<Approved>,
     deferred: bool,
     lender: Arc<Lender>,
+    /// All secrets that its workflow uses.
+    named: Arc<[Box<str>]>,
     call: StepCall,
 }
 
@@ -119,6 +120,7 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
         approved: Approved::of_held(live, state),
         deferred: state.failure().is_some_and(|failure| &*failure.code == DEFERRED),
         lender: lender.clone(),
+        named: live.compiled.secrets.clone(),
         call: StepCall {
             run: live.run.id.clone(),
             path: key.path.clone(),
@@ -126,6 +128,7 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
             idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
             input: Arc::default(),
             caller,
+            secrets: Used::default(),
             traceparent: inner.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
             timeout: Duration::from_millis(timeout.0),
             allow_hosts: live.compiled.definition.allow_hosts.clone(),
@@ -184,7 +187,8 @@ impl Measure {
 }
 
 async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
-    let Execution { run, kind, kind_name, payload, timeout, lender, mut call, org, approved, deferred, .. } = execution;
+    let Execution { run, kind, kind_name, payload, timeout, lender, named, mut call, org, .. } = execution;
+    let (approved, deferred) = (execution.approved, execution.deferred);
     let Some(kind) = kind else {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return Err(Stop::Failure(Failure::new("unknown_kind", message)));
@@ -199,8 +203,9 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
         deferred,
     };
     permit(inner, &asked).await?;
-    let mask;
-    (call.input, mask) = reveal(inner, org, payload).await.map_err(Stop::Failure)?;
+    let using = Use { org, kind: kind_name, named: &named };
+    (call.input, call.secrets) = reveal(inner, using, payload).await.map_err(Stop::Failure)?;
+    let mask = call.secrets.mask.clone();
     let limit = call.timeout;
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
     let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
@@ -213,25 +218,6 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
         }
         Err(_) => failed(Failure::timeout(timeout)),
     })
-}
-
-/// The input as it is sent, with secrets in their places.
-async fn reveal(inner: &Inner, org: OrgId, payload: Payload) -> Result<(Arc<Value>, Mask), Failure> {
-    let mut mask = Mask::default();
-    if payload.secrets.is_empty() {
-        return Ok((payload.value, mask));
-    }
-    let mut known = std::collections::BTreeMap::new();
-    for slot in &payload.secrets {
-        if let Some(secret) = inner.secrets.secret(org, &slot.name).await {
-            mask.hide(&slot.name, &secret);
-            known.insert(slot.name.to_string(), secret);
-        }
-    }
-    let resolved = Resolved { value: payload.value, secrets: payload.secrets };
-    let unknown = |name: String| Failure::new("unknown_secret", format!("there is no secret named {name}"));
-    let input = resolved.reveal(|name| known.get(name).cloned()).map_err(unknown)?;
-    Ok((Arc::new(input), mask))
 }
 
 /// A result that could not be read back must not be written.

@@ -11,6 +11,7 @@ mod rows;
 use crate::definitions::{Compiled, Definitions};
 use crate::error::Error;
 use crate::record::{restore, status};
+use crate::safe::Safe;
 use futures_util::future::join_all;
 use log::Log;
 use pending::Pending;
@@ -108,6 +109,8 @@ pub enum Check {
     Leftover,
     /// An unfinished run will be moved on by something.
     Stuck,
+    /// Secrets and connections can be opened with the master keys that are here.
+    Sealed,
 }
 
 /// How many wait for one kind of thing, and which have for the longest.
@@ -148,6 +151,14 @@ pub async fn examine(store: &dyn Store, now: Time) -> Result<Report, Error> {
     }
     report.waiting.sort_by_key(|waits| std::cmp::Reverse(waits.count));
     Ok(report)
+}
+
+/// Looks whether everything that is sealed opens, and names what does not.
+pub async fn look_at_sealed(safe: &Safe, report: &mut Report) -> Result<(), Error> {
+    for message in safe.locked().await? {
+        report.add(Fault { run: None, check: Check::Sealed, message });
+    }
+    Ok(())
 }
 
 async fn look_at_runs(store: &dyn Store, now: Time, report: &mut Report) -> Result<(), Error> {

@@ -12,11 +12,13 @@ use crate::people::People;
 use crate::plans::{Limits, Plans};
 use crate::policies::Policies;
 use crate::runs::{Letter, Runs, What};
+use crate::safe::{Opened, Safe};
 use crate::secrets::{EnvironmentSecrets, Secrets};
 use crate::slots::Slots;
 use crate::switches::Switches;
 use crate::timers::Timers;
-use crate::{Kinds, children, dispatch, drive, hints, timers, triggers, upkeep};
+use crate::vault::Vault;
+use crate::{Kinds, children, dispatch, drive, hints, secrets, timers, triggers, upkeep};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,7 +49,10 @@ pub struct Config {
     pub kinds: Kinds,
     pub clock: Arc<dyn Clock>,
     pub ids: Ids,
+    /// Those that are not in the store.
     pub secrets: Arc<dyn Secrets>,
+    /// What secrets in the store are sealed with.
+    pub vault: Arc<Vault>,
     pub plans: Plans,
     /// Calls tell services which trace they belong to.
     pub traced: bool,
@@ -68,6 +73,7 @@ impl Config {
             clock: Arc::new(SystemClock),
             ids: Ids::system(),
             secrets: Arc::new(EnvironmentSecrets),
+            vault: Arc::default(),
             plans: Plans::default(),
             traced: false,
         }
@@ -107,7 +113,8 @@ pub(crate) struct Inner {
     pub clock: Arc<dyn Clock>,
     pub ids: Ids,
     pub kinds: Kinds,
-    pub secrets: Arc<dyn Secrets>,
+    pub safe: Safe,
+    pub opened: ByEpoch<(OrgId, String), Option<Opened>>,
     pub node: Node,
     pub call_timeout: Millis,
     pub poll: Duration,
@@ -140,6 +147,7 @@ impl Engine {
     /// Starts on a store and takes up what is unfinished in it.
     pub async fn start(store: Arc<dyn Store>, config: Config) -> Result<Engine, Error> {
         let inner = Inner::new(store, config);
+        secrets::check(&inner).await?;
         nodes::join(&inner, inner.node.id()).await?;
         if inner.shared {
             nodes::learn(&inner).await?;
@@ -231,11 +239,12 @@ impl Inner {
         // A node cannot know how much of an organisation's work others execute.
         let knows_limits = !shared || config.slots_per_org.is_none();
         Arc::new(Inner {
+            safe: Safe::new(store.clone(), config.vault, config.secrets),
+            opened: ByEpoch::default(),
             store,
             shared,
             clock,
             kinds: config.kinds,
-            secrets: config.secrets,
             node: Node::new(config.ids.node(), config.node_name, config.slots, config.lease),
             call_timeout: config.call_timeout,
             poll: config.poll,

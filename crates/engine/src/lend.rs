@@ -3,8 +3,12 @@
 
 use crate::permit::rights;
 use crate::engine::Inner;
+use crate::error::Error;
+use crate::hosts::Bound;
 use crate::mask::Mask;
 use crate::rights::Need;
+use crate::safe::Opened;
+use crate::secrets::secret;
 use crate::step::Principal;
 use async_trait::async_trait;
 use serde_json::Value;
@@ -14,11 +18,18 @@ use stepwell_core::event::{Failure, Outcome};
 
 #[async_trait]
 pub trait Lend: Send + Sync {
-    /// For a request to this host; refused unless everyone in whose name the step runs has the right to it, now.
-    async fn secret(&self, name: &str, host: &str) -> Result<String, Failure>;
+    /// Refused unless everyone in whose name the step runs has the right to it, now.
+    async fn secret(&self, name: &str) -> Result<Lent, Failure>;
 
     /// Puts their names in the place of secrets.
     fn mask(&self, value: &mut Value);
+}
+
+/// A secret for one request.
+pub struct Lent {
+    pub value: Arc<str>,
+    /// Where it may be sent, if not everywhere.
+    pub bound: Option<Bound>,
 }
 
 impl fmt::Debug for dyn Lend {
@@ -46,13 +57,18 @@ impl Lender {
 
 #[async_trait]
 impl Lend for Lender {
-    async fn secret(&self, name: &str, _host: &str) -> Result<String, Failure> {
-        permit(&self.inner, &self.caller, &[Need::Secret(name)]).await?;
-        let secret = self.inner.secrets.secret(self.caller.org, name).await;
-        let secret =
-            secret.ok_or_else(|| Failure::new("unknown_secret", format!("there is no secret named {name}")))?;
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner).hide(name, &secret);
-        Ok(secret)
+    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+        rights(&self.inner, &self.caller, &[Need::Secret(name)]).await?;
+        let locked = |error: Error| match error {
+            Error::Unavailable(why) => Failure::retryable("unavailable", why),
+            error => Failure::new("secret_locked", error.to_string()),
+        };
+        let found = secret(&self.inner, self.caller.org, name).await.map_err(locked)?;
+        let Opened { value, hosts, .. } =
+            found.ok_or_else(|| Failure::new("unknown_secret", format!("there is no secret named {name}")))?;
+        self.lent.lock().unwrap_or_else(PoisonError::into_inner).hide(name, &value);
+        let bound = Bound { secret: name.into(), hosts, left_behind: false };
+        Ok(Lent { value, bound: (!bound.hosts.is_empty()).then_some(bound) })
     }
 
     fn mask(&self, value: &mut Value) {

@@ -13,6 +13,7 @@
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
 //! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
 //! | what stands before a call | `permit.rs`, `policies.rs`, `pace.rs` |
+//! | what is kept sealed | `vault.rs` (keys), `safe.rs` (secrets, connections), `hosts.rs` (where they may go) |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
@@ -22,6 +23,7 @@ mod callback;
 mod children;
 mod clock;
 pub mod commands;
+mod connections;
 mod definitions;
 mod dispatch;
 pub mod doctor;
@@ -30,6 +32,7 @@ mod engine;
 mod epochs;
 mod error;
 mod hints;
+mod hosts;
 mod ids;
 mod incoming;
 mod keys;
@@ -45,6 +48,7 @@ mod policies;
 mod record;
 mod rights;
 mod runs;
+mod safe;
 mod secrets;
 mod slots;
 mod step;
@@ -53,23 +57,29 @@ mod timers;
 pub mod trace;
 mod triggers;
 mod upkeep;
+mod vault;
 
 pub use audit::Verdict as AuditVerdict;
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use commands::Caller;
+pub use connections::{Connection, Connections};
 pub use definitions::Compiled;
 pub use engine::{Committed, Config, Engine, Happened};
 pub use error::Error;
+pub use hosts::Bound;
 pub use ids::Ids;
 pub use incoming::Incoming;
 pub use keys::{timer_key, timer_named};
-pub use lend::Lend;
+pub use lend::{Lend, Lent};
+pub use mask::Mask;
 pub use people::{Key, Role, Session, User};
 pub use plans::{Limits, Plans, Subscription};
 pub use policies::{Effect as PolicyEffect, Policy, Rate, Unknown};
 pub use record::{Place, StoredRunError, record, restore};
 pub use rights::{Actor, Grants, Need, Right};
+pub use safe::{Database, Safe, Secret};
 pub use secrets::{EnvironmentSecrets, Secrets};
-pub use step::{Kinds, Principal, StepCall, StepKind};
+pub use step::{Kinds, Principal, StepCall, StepKind, Used};
 pub use switches::{Pause, Switches};
 pub use triggers::Hook;
+pub use vault::Vault;

@@ -1,40 +1,83 @@
 //! Takes secrets out of what comes back from a call, before it is stored or shown.
+//!
+//! `find` knows how a secret may be written: as it is, escaped as in JSON, URLs and HTML, as base64 and as hexadecimal
+//! digits. Here they are replaced by their names. One pass over the text finds all of them.
 
+mod find;
+#[cfg(test)]
+mod tests;
+
+use find::Pattern;
 use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome, Reply};
 
-/// Shorter ones would mangle text that has nothing to do with them.
-const SHORTEST: usize = 4;
+/// Characters. Shorter ones would mangle text that has nothing to do with them.
+pub const SHORTEST: usize = 8;
 
-/// The secrets of one call, by what is shown instead.
+/// Whether a text may have been cut off, so that a secret at its end may not be whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Whole,
+    Cut,
+}
+
+/// Secrets, by what is shown instead.
 #[derive(Default)]
 pub struct Mask {
-    hidden: Vec<(String, String)>,
+    patterns: Vec<(Pattern, Arc<str>)>,
+    /// Bytes that what is looked for can begin with.
+    begins: Option<Box<[bool; 256]>>,
+}
+
+impl fmt::Debug for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
 }
 
 impl Mask {
+    /// What is shown instead is `{{secrets.NAME}}`.
     pub fn hide(&mut self, name: &str, secret: &str) {
-        if secret.len() >= SHORTEST {
-            let shown = format!("{{{{secrets.{name}}}}}");
-            let encoded = percent_encoded(secret);
-            if encoded != secret {
-                self.hidden.push((encoded, shown.clone()));
-            }
-            self.hidden.push((secret.to_string(), shown));
+        self.replace(secret, &format!("{{{{secrets.{name}}}}}"));
+    }
+
+    pub fn replace(&mut self, secret: &str, shown: &str) {
+        // A header is sent without white space around it.
+        let secret = secret.trim();
+        if secret.chars().count() < SHORTEST {
+            return;
+        }
+        let shown: Arc<str> = shown.into();
+        let begins = self.begins.get_or_insert_with(|| Box::new([false; 256]));
+        for pattern in Pattern::all(secret) {
+            pattern.begins(begins);
+            self.patterns.push((pattern, shown.clone()));
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// For logs and messages.
+    pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.text(text, Ending::Cut).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
     pub fn outcome(&self, outcome: Outcome) -> Outcome {
-        if self.hidden.is_empty() {
+        if self.is_empty() {
             return outcome;
         }
         match outcome {
             Outcome::Success(reply) => Outcome::Success(self.reply(reply)),
             Outcome::Failure { failure, reply } => {
-                let message = self.text(&failure.message).map_or(failure.message.clone(), Into::into);
+                let code = self.shown(&failure.code).into();
+                let message = self.shown(&failure.message).into();
                 Outcome::Failure {
-                    failure: Failure { message, ..failure },
+                    failure: Failure { code, message, ..failure },
                     reply: reply.map(|reply| self.reply(reply)),
                 }
             }
@@ -42,75 +85,69 @@ impl Mask {
     }
 
     fn reply(&self, reply: Reply) -> Reply {
+        let ending = if reply.truncated { Ending::Cut } else { Ending::Whole };
         let masked = |value: Arc<Value>| {
             let mut value = Arc::unwrap_or_clone(value);
-            self.value(&mut value);
+            self.hide_in(&mut value, ending);
             Arc::new(value)
         };
         Reply { body: masked(reply.body), headers: reply.headers.map(masked), log: reply.log.map(masked), ..reply }
     }
 
+    /// A value that came in some other way than as the outcome of a call.
     pub fn value(&self, value: &mut Value) {
+        if !self.is_empty() {
+            self.hide_in(value, Ending::Whole);
+        }
+    }
+
+    fn hide_in(&self, value: &mut Value, ending: Ending) {
         match value {
             Value::String(text) => {
-                if let Some(masked) = self.text(text) {
+                if let Some(masked) = self.text(text, ending) {
                     *text = masked;
                 }
             }
-            Value::Array(list) => list.iter_mut().for_each(|item| self.value(item)),
+            Value::Array(list) => list.iter_mut().for_each(|item| self.hide_in(item, ending)),
             Value::Object(fields) => {
-                if fields.keys().any(|key| self.text(key).is_some()) {
+                if fields.keys().any(|key| self.text(key, ending).is_some()) {
                     let all = std::mem::take(fields).into_iter();
-                    *fields = all.map(|(key, field)| (self.text(&key).unwrap_or(key), field)).collect();
+                    *fields = all.map(|(key, field)| (self.text(&key, ending).unwrap_or(key), field)).collect();
                 }
-                fields.values_mut().for_each(|field| self.value(field));
+                fields.values_mut().for_each(|field| self.hide_in(field, ending));
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            // One of digits only may come back as a number.
+            Value::Number(number) => {
+                if let Some(masked) = self.text(&number.to_string(), ending) {
+                    *value = masked.into();
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
     /// The text without secrets, if it had any.
-    fn text(&self, text: &str) -> Option<String> {
+    fn text(&self, text: &str, ending: Ending) -> Option<String> {
+        let begins = self.begins.as_deref()?;
+        let bytes = text.as_bytes();
         let mut masked: Option<String> = None;
-        for (secret, shown) in &self.hidden {
-            let now = masked.as_deref().unwrap_or(text);
-            if now.contains(secret.as_str()) {
-                masked = Some(now.replace(secret.as_str(), shown));
-            }
+        let (mut at, mut copied) = (0, 0);
+        while let Some(next) = bytes[at..].iter().position(|byte| begins[usize::from(*byte)]) {
+            at += next;
+            let ends =
+                self.patterns.iter().filter_map(|(pattern, shown)| Some((pattern.end(bytes, at, ending)?, shown)));
+            let Some((end, shown)) = ends.max_by_key(|(end, _)| *end).filter(|(end, _)| text.is_char_boundary(*end))
+            else {
+                at += 1;
+                continue;
+            };
+            let masked = masked.get_or_insert_default();
+            masked.push_str(&text[copied..at]);
+            masked.push_str(shown);
+            (at, copied) = (end, end);
         }
-        masked
-    }
-}
-
-/// As it stands in a URL.
-fn percent_encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_secret_does_not_come_back_in_body_headers_keys_or_message() {
-        let mut mask = Mask::default();
-        mask.hide("KEY", "s3cr/et");
-        mask.hide("PIN", "12");
-        let reply = Reply {
-            body: Arc::new(json!({"said": ["you sent s3cr/et", 12], "s3cr/et": true})),
-            headers: Some(Arc::new(json!({"x-echo": "s3cr%2Fet"}))),
-            ..Reply::default()
-        };
-        let failure = Failure::new("http_404", "https://api/s3cr%2Fet: not found");
-        let Outcome::Failure { failure, reply: Some(reply) } =
-            mask.outcome(Outcome::Failure { failure, reply: Some(reply) })
-        else {
-            panic!("it stays a failure");
-        };
-        assert_eq!(*reply.body, json!({"said": ["you sent {{secrets.KEY}}", 12], "{{secrets.KEY}}": true}));
-        assert_eq!(*reply.headers.unwrap(), json!({"x-echo": "{{secrets.KEY}}"}));
-        assert_eq!(&*failure.message, "https://api/{{secrets.KEY}}: not found");
+        let mut masked = masked?;
+        masked.push_str(&text[copied..]);
+        Some(masked)
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
 
+use crate::hosts::Bound;
 use crate::lend::Lend;
+use crate::mask::Mask;
 use crate::rights::Actor;
 use async_trait::async_trait;
 use serde_json::Value;
@@ -42,6 +44,7 @@ pub struct StepCall {
     /// Templates are resolved and secrets filled in: not for logs.
     pub input: Arc<Value>,
     pub caller: Principal,
+    pub secrets: Used,
     /// For services that take part in a trace, if runs are traced.
     pub traceparent: Option<String>,
     /// How long the attempt may take.
@@ -52,6 +55,15 @@ pub struct StepCall {
     pub lender: Arc<dyn Lend>,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
     pub cancel: CancellationToken,
+}
+
+/// What the secrets of a call ask of whoever makes it.
+#[derive(Clone, Default, Debug)]
+pub struct Used {
+    /// For what an executor logs. What it gives back is masked by the engine.
+    pub mask: Arc<Mask>,
+    /// Those that may be sent to some hosts only: to be checked before anything is sent, and at every redirect.
+    pub bound: Arc<[Bound]>,
 }
 
 /// In whose name a run acts.

@@ -38,7 +38,10 @@ impl HttpKind {
 impl StepKind for HttpKind {
     async fn run(&self, call: StepCall) -> Outcome {
         match Outgoing::read(&call.input, &call.idempotency_key) {
-            Ok(outgoing) => self.client.send(outgoing.traced(call.traceparent.as_deref())).await,
+            Ok(outgoing) => {
+                let outgoing = outgoing.bound(&call.secrets.bound).traced(call.traceparent.as_deref());
+                self.client.send(outgoing).await
+            }
             Err(failure) => Outcome::Failure { failure, reply: None },
         }
     }

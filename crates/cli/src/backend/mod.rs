@@ -5,6 +5,7 @@ mod gates;
 mod nodes;
 mod people;
 mod runs;
+mod secrets;
 mod workflows;
 
 pub use workflows::Current;
@@ -45,7 +46,7 @@ impl Backend {
             Missing::Refuse => at.data.open_existing().await?,
             Missing::Make => at.data.open().await?,
         };
-        Ok(Backend::Directory(Directory { engine: embedded::at_rest(&home), caller: embedded::caller() }))
+        Ok(Backend::Directory(Directory { engine: embedded::at_rest(&home)?, caller: embedded::caller() }))
     }
 
     /// An engine of this process, which may well execute.

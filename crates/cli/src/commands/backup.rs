@@ -17,7 +17,7 @@ pub struct Args {
     data: Data,
     /// The file to make; one that is there is not overwritten
     to: PathBuf,
-    /// Copies the key files too, as `TO.admin.key` and `TO.agent.key`
+    /// Copies the key files too, as `TO.admin.key`, `TO.agent.key` and `TO.master.key`
     #[arg(long)]
     with_keys: bool,
     /// One JSON document
@@ -58,7 +58,7 @@ pub fn beside(copy: &Path, name: &str) -> PathBuf {
 #[derive(Default)]
 pub struct Keys(Vec<PathBuf>);
 
-const NAMES: [&str; 2] = ["admin.key", "agent.key"];
+const NAMES: [&str; 3] = ["admin.key", "agent.key", "master.key"];
 
 impl Keys {
     /// Refuses if a key file that is there would have to be overwritten.

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use stepwell_engine::doctor::{self, Report};
-use stepwell_engine::{Clock, SystemClock};
+use stepwell_engine::{Clock, Safe, SystemClock};
 use stepwell_store::{Location, Stats, Store};
 
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start();
     let (location, found) = embedded::runtime()?.block_on(async {
         let home = args.data.open_existing().await?;
-        let found = look(&*home.store, args.purge).await?;
+        let found = look(&home.safe()?, &*home.store, args.purge).await?;
         anyhow::Ok((home.location, found))
     })?;
     let text = if args.json { document(&location, &found) } else { page(&location, &found) };
@@ -43,9 +43,12 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
 }
 
-async fn look(store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
+async fn look(safe: &Safe, store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
     let now = SystemClock.now();
-    let report = doctor::examine(store, now).await?;
+    let mut report = doctor::examine(store, now).await?;
+    if report.is_sound() {
+        doctor::look_at_sealed(safe, &mut report).await?;
+    }
     let purgeable = match store.purgeable(now).await {
         Err(_) if !report.is_sound() => 0,
         purgeable => purgeable?,

@@ -66,6 +66,11 @@ impl Done {
         page +=
             &format!("Serve {to} from now on. {from} is as it was: never serve both, or runs are executed twice.\n");
         if let Location::Directory(directory) = from {
+            if directory.join("master.key").exists() {
+                let key = directory.join("master.key");
+                page +=
+                    &format!("Secrets are sealed with {}: name it as STEPWELL_MASTER_KEY_FILE there.\n", key.display());
+            }
             let directory = directory.display();
             page += &format!("All keys go on working; key files, if there are any, stay in {directory}.\n");
         }

@@ -16,6 +16,7 @@ pub mod pipe;
 pub mod policy;
 pub mod restore;
 pub mod run;
+pub mod secrets;
 pub mod serve;
 pub mod simulate;
 pub mod start;

@@ -19,12 +19,12 @@ pub struct KeyArgs {
 
 /// What all of these take.
 #[derive(clap::Args)]
-struct Common {
+pub struct Common {
     #[command(flatten)]
-    at: At,
+    pub at: At,
     /// For programs: a JSON document, or in lists one object per line
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 #[derive(clap::Subcommand)]
@@ -282,7 +282,7 @@ fn granted(user: &UserView, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn said(what: &impl serde::Serialize, json: bool, words: &str) -> anyhow::Result<Exit> {
+pub fn said(what: &impl serde::Serialize, json: bool, words: &str) -> anyhow::Result<Exit> {
     if json {
         document(what)?;
     } else {

@@ -6,7 +6,6 @@ use crate::{embedded, logging, signals};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::Arc;
 use stepwell_server::{Served, Server};
 use stepwell_steps::Egress;
 
@@ -69,13 +68,15 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     embedded::runtime()?
         .block_on(async {
             let mut stop = pin!(signals::asked_to_stop()?);
-            let Home { store, location, config } = tokio::select! {
+            let home = tokio::select! {
                 opened = data.open_with(config) => opened?,
                 () = &mut stop => return Ok(()),
             };
+            let vault = home.vault()?;
+            let Home { store, location, config } = home;
             let address = Address(directory.join("server.url"));
             let mut engine = stepwell_engine::Config::new(kinds);
-            engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
+            engine.vault = vault;
             let started = |served: &Served| {
                 address.write(served.address);
                 println!("Stepwell serves {} from {location}", served.public_url);

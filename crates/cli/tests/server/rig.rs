@@ -4,7 +4,7 @@ use reqwest::blocking::Client;
 use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -44,6 +44,22 @@ impl Place {
         command.current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).envs(self.at.environment());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// What a command says, on both channels.
+    pub fn stepwell(&self, args: &[&str]) -> String {
+        self.stepwell_with(args, &[], "")
+    }
+
+    /// The same with more in its environment, and with something to read.
+    pub fn stepwell_with(&self, args: &[&str], environment: &[(&str, &str)], input: &str) -> String {
+        let mut command = self.command();
+        command.args(args).envs(environment.iter().copied());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // One that does not read has gone.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let done = child.wait_with_output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr)
     }
 
     /// A server that answers.

@@ -12,7 +12,8 @@ pub const PUBLIC: [&str; 4] = ["POST /in/{token}", "POST /wh/{token}", "GET /wh/
 /// Routes that answer without end: they have tests of their own.
 const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
 /// Routes whose parameter names something of the caller's own organisation, made if it is not there.
-const OWN: [&str; 1] = ["PUT /api/v1/roles/{role}"];
+const OWN: [&str; 3] =
+    ["PUT /api/v1/roles/{role}", "PUT /api/v1/secrets/{secret}", "PUT /api/v1/connections/{connection}"];
 /// What somebody without any right may still do: see who they are and what is theirs, and leave.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
 
@@ -69,6 +70,8 @@ fn things(api: &Api, outside: &Outside) -> Things {
     api.step(&test_run, "rest", "sleeping");
     let role = json!({"grants": ["workflow.read"]});
     api.call("PUT", "/api/v1/roles/secret-role", &role).is(200);
+    api.call("PUT", "/api/v1/secrets/SECRET_KEY", &json!({"value": "secret-value"})).is(200);
+    api.call("PUT", "/api/v1/connections/secret-db", &json!({"url": "postgres://secret-host/secret-db"})).is(200);
     let user = api.post("/api/v1/users", &json!({"name": "secret-ann", "roles": ["secret-role"]})).is(201).data();
     let key = api.post("/api/v1/keys", &json!({"user": "secret-ann", "name": "secret-key"})).is(201).data();
     let text = |value: &Value| value.as_str().unwrap().to_string();
@@ -95,6 +98,8 @@ fn filled(route: &Route, things: &Things) -> String {
         "{user}" => things.user.clone(),
         "{key}" => things.key.clone(),
         "{role}" => "secret-role".into(),
+        "{secret}" => "SECRET_KEY".into(),
+        "{connection}" => "secret-db".into(),
         "{version}" => "1".into(),
         "{token}" | "{link}" => "unknown".into(),
         other if other.starts_with('{') => panic!("say here what fills {other} of {}", route.name),
@@ -115,6 +120,8 @@ fn body(route: &Route) -> Value {
         "POST /api/v1/users" => json!({"name": "bob"}),
         "PATCH /api/v1/users/{user}" => json!({"disabled": true}),
         "PUT /api/v1/roles/{role}" => json!({"grants": []}),
+        "PUT /api/v1/secrets/{secret}" => json!({"value": "another"}),
+        "PUT /api/v1/connections/{connection}" => json!({"url": "postgres://host/name"}),
         "POST /api/v1/keys" => json!({"name": "another"}),
         "PATCH /api/v1/keys/{key}" => json!({"paused": true}),
         "POST /api/v1/organisations" => json!({"name": "another"}),
@@ -149,6 +156,8 @@ fn everything(api: &Api, things: &Things) -> Value {
         "/api/v1/users",
         "/api/v1/roles",
         "/api/v1/schedules",
+        "/api/v1/secrets",
+        "/api/v1/connections",
         "/api/v1/audit?limit=1000",
         "/api/v1/usage",
     ];
@@ -163,7 +172,7 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let place = Place::new();
+    let place = Place::new().variable("STEPWELL_MASTER_KEY", crate::canary::MASTER);
     let server = place.serve();
     let outside = Outside::start();
     let things = things(&server.api, &outside);
@@ -285,7 +294,7 @@ fn a_reader_reads_and_changes_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(everything(&server.api, things), before);
     reader.get(&format!("/api/v1/runs/{}", things.run)).is(200);
-    for path in ["users", "roles", "audit", "audit/verify", "organisations"] {
+    for path in ["users", "roles", "secrets", "connections", "audit", "audit/verify", "organisations"] {
         reader.get(&format!("/api/v1/{path}")).refused(403, "forbidden");
     }
 }

@@ -7,7 +7,7 @@ use crate::callback::Named;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::runs::{Live, What};
-use crate::{drive, plans};
+use crate::{drive, plans, secrets};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Ignored, Verdict};
@@ -134,7 +134,7 @@ impl Engine {
             target: live.run.id.to_string(),
             detail: json!({"step": path}).to_string(),
         };
-        match self.deliver(live.id, path, body, Some(audit)).await {
+        match self.deliver(&live, path, body, Some(audit)).await {
             // Whether it was this call that the step has had, or it is over without one.
             Err(Error::Conflict(Ignored::StepFinished | Ignored::RunFinished)) => {
                 self.callback_open(token).await?;
@@ -172,12 +172,14 @@ impl Engine {
         let live = load(&self.inner, id, run).await?;
         let (path, _) = step_named(&live, step)?;
         let audit = self.trail(caller, "step.deliver", run, json!({"step": path}));
-        self.deliver(id, path, body, audit).await
+        self.deliver(&live, path, body, audit).await
     }
 
-    async fn deliver(&self, id: RunId, path: String, body: Value, audit: Option<NewAudit>) -> Result<(), Error> {
+    async fn deliver(&self, live: &Live, path: String, mut body: Value, audit: Option<NewAudit>) -> Result<(), Error> {
+        // A service may send back what it was given.
+        secrets::mask(&self.inner, live.org, &live.compiled.secrets).await.value(&mut body);
         check_size(&body).map_err(|failure| bad("body", &failure.message))?;
-        self.inner.command(id, What::Deliver { path, body: Arc::new(body) }, audit).await
+        self.inner.command(live.id, What::Deliver { path, body: Arc::new(body) }, audit).await
     }
 
     /// A row for the audit trail. The person at the machine itself leaves none for what a run's own log says.

@@ -2,6 +2,7 @@
 //! dashboard are thin over it.
 
 mod change;
+mod connections;
 mod control;
 mod define;
 mod everyday;
@@ -12,11 +13,13 @@ mod look;
 mod organisation;
 mod people;
 mod policies;
+mod secrets;
 mod trigger;
 mod view;
 mod workflows;
 
 pub use crate::rights::Right;
+pub use connections::NewConnection;
 pub use control::Retry;
 pub use define::{Defined, Source};
 pub use everyday::{Bulk, Override};
@@ -26,6 +29,7 @@ pub use look::{EventView, RunQuery};
 pub use organisation::{AuditQuery, Organisation, Usage};
 pub use people::{KeyChange, NewKey, NewUser, UserChange, With};
 pub use policies::NewPolicy;
+pub use secrets::{NewSecret, Rotated};
 pub use trigger::{End, Started, Trigger};
 pub use view::{AttemptView, RunView, StepView};
 pub use workflows::{ScheduleView, State};

@@ -539,7 +539,7 @@ pub(super) async fn list<T: Kept>(inner: &Inner, org: OrgId) -> Result<Vec<With<
     inner.store.records(filter).await?.iter().map(read).collect()
 }
 
-fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
+pub(super) fn read<T: Kept>(record: &Record) -> Result<With<T>, Error> {
     Ok(With { id: record.id.clone(), is: body(record)? })
 }
 

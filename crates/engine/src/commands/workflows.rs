@@ -12,7 +12,7 @@ use crate::record::json;
 use crate::rights::{Actor, Need};
 use crate::switches::{Pause, Switches, switches};
 use crate::triggers::{self, Hook, Scheduled};
-use crate::{people, upkeep};
+use crate::{people, secrets, upkeep};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::{Cron, Trigger};
@@ -256,10 +256,10 @@ impl Engine {
                     return Err(Error::Refused(message));
                 }
             }
-            let secret = inner.secrets.secret(record.org, &proof.secret).await;
+            let secret = secrets::secret(inner, record.org, &proof.secret).await?;
             let missing = || Error::Refused(format!("the secret {} is not there to check the call with", proof.secret));
             let secret = secret.ok_or_else(missing)?;
-            verify(&call, &proof.scheme, &secret, inner.clock.now()).map_err(Error::Unauthorised)?;
+            verify(&call, &proof.scheme, &secret.value, inner.clock.now()).map_err(Error::Unauthorised)?;
         }
         let key = webhook.dedupe.as_ref().and_then(|dedupe| identity(&call, dedupe));
         let begin = Begin {

@@ -12,6 +12,7 @@ mod plans;
 mod rig;
 mod rights;
 mod schedules;
+mod secrets;
 mod switches;
 mod tenants;
 mod trail;

@@ -6,7 +6,8 @@
 //! | objects field by field, with unknown keys | `fields.rs` |
 //! | one value: a size, a length of time, a URL | `values.rs` |
 //!
-//! All faults are told at once. Nothing here touches a file or the process's environment: callers bring both.
+//! All faults are told at once. Nothing here touches the process's environment or a file, but for the master keys that the
+//! configuration names: callers bring both.
 //! `docs/configuration.md` says what the keys mean.
 
 mod fields;
@@ -21,9 +22,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use stepwell_core::time::Millis;
+use stepwell_engine::Vault;
 use stepwell_store::{Location, PostgresOptions, without_password};
 
 /// Everything that can be configured, checked.
@@ -58,6 +60,10 @@ pub struct Config {
     /// An administrator's key that was made elsewhere. From the environment only: files are copied and shown.
     #[serde(skip)]
     pub admin_key: Option<Secret>,
+    /// What secrets are sealed with. From the environment only, too.
+    #[serde(skip)]
+    pub master_key: Option<Secret>,
+    pub master_key_file: Option<PathBuf>,
 }
 
 /// A PostgreSQL database, and how much of it one node takes.
@@ -234,6 +240,8 @@ impl Default for Config {
             otlp: None,
             metrics: Metrics::default(),
             admin_key: None,
+            master_key: None,
+            master_key_file: None,
         }
     }
 }
@@ -312,6 +320,20 @@ impl Config {
     /// The file to be read, if the environment names one.
     pub fn file(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         read::variable(&variable, "STEPWELL_CONFIG").map(PathBuf::from)
+    }
+
+    /// The keys that secrets are sealed with: as given, in the file that is named, or in a file of the data directory that
+    /// is made when it is needed. Nodes that share a database must be given theirs.
+    pub fn vault(&self, directory: Option<&Path>) -> Result<Vault, String> {
+        match (&self.master_key, &self.master_key_file, directory) {
+            (Some(key), _, _) => Vault::read(key.reveal()).map_err(|why| format!("STEPWELL_MASTER_KEY: {why}")),
+            (None, Some(file), _) => {
+                let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+                Vault::read(&text).map_err(|why| format!("{}: {why}", file.display()))
+            }
+            (None, None, Some(directory)) => Vault::made_when_needed(&directory.join("master.key")),
+            (None, None, None) => Ok(Vault::default()),
+        }
     }
 
     /// Where everything is kept: in the database if one is named, else in this directory.

@@ -71,6 +71,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
         let mend = near.map_or(format!("known: {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
         fields.fault("default_plan", &format!("there is no such plan; {mend}"));
     }
+    config.master_key_file = fields.take("master_key_file", values::text).map(PathBuf::from);
     fields.section("otlp", |fields| config.otlp = otlp(fields));
     fields.section("metrics", |fields| config.metrics.token = fields.take("token", values::secret));
 }
@@ -164,6 +165,10 @@ pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>
     set("STEPWELL_NODE_NAME", &mut |value| values::label(value).map(|name| config.node.name = Some(name)));
     set("STEPWELL_NODE_LEASE", &mut |value| values::lease(value).map(|lease| config.node.lease = lease));
     set("STEPWELL_ADMIN_KEY", &mut |value| values::key(value).map(|key| config.admin_key = Some(key)));
+    set("STEPWELL_MASTER_KEY", &mut |value| values::text(value).map(|key| config.master_key = Some(Secret::new(key))));
+    set("STEPWELL_MASTER_KEY_FILE", &mut |value| {
+        values::text(value).map(|file| config.master_key_file = Some(file.into()))
+    });
     set("STEPWELL_PRIVATE_ADDRESSES", &mut |value| {
         values::word_flag(value).map(|may| config.given_private_addresses = Some(may))
     });

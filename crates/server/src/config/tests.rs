@@ -214,6 +214,7 @@ fn values_that_cannot_be_meant_are_refused() {
     refused("node: {lease: 1h}", "node.lease: a length of time from 500ms to 10m");
     refused("node: {nmae: a}", "did you mean `name`?");
     refused("admin_key: 0123456789abcdef0123456789abcdef", "there is no such key");
+    refused("master_key: AAAA", "master_key: there is no such key");
 }
 
 #[test]
@@ -229,6 +230,8 @@ fn the_environment_overrides_the_file() {
             "STEPWELL_NODE_NAME" => "north-1",
             "STEPWELL_NODE_LEASE" => "1500ms",
             "STEPWELL_ADMIN_KEY" => "0123456789abcdef0123456789abcdef",
+            "STEPWELL_MASTER_KEY" => "short",
+            "STEPWELL_MASTER_KEY_FILE" => "/run/secrets/master",
             "STEPWELL_PRIVATE_ADDRESSES" => "false",
             _ => return None,
         };
@@ -237,12 +240,15 @@ fn the_environment_overrides_the_file() {
     // The file alone would be refused for where it listens.
     let config = Config::load(Some((b"listen: 0.0.0.0:1\nslots: 5\n", "s.yaml")), variables).unwrap();
     assert_eq!((config.listen.to_string().as_str(), config.slots.get()), ("127.0.0.1:0", 5));
-    assert_eq!((config.data, config.log.level), (Some("/data".into()), Level::Warn));
+    assert_eq!((&config.data, config.log.level), (&Some("/data".into()), Level::Warn));
     assert_eq!(config.given_public_url.as_deref(), Some("https://flows.example.com"));
     assert_eq!(Config::file(variables), Some("/etc/stepwell.yaml".into()));
-    assert_eq!((config.database, config.node.lease), (None, Millis(1_500)));
+    assert_eq!((&config.database, config.node.lease), (&None, Millis(1_500)));
     assert_eq!(config.node.name.as_deref(), Some("north-1"));
     assert_eq!(config.given_private_addresses, Some(false));
+    assert_eq!(config.master_key_file, Some("/run/secrets/master".into()));
+    let why = config.vault(None).err().unwrap();
+    assert!(why.starts_with("STEPWELL_MASTER_KEY: ") && !why.contains("short"), "{why}");
     assert_eq!(config.admin_key.map(|key| key.reveal().len()), Some(32));
 
     let wrong = |name: &str| (name != "STEPWELL_DATA" && name != "STEPWELL_LOG").then(|| "s3 x".to_string());

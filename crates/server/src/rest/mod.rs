@@ -9,6 +9,7 @@ mod operate;
 mod pages;
 mod policies;
 mod runs;
+mod secrets;
 mod sessions;
 mod steps;
 mod workflows;
@@ -30,6 +31,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())
+        .merge(secrets::router())
         .merge(sessions::router())
         .merge(incoming::router())
 }

@@ -7,6 +7,7 @@ mod people;
 mod policy;
 mod problem;
 mod run;
+mod secret;
 mod workflow;
 
 pub use list::*;
@@ -15,6 +16,7 @@ pub use people::*;
 pub use policy::*;
 pub use problem::*;
 pub use run::*;
+pub use secret::*;
 pub use workflow::*;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -94,10 +94,13 @@ impl Client {
 
     /// Sends a request, as far as the head of its answer.
     async fn open(&self, outgoing: Outgoing) -> Result<(Response, Trail), Failure> {
-        let Outgoing { method, url, headers, body, hosts } = outgoing;
-        let mut trail = Trail { hosts, ..Trail::new(method.clone(), url.clone()) };
+        let Outgoing { method, url, headers, body, hosts, bound } = outgoing;
+        let mut trail = Trail { hosts, bound, ..Trail::new(method.clone(), url.clone()) };
         if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(&url)) {
             return Err(failure::host_refused(&trail));
+        }
+        if let Some(bound) = trail.elsewhere(&url) {
+            return Err(failure::bound(&trail, &bound.to_string()));
         }
         if let Err(refused) = self.egress.check_url(&url) {
             return Err(failure::refused(&trail, &refused));
@@ -138,13 +141,18 @@ fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
     // Noted before the check, so that a refusal names the address that was refused.
     // Outside of a task of ours there is no trail to keep.
-    let elsewhere = TRAIL.try_with(|trail| {
+    let refused = TRAIL.try_with(|trail| {
         let mut trail = trail.borrow_mut();
         trail.follow(attempt.status(), attempt.url());
-        trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(attempt.url()))
+        if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(attempt.url())) {
+            return Some(failure::Redirected::OtherHost);
+        }
+        // What a redirect would not take along does not hold it back.
+        let bound = trail.elsewhere(attempt.url()).filter(|bound| !bound.left_behind);
+        bound.map(|bound| failure::Redirected::Bound(bound.to_string()))
     });
-    if elsewhere.unwrap_or(false) {
-        return attempt.error(failure::Redirected::OtherHost);
+    if let Some(refused) = refused.ok().flatten() {
+        return attempt.error(refused);
     }
     match egress.check_url(attempt.url()) {
         Ok(()) => attempt.follow(),

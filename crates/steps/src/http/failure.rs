@@ -16,6 +16,7 @@ use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
+use stepwell_engine::Bound;
 use url::Url;
 
 /// What was asked of whom, and where it was sent on to.
@@ -28,11 +29,20 @@ pub struct Trail {
     pub maybe_done: bool,
     /// Where it may be sent on to.
     pub hosts: Option<Arc<Hosts>>,
+    /// Secrets of the request that may be sent to some hosts only.
+    pub bound: Arc<[Bound]>,
 }
 
 impl Trail {
     pub fn new(method: Method, url: Url) -> Trail {
         Trail { method, url: Some(url), ..Trail::default() }
+    }
+
+    /// A secret that may not be sent to this URL, one that a redirect takes along first.
+    pub fn elsewhere(&self, url: &Url) -> Option<&Bound> {
+        let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
+        let refused = self.bound.iter().filter(|bound| !bound.allows(host, port));
+        refused.min_by_key(|bound| bound.left_behind)
     }
 }
 
@@ -50,16 +60,19 @@ impl fmt::Display for Trail {
 }
 
 /// Why a redirect was not followed, other than by the egress rules.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Redirected {
     TooOften,
     OtherScheme,
     OtherHost,
+    /// Which secret may not be sent there.
+    Bound(String),
 }
 
 impl fmt::Display for Redirected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Redirected::Bound(why) => why,
             Redirected::TooOften => "it was redirected more than 10 times; call the final URL directly",
             Redirected::OtherScheme => "it was redirected to a URL that is neither http nor https",
             Redirected::OtherHost => "it was redirected to a host that is not among the `allow_hosts` of the workflow",
@@ -89,6 +102,11 @@ pub fn host_refused(trail: &Trail) -> Failure {
     Failure::new("host_refused", format!("{trail} was not made: {}", hosts::refused(host)))
 }
 
+/// A secret may not be sent there.
+pub fn bound(trail: &Trail, why: &str) -> Failure {
+    Failure::new("secret_bound", format!("{trail} was not made: {why}"))
+}
+
 pub fn no_tls(trail: &Trail, why: &str) -> Failure {
     let hint = "install the system's root certificates (the package is often called ca-certificates)";
     Failure::new("tls_unavailable", format!("{trail} was not made, because TLS could not be set up: {why}; {hint}"))
@@ -112,6 +130,7 @@ pub fn of_error(trail: &Trail, error: &reqwest::Error) -> Failure {
             Redirected::TooOften => "too_many_redirects",
             Redirected::OtherScheme => "bad_redirect",
             Redirected::OtherHost => "host_refused",
+            Redirected::Bound(_) => "secret_bound",
         };
         let failure = Failure::new(code, format!("{trail} has no answer: {why}"));
         return Failure { may_have_happened: trail.maybe_done, ..failure };
@@ -204,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_status_says_if_another_attempt_is_worth_it_and_if_the_effect_may_be_there() {
-        let trail = Trail::new(Method::POST, Url::parse("https://a.example/x?key=s3cret").unwrap());
+        let trail = Trail::new(Method::POST, Url::parse("https://a.example/x?key=s3cret").unwrap(), Arc::default());
         for code in [300u16, 304, 400, 401, 404, 408, 409, 422, 425, 429, 500, 501, 503, 504, 599] {
             let status = StatusCode::from_u16(code).unwrap();
             let failure = of_status(&trail, status, Some(Millis::SECOND));

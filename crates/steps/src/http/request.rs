@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::nearest::nearest;
+use stepwell_engine::Bound;
 use url::Url;
 
 /// The methods that can be asked for. `CONNECT` and `TRACE` are for proxies and diagnosis.
@@ -29,6 +30,8 @@ pub struct Outgoing {
     pub body: Option<Vec<u8>>,
     /// Where it may go, redirects included; anywhere within the egress rules if nothing is said.
     pub hosts: Option<Arc<Hosts>>,
+    /// Secrets in it that may be sent to some hosts only.
+    pub bound: Arc<[Bound]>,
 }
 
 impl Outgoing {
@@ -42,11 +45,16 @@ impl Outgoing {
             let key = HeaderValue::from_str(idempotency_key).map_err(|_| bad("the idempotency key is not a header"))?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
-        Ok(Outgoing { method, url, headers, body, hosts: None })
+        Ok(Outgoing { method, url, headers, body, hosts: None, bound: Arc::default() })
     }
 
     pub fn within(self, hosts: Arc<Hosts>) -> Outgoing {
         Outgoing { hosts: Some(hosts), ..self }
+    }
+
+    /// Names the secrets in it that may be sent to some hosts only.
+    pub fn bound(self, bound: &Arc<[Bound]>) -> Outgoing {
+        Outgoing { bound: bound.clone(), ..self }
     }
 
     /// Makes what is called part of the run's trace, unless the definition says whose part it is.

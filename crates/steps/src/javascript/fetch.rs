@@ -6,7 +6,7 @@ use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Lend, StepCall};
+use stepwell_engine::{Bound, Lend, StepCall};
 use tokio::sync::Semaphore;
 
 /// Requests of one evaluation at a time; the others wait.
@@ -66,20 +66,22 @@ impl Fetcher {
 
     async fn answer(&self, id: u32, mut request: Value) -> Result<Answer, Failure> {
         // Before a secret is revealed; the client looks again at what came out and at each redirect.
-        let host = self.hosts.host_of(&request)?;
+        self.hosts.host_of(&request)?;
+        let mut bound = Vec::new();
         for field in ["url", "headers", "body"] {
             if let Some(value) = request.get_mut(field) {
-                self.fill(value, &host).await?;
+                self.fill(value, &mut bound).await?;
             }
         }
         let key = format!("{}:{id}", self.idempotency_key);
         let outgoing = Outgoing::read(&request, &key)?.traced(self.traceparent.as_deref()).within(self.hosts.clone());
+        let outgoing = outgoing.bound(&bound.into());
         let answer = self.client.fetch(outgoing).await?;
         Ok(Answer { status: answer.status, headers: answer.headers, text: answer.text })
     }
 
     /// Puts secrets in the places of their placeholders.
-    async fn fill(&self, value: &mut Value, host: &str) -> Result<(), Failure> {
+    async fn fill(&self, value: &mut Value, bound: &mut Vec<Bound>) -> Result<(), Failure> {
         match value {
             Value::String(text) => {
                 while let Some(start) = text.find(&self.mark) {
@@ -88,18 +90,19 @@ impl Fetcher {
                         return Err(Failure::new("bad_request", "a placeholder of a secret was cut up"));
                     };
                     let end = (start + self.mark.len() + name.len() + 2).min(text.len());
-                    let secret = self.lender.secret(name, host).await?;
-                    text.replace_range(start..end, &secret);
+                    let secret = self.lender.secret(name).await?;
+                    bound.extend(secret.bound);
+                    text.replace_range(start..end, &secret.value);
                 }
             }
             Value::Object(fields) => {
                 for field in fields.values_mut() {
-                    Box::pin(self.fill(field, host)).await?;
+                    Box::pin(self.fill(field, bound)).await?;
                 }
             }
             Value::Array(items) => {
                 for item in items {
-                    Box::pin(self.fill(item, host)).await?;
+                    Box::pin(self.fill(item, bound)).await?;
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -16,13 +16,12 @@ pub fn log() -> Small {
             "description": "`info` if not given",
         },
     });
-    let description =
-        "Writes a message to the server's log and gives it back. Do not log secrets: they are not masked there.";
+    let description = "Writes a message to the server's log and gives it back. Secrets show by name only.";
     Small { spec: spec("log", description, properties, &["message"]), run: write_log }
 }
 
 fn write_log(args: &Value, ctx: &StepCall) -> Result<Value, Failure> {
-    let message = text(args, "message");
+    let message = &*ctx.secrets.mask.shown(text(args, "message"));
     let (run, step, attempt) = (&*ctx.run, ctx.path.as_str(), ctx.attempt);
     match text(args, "level") {
         "error" => tracing::error!(run, step, attempt, message, "log"),

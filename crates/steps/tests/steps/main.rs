@@ -3,6 +3,7 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod bound;
 mod egress;
 mod faults;
 mod http;
@@ -35,6 +36,7 @@ fn call(input: Value) -> StepCall {
         idempotency_key: "run_1/each[3].charge".into(),
         input: Arc::new(input),
         caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        secrets: Default::default(),
         traceparent: None,
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),

@@ -1,0 +1,67 @@
+//! Secrets and connections.
+
+use super::{Backend, Directory, told};
+use crate::client::Call;
+use serde_json::json;
+use stepwell_server::view::*;
+
+impl Backend {
+    pub async fn secrets(&self) -> anyhow::Result<Vec<SecretView>> {
+        match self {
+            Backend::Server(client) => Ok(client.whole::<Page<SecretView>>(Call::get(&["secrets"])).await?.data),
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.secrets(caller).await)?.into_iter().map(SecretView::from).collect())
+            }
+        }
+    }
+
+    pub async fn put_secret(&self, name: &str, to: SecretRequest) -> anyhow::Result<SecretView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::put(&["secrets", name]).json(json!(to))).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.put_secret(caller, name, to.into()).await)?.into())
+            }
+        }
+    }
+
+    pub async fn remove_secret(&self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.tell(Call::delete(&["secrets", name])).await,
+            Backend::Directory(Directory { engine, caller }) => told(engine.remove_secret(caller, name).await),
+        }
+    }
+
+    pub async fn rotate_secrets(&self) -> anyhow::Result<RotatedView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::post(&["master-key", "rotate"])).await,
+            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.rotate_secrets(caller).await)?.into()),
+        }
+    }
+
+    pub async fn connections(&self) -> anyhow::Result<Vec<ConnectionView>> {
+        match self {
+            Backend::Server(client) => {
+                Ok(client.whole::<Page<ConnectionView>>(Call::get(&["connections"])).await?.data)
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.connections(caller).await)?.into_iter().map(ConnectionView::from).collect())
+            }
+        }
+    }
+
+    pub async fn put_connection(&self, name: &str, to: ConnectionRequest) -> anyhow::Result<ConnectionView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::put(&["connections", name]).json(json!(to))).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.put_connection(caller, name, to.into()).await)?.into())
+            }
+        }
+    }
+
+    pub async fn remove_connection(&self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.tell(Call::delete(&["connections", name])).await,
+            Backend::Directory(Directory { engine, caller }) => told(engine.remove_connection(caller, name).await),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Which hosts a secret may be sent to: `api.example.com`, `*.example.org`, each with a port or without.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Patterns that one secret can have.
+pub const MOST_HOSTS: usize = 100;
+const MAX_HOST: usize = 253;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Host {
+    /// Lower case; of `*.example.org` what follows the star.
+    name: String,
+    below: bool,
+    port: Option<u16>,
+}
+
+/// What is wrong with a pattern, and how to mend it.
+pub fn check_host(text: &str) -> Result<(), String> {
+    host(text).map(|_| ()).ok_or_else(|| {
+        let shown: String = text.chars().take(60).collect();
+        format!("{shown:?} is not a host; write api.example.com, *.example.org or 10.0.0.1:8443, without https://")
+    })
+}
+
+fn host(text: &str) -> Option<Host> {
+    let (name, port) = match text.strip_prefix('[') {
+        Some(six) => {
+            let (name, rest) = six.split_once(']')?;
+            name.parse::<std::net::Ipv6Addr>().ok()?;
+            (format!("[{name}]"), rest)
+        }
+        None => {
+            let end = text.find(':').unwrap_or(text.len());
+            (text[..end].to_string(), &text[end..])
+        }
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) => Some(port.parse().ok()?),
+        None if port.is_empty() => None,
+        None => return None,
+    };
+    let below = name.starts_with("*.");
+    let name = if below { name[1..].to_string() } else { name };
+    let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let good = name.starts_with('[') || name.strip_prefix('.').unwrap_or(&name).split('.').all(plain);
+    (good && (below || !name.starts_with('.')) && name.len() <= MAX_HOST).then(|| Host {
+        name: name.to_ascii_lowercase(),
+        below,
+        port,
+    })
+}
+
+impl Host {
+    fn matches(&self, name: &str, port: Option<u16>) -> bool {
+        let named =
+            if self.below { name.len() > self.name.len() && name.ends_with(&self.name) } else { name == self.name };
+        named && (self.port.is_none() || self.port == port)
+    }
+}
+
+/// A secret of a call that may only be sent to some hosts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    pub secret: Arc<str>,
+    /// As they were written.
+    pub hosts: Arc<[String]>,
+    /// It is only where a redirect to another host does not take it along.
+    pub left_behind: bool,
+}
+
+impl Bound {
+    /// Whether it may be sent there.
+    pub fn allows(&self, name: &str, port: Option<u16>) -> bool {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        self.hosts.iter().filter_map(|text| host(text)).any(|host| host.matches(&name, port))
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the secret {} may be sent only to {}", self.secret, self.hosts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_stands_for_a_host_or_for_those_below_it() {
+        let check = |pattern: &str, name: &str, port: u16, expected: bool| {
+            let bound = Bound { secret: "KEY".into(), hosts: vec![pattern.to_string()].into(), left_behind: false };
+            assert_eq!(bound.allows(name, Some(port)), expected, "{pattern} {name}:{port}");
+        };
+        check("api.example.com", "api.example.com", 443, true);
+        check("API.example.com", "api.Example.com.", 443, true);
+        check("api.example.com", "api.example.com.evil.com", 443, false);
+        check("api.example.com", "xapi.example.com", 443, false);
+        check("*.example.org", "a.example.org", 80, true);
+        check("*.example.org", "a.b.example.org", 80, true);
+        check("*.example.org", "example.org", 80, false);
+        check("*.example.org", "evilexample.org", 80, false);
+        check("api.example.com:8443", "api.example.com", 8443, true);
+        check("api.example.com:8443", "api.example.com", 443, false);
+        check("127.0.0.1", "127.0.0.1", 1, true);
+        check("[::1]:80", "[::1]", 80, true);
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for good in ["a", "a.b", "*.b", "10.0.0.1:8443", "[::1]", "[::1]:80", "x_y.example"] {
+            assert_eq!(check_host(good), Ok(()), "{good}");
+        }
+        for bad in
+            ["", "*", "*.", "https://a.b", "a.b/c", "a..b", ".b", "a.*.b", "a:x", "a:", "[::1", "::1", "a b", "a@b"]
+        {
+            assert!(check_host(bad).is_err(), "{bad}");
+        }
+    }
+}

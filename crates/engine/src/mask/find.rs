@@ -1,0 +1,237 @@
+//! Finds a secret in a text, however it is written there. Each of its characters may be escaped in its own way, because
+//! services differ in what they escape.
+
+use super::Ending;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use std::collections::HashSet;
+
+/// Backslashes before an escaped character: one, and as many as escaping it three times over makes of it.
+const MOST_BACKSLASHES: usize = 8;
+/// What may stand for something else than itself.
+const ESCAPES: &[u8] = b"%\\&+";
+/// Letters of an HTML entity.
+const LONGEST_ENTITY: usize = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Base64,
+}
+
+/// One way in which a secret may be written.
+pub struct Pattern {
+    bytes: Vec<u8>,
+    form: Form,
+    /// As much of it that is at the end of a text that was cut off is taken for it.
+    least: usize,
+}
+
+/// Bytes of the pattern, and bytes of the text that stand for them.
+type Step = (usize, usize);
+
+impl Pattern {
+    pub fn all(secret: &str) -> Vec<Pattern> {
+        let hex = secret.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let mut all = vec![
+            Pattern { bytes: secret.into(), form: Form::Text, least: super::SHORTEST },
+            Pattern { bytes: hex.into(), form: Form::Text, least: 2 * super::SHORTEST },
+        ];
+        all.extend((0..3).map(|before| Pattern::base64(secret, before)));
+        all
+    }
+
+    /// What is the same of a secret in base64 whatever stands before and after it, if so many bytes (modulo three) do.
+    fn base64(secret: &str, before: usize) -> Pattern {
+        let padded = [vec![0; before], secret.into()].concat();
+        let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
+        // Six bits a letter: the first ones and the last one may hold bits of something else.
+        let (from, to) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
+        Pattern { bytes: encoded[from..to].to_vec(), form: Form::Base64, least: 10 }
+    }
+
+    /// Marks the bytes that it can begin with.
+    pub fn begins(&self, begins: &mut [bool; 256]) {
+        for byte in 0..=255u8 {
+            begins[usize::from(byte)] |= self.same(byte, self.bytes[0]) || matches!(byte, b'%' | b'\\' | b'&');
+        }
+    }
+
+    /// Letters count whatever their case: names of hosts are made small, and more is hidden than must be at the worst.
+    fn same(&self, found: u8, wanted: u8) -> bool {
+        let found = match (self.form, found) {
+            (Form::Base64, b'-') => b'+',
+            (Form::Base64, b'_') => b'/',
+            (_, other) => other,
+        };
+        found.eq_ignore_ascii_case(&wanted)
+    }
+
+    /// Where it ends if it stands at this place.
+    pub fn end(&self, text: &[u8], at: usize, ending: Ending) -> Option<usize> {
+        // Nearly always there is one way to read a text: these stay empty then, and nothing is allocated.
+        let (mut todo, mut seen): (Vec<Step>, HashSet<Step>) = Default::default();
+        let (mut next, mut best) = (Some((0, at)), None);
+        while let Some((mut matched, mut place)) = next.take().or_else(|| todo.pop()) {
+            loop {
+                if matched == self.bytes.len() {
+                    best = best.max(Some(place));
+                    break;
+                }
+                if ending == Ending::Cut && matched >= self.least && is_cut(&text[place..]) {
+                    let dots = text[place..].starts_with("…".as_bytes()) || text[place..].starts_with(b"...");
+                    best = best.max(Some(if dots { place } else { text.len() }));
+                    break;
+                }
+                if let Some(&plain) = text.get(place).filter(|byte| !ESCAPES.contains(byte)) {
+                    if !self.same(plain, self.bytes[matched]) {
+                        break;
+                    }
+                    (matched, place) = (matched + 1, place + 1);
+                    continue;
+                }
+                let mut steps = self.steps(text, place, matched);
+                let Some(first) = steps.pop() else { break };
+                for (more, length) in steps {
+                    let other = (matched + more, place + length);
+                    if seen.insert(other) {
+                        todo.push(other);
+                    }
+                }
+                (matched, place) = (matched + first.0, place + first.1);
+            }
+        }
+        best
+    }
+
+    /// Everything that the text at this place may stand for and that is next in the pattern.
+    fn steps(&self, text: &[u8], place: usize, matched: usize) -> Steps {
+        let mut steps = Steps::default();
+        let (wanted, left) = (&self.bytes[matched..], &text[place..]);
+        let Some(&found) = left.first() else { return steps };
+        if self.same(found, wanted[0]) || (found == b'+' && wanted[0] == b' ') {
+            steps.push((1, 1));
+        }
+        let mut one = |byte: u8, length: usize| {
+            if self.same(byte, wanted[0]) {
+                steps.push((1, length));
+            }
+        };
+        let mut char = None;
+        match found {
+            b'%' => {
+                hex(left, 1, 2).into_iter().for_each(|byte| one(byte as u8, 3));
+                if left.starts_with(b"%25") {
+                    hex(left, 3, 2).into_iter().for_each(|byte| one(byte as u8, 5));
+                }
+            }
+            b'\\' => {
+                let run = left.iter().take(MOST_BACKSLASHES).take_while(|byte| **byte == b'\\').count();
+                match left.get(run) {
+                    Some(b'u') => char = unicode(left, run),
+                    Some(b'x') => hex(left, run + 1, 2).into_iter().for_each(|byte| one(byte as u8, run + 3)),
+                    Some(&letter) => unescaped(letter).into_iter().for_each(|byte| one(byte, run + 1)),
+                    None => {}
+                }
+                for length in [2, 4, 8].into_iter().filter(|length| *length <= run) {
+                    one(b'\\', length);
+                }
+            }
+            b'&' => char = entity(left),
+            _ => {}
+        }
+        if let Some((char, length)) = char {
+            let mut buffer = [0; 4];
+            let bytes = char.encode_utf8(&mut buffer).as_bytes();
+            if wanted.len() >= bytes.len() && wanted[..bytes.len()].eq_ignore_ascii_case(bytes) {
+                steps.push((bytes.len(), length));
+            }
+        }
+        steps
+    }
+}
+
+/// The few ways on from a place: nothing is allocated for them.
+#[derive(Default)]
+struct Steps {
+    list: [Step; 8],
+    count: usize,
+}
+
+impl Steps {
+    fn push(&mut self, step: Step) {
+        if self.count < self.list.len() {
+            self.list[self.count] = step;
+            self.count += 1;
+        }
+    }
+
+    fn pop(&mut self) -> Option<Step> {
+        self.count = self.count.checked_sub(1)?;
+        Some(self.list[self.count])
+    }
+}
+
+impl IntoIterator for Steps {
+    type Item = Step;
+    type IntoIter = std::iter::Take<std::array::IntoIter<Step, 8>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter().take(self.count)
+    }
+}
+
+/// Nothing follows, or what says that something was left out, or half an escape.
+fn is_cut(left: &[u8]) -> bool {
+    let half = left.len() < 6 && matches!(left.first(), Some(b'%' | b'\\' | b'&'));
+    left.is_empty() || half || left.starts_with("…".as_bytes()) || left.starts_with(b"...")
+}
+
+fn hex(text: &[u8], from: usize, digits: usize) -> Option<u32> {
+    let digits = text.get(from..from + digits)?.iter().map(|digit| char::from(*digit).to_digit(16));
+    digits.reduce(|number, digit| Some(number? * 16 + digit?))?
+}
+
+fn unescaped(letter: u8) -> Option<u8> {
+    Some(match letter {
+        b'b' => 8,
+        b't' => b'\t',
+        b'n' => b'\n',
+        b'f' => 12,
+        b'r' => b'\r',
+        b'"' | b'/' | b'\'' => letter,
+        _ => return None,
+    })
+}
+
+/// `\u00e9`, with so many backslashes; two of them for a character that needs it.
+fn unicode(text: &[u8], run: usize) -> Option<(char, usize)> {
+    let length = run + 5;
+    let first = hex(text, run + 1, 4)?;
+    if !(0xd800..0xdc00).contains(&first) {
+        return Some((char::from_u32(first)?, length));
+    }
+    let again = text.get(length..)?;
+    let prefix = again.len() > run && again[..run].iter().all(|byte| *byte == b'\\') && again[run] == b'u';
+    let second = hex(again, run + 1, 4).filter(|second| prefix && (0xdc00..0xe000).contains(second))?;
+    Some((char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?, 2 * length))
+}
+
+/// `&amp;`, `&#38;`, `&#x26;`.
+fn entity(text: &[u8]) -> Option<(char, usize)> {
+    let end = text.iter().take(LONGEST_ENTITY + 2).position(|byte| *byte == b';')?;
+    let name = std::str::from_utf8(&text[1..end]).ok()?;
+    let char = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let hex = number.strip_prefix(['x', 'X']).map(|digits| u32::from_str_radix(digits, 16));
+            char::from_u32(hex.unwrap_or_else(|| number.parse()).ok()?)?
+        }
+    };
+    Some((char, end + 1))
+}

@@ -1,0 +1,197 @@
+//! Every form a secret may come back in, and what must be left alone.
+
+use super::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn mask(secret: &str) -> Mask {
+    let mut mask = Mask::default();
+    mask.hide("KEY", secret);
+    mask
+}
+
+/// As `encodeURIComponent` and others write it.
+fn percent(text: &str, keep: &str, upper: bool) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || keep.as_bytes().contains(&byte);
+    let one = |byte: u8| match (plain(byte), upper) {
+        (true, _) => (byte as char).to_string(),
+        (false, true) => format!("%{byte:02X}"),
+        (false, false) => format!("%{byte:02x}"),
+    };
+    text.bytes().map(one).collect()
+}
+
+fn json_text(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_string()
+}
+
+/// As languages do that write only ASCII.
+fn json_ascii(text: &str) -> String {
+    let mut units = [0; 2];
+    let escaped = |c: char| match c {
+        c if c.is_ascii() => json_text(&c.to_string()),
+        c => c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+fn html(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// Every way in which a secret must be found.
+fn written(secret: &str) -> Vec<String> {
+    let form = percent(secret, "-._* ", true).replace(' ', "+");
+    let mut all = vec![
+        secret.to_string(),
+        secret.to_ascii_lowercase(),
+        json_text(secret),
+        json_text(&json_text(secret)),
+        json_ascii(secret),
+        json_text(secret).replace('/', "\\/"),
+        percent(secret, "-._~", true),
+        percent(secret, "-._~", false),
+        percent(secret, "-._~!*'()", true),
+        percent(secret, ";/?:@&=+$,#-._~!*'()", true),
+        percent(secret, "", true),
+        percent(&percent(secret, "-._~", true), "-._~", true),
+        form,
+        html(secret),
+        secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        secret.bytes().map(|byte| format!("{byte:02X}")).collect(),
+    ];
+    for before in ["", "a", "ab", "user:", "{\"key\":\""] {
+        for after in ["", "z", "zy", "\"}"] {
+            let around = format!("{before}{secret}{after}");
+            all.extend([
+                STANDARD.encode(&around),
+                STANDARD_NO_PAD.encode(&around),
+                URL_SAFE.encode(&around),
+                URL_SAFE_NO_PAD.encode(&around),
+                percent(&STANDARD.encode(&around), "-._~", true),
+                json_text(&STANDARD.encode(&around)).replace('/', "\\/"),
+            ]);
+        }
+    }
+    all
+}
+
+#[test]
+fn a_secret_does_not_come_back_in_body_headers_keys_or_message() {
+    let mut mask = mask("s3cr/et-one");
+    mask.hide("PIN", "12");
+    let reply = Reply {
+        body: Arc::new(json!({"said": ["you sent s3cr/et-one", 12], "s3cr/et-one": true})),
+        headers: Some(Arc::new(json!({"x-echo": "s3cr%2Fet-one"}))),
+        ..Reply::default()
+    };
+    let failure = Failure::new("http_404", "https://api/s3cr%2Fet-one: not found");
+    let Outcome::Failure { failure, reply: Some(reply) } =
+        mask.outcome(Outcome::Failure { failure, reply: Some(reply) })
+    else {
+        panic!("it stays a failure");
+    };
+    assert_eq!(*reply.body, json!({"said": ["you sent {{secrets.KEY}}", 12], "{{secrets.KEY}}": true}));
+    assert_eq!(*reply.headers.unwrap(), json!({"x-echo": "{{secrets.KEY}}"}));
+    assert_eq!(&*failure.message, "https://api/{{secrets.KEY}}: not found");
+}
+
+#[test]
+fn a_secret_is_found_however_it_is_written() {
+    for secret in [
+        "hunter22",
+        "s3cr/et+key==",
+        "a \"quoted\\ one\"",
+        "päss wörd😀",
+        "<a&b>'c'\"d",
+        "%41%42%43%44",
+        "line\none\ttwo",
+        "\\\\\\\\\\\\\\\\",
+    ] {
+        for text in written(secret) {
+            let around = format!("before {text} after");
+            let masked = mask(secret).text(&around, Ending::Whole).unwrap_or_else(|| panic!("{secret:?} in {text:?}"));
+            assert!(masked.contains("{{secrets.KEY}}") && masked.starts_with("before ") && masked.ends_with(" after"));
+            assert!(!masked.contains(&text) || text.len() < 8, "{masked}");
+        }
+    }
+}
+
+#[test]
+fn nothing_but_secrets_is_taken_out() {
+    for text in
+        ["", "hunter2", "hunter 22", "hun\\ter22", "hunter2%", "%68unter2", "aHVudGVy", "\\", "&#x;", "\\u00", "%"]
+    {
+        assert_eq!(mask("hunter22").text(text, Ending::Whole), None, "{text}");
+    }
+    assert_eq!(mask("short").text("short", Ending::Whole), None);
+    assert!(mask("seven77").is_empty() && !mask("eight888").is_empty());
+}
+
+#[test]
+fn what_was_cut_off_within_a_secret_shows_none_of_it() {
+    let mask = mask("sk-0123456789abcdef");
+    assert_eq!(mask.shown("key sk-012345"), "key {{secrets.KEY}}");
+    assert_eq!(mask.shown("key sk-012345…"), "key {{secrets.KEY}}…");
+    assert_eq!(mask.shown("key sk-012345... and more"), "key {{secrets.KEY}}... and more");
+    assert_eq!(mask.shown("key sk-012345 and more"), "key sk-012345 and more");
+    assert_eq!(mask.shown("key sk-01"), "key sk-01");
+    let cut = |truncated| {
+        let reply = Reply { body: Arc::new(json!("key sk-012345")), truncated, ..Reply::default() };
+        let Outcome::Success(reply) = mask.outcome(Outcome::Success(reply)) else { panic!("it stays a success") };
+        Value::clone(&reply.body)
+    };
+    assert_eq!(cut(true), json!("key {{secrets.KEY}}"));
+    assert_eq!(cut(false), json!("key sk-012345"));
+}
+
+#[test]
+fn a_secret_of_digits_comes_back_as_no_number_either() {
+    let mut value = json!({"pin": 1234567890, "price": 5});
+    mask("1234567890").value(&mut value);
+    assert_eq!(value, json!({"pin": "{{secrets.KEY}}", "price": 5}));
+}
+
+#[test]
+fn of_two_secrets_at_one_place_the_longer_one_is_named() {
+    let mut mask = mask("abcdefgh");
+    mask.hide("LONG", "abcdefghijkl");
+    assert_eq!(mask.shown("abcdefghijkl abcdefghi."), "{{secrets.LONG}} {{secrets.KEY}}i.");
+}
+
+#[test]
+fn a_long_answer_is_looked_through_at_once() {
+    let mask = mask("----------------------------BEGIN");
+    let text = "-".repeat(256 * 1024);
+    let begun = std::time::Instant::now();
+    assert_eq!(mask.text(&text, Ending::Whole), None);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+proptest! {
+    #[test]
+    fn no_form_of_a_random_secret_is_left_whatever_stands_around_it(
+        secret in "\\PC{8,40}",
+        before in "[ -~]{0,20}",
+        after in "[ -~]{0,20}",
+        which in any::<prop::sample::Index>(),
+    ) {
+        let secret = secret.trim();
+        prop_assume!(secret.chars().count() >= SHORTEST);
+        let all = written(secret);
+        let text = which.get(&all);
+        let around = format!("{before}{text}{after}");
+        let masked = mask(secret).text(&around, Ending::Whole);
+        prop_assert!(masked.as_deref().is_some_and(|masked| masked.contains("{{secrets.KEY}}")), "{text:?} {masked:?}");
+        prop_assert!(mask(secret).text(&masked.unwrap(), Ending::Whole).is_none());
+    }
+
+    #[test]
+    fn any_text_can_be_looked_through(secret in "\\PC{8,20}", text in "[\\\\%&;#xu0-9a-f\"\\PC]{0,200}") {
+        let _ = mask(&secret).shown(&text);
+    }
+}

@@ -1,0 +1,116 @@
+//! Secrets and connections: what is secret about them comes in and never out.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Json;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(secrets))
+        .routes(routes!(secret, put_secret, remove_secret))
+        .routes(routes!(rotate))
+        .routes(routes!(connections))
+        .routes(routes!(connection, put_connection, remove_connection))
+}
+
+/// The secrets of the organisation, without their values
+#[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses(
+    (status = 200, description = "All of them", body = Page<SecretView>), Problems))]
+async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<SecretView>>> {
+    let all = app.engine.secrets(&caller).await?;
+    Ok(Shown(all.into_iter().map(SecretView::from).collect::<Vec<_>>().into()))
+}
+
+/// A secret, without its value
+#[utoipa::path(get, path = "/api/v1/secrets/{secret}", tag = "secrets",
+    params(("secret" = String, Path, description = "Its name")),
+    responses((status = 200, description = "What is known of it", body = Data<SecretView>), Problems))]
+async fn secret(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(secret): Path<String>,
+) -> Answer<Shown<Data<SecretView>>> {
+    Ok(Shown(Data { data: app.engine.secret(&caller, &secret).await?.into() }))
+}
+
+/// Make a secret, or give it another value or other hosts; it counts from the next step on
+#[utoipa::path(put, path = "/api/v1/secrets/{secret}", tag = "secrets",
+    params(("secret" = String, Path, description = "Its name")), request_body = SecretRequest,
+    responses((status = 200, description = "As given, without the value", body = Data<SecretView>), Problems))]
+async fn put_secret(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(secret): Path<String>,
+    Json(request): Json<SecretRequest>,
+) -> Answer<Shown<Data<SecretView>>> {
+    Ok(Shown(Data { data: app.engine.put_secret(&caller, &secret, request.into()).await?.into() }))
+}
+
+/// Remove a secret
+#[utoipa::path(delete, path = "/api/v1/secrets/{secret}", tag = "secrets",
+    params(("secret" = String, Path, description = "Its name")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret): Path<String>) -> Answer<StatusCode> {
+    app.engine.remove_secret(&caller, &secret).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Seal everything anew under the first of the server's master keys; for those who run the server
+#[utoipa::path(post, path = "/api/v1/master-key/rotate", tag = "secrets", responses(
+    (status = 200, description = "What was sealed", body = Data<RotatedView>), Problems))]
+async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<RotatedView>>> {
+    Ok(Shown(Data { data: app.engine.rotate_secrets(&caller).await?.into() }))
+}
+
+/// The databases that query steps can use, without their URLs
+#[utoipa::path(get, path = "/api/v1/connections", tag = "secrets", responses(
+    (status = 200, description = "All of them", body = Page<ConnectionView>), Problems))]
+async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ConnectionView>>> {
+    let all = app.engine.connections(&caller).await?;
+    Ok(Shown(all.into_iter().map(ConnectionView::from).collect::<Vec<_>>().into()))
+}
+
+/// A connection, without its URL
+#[utoipa::path(get, path = "/api/v1/connections/{connection}", tag = "secrets",
+    params(("connection" = String, Path, description = "Its name")),
+    responses((status = 200, description = "What is known of it", body = Data<ConnectionView>), Problems))]
+async fn connection(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(connection): Path<String>,
+) -> Answer<Shown<Data<ConnectionView>>> {
+    Ok(Shown(Data { data: app.engine.connection(&caller, &connection).await?.into() }))
+}
+
+/// Make a connection, or make it another one; a SQLite file needs the right `operator`
+#[utoipa::path(put, path = "/api/v1/connections/{connection}", tag = "secrets",
+    params(("connection" = String, Path, description = "Its name")), request_body = ConnectionRequest,
+    responses((status = 200, description = "As given, without the URL", body = Data<ConnectionView>), Problems))]
+async fn put_connection(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(connection): Path<String>,
+    Json(request): Json<ConnectionRequest>,
+) -> Answer<Shown<Data<ConnectionView>>> {
+    Ok(Shown(Data { data: app.engine.put_connection(&caller, &connection, request.into()).await?.into() }))
+}
+
+/// Remove a connection
+#[utoipa::path(delete, path = "/api/v1/connections/{connection}", tag = "secrets",
+    params(("connection" = String, Path, description = "Its name")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn remove_connection(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(connection): Path<String>,
+) -> Answer<StatusCode> {
+    app.engine.remove_connection(&caller, &connection).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,145 @@
+//! Secrets and connections, without what is secret about them.
+
+use super::Instant;
+use serde::{Deserialize, Serialize};
+use stepwell_core::time::Millis;
+use stepwell_engine::commands::{NewConnection, NewSecret, Rotated, With};
+use stepwell_engine::{Database, Secret};
+use utoipa::ToSchema;
+
+/// A secret. Its value is never shown.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SecretView {
+    pub id: String,
+    pub name: String,
+    /// Where it may be sent; anywhere if there is none.
+    pub hosts: Vec<String>,
+    /// Counts the values it has had.
+    pub version: u32,
+    /// Whether it is taken out of what services send back; shorter ones than 8 characters are not.
+    pub masked: bool,
+    /// The master key that it is sealed with.
+    pub sealed_with: String,
+    pub created_at: Instant,
+    pub changed_at: Instant,
+    pub changed_by: String,
+}
+
+impl From<With<Secret>> for SecretView {
+    fn from(With { id, is }: With<Secret>) -> SecretView {
+        let Secret { name, hosts, sealed, created, changed, by, version, short } = is;
+        SecretView {
+            id,
+            name,
+            hosts,
+            version,
+            masked: !short,
+            sealed_with: sealed.key,
+            created_at: created.into(),
+            changed_at: changed.into(),
+            changed_by: by,
+        }
+    }
+}
+
+/// What a secret is set to. A field that is not given stays as it is.
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecretRequest {
+    /// Needed for a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(write_only)]
+    pub value: Option<String>,
+    /// Hosts that it may be sent to, such as `api.example.com` or `*.example.org`; an empty list is anywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Vec<String>>,
+}
+
+impl From<SecretRequest> for NewSecret {
+    fn from(SecretRequest { value, hosts }: SecretRequest) -> NewSecret {
+        NewSecret { value, hosts }
+    }
+}
+
+/// What came of sealing everything anew.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RotatedView {
+    /// The master key that everything is sealed with now.
+    pub key: String,
+    /// Secrets and connections that were sealed with another one before.
+    pub sealed: u64,
+    /// What no key of this node opens, and why.
+    pub locked: Vec<String>,
+}
+
+impl From<Rotated> for RotatedView {
+    fn from(Rotated { key, sealed, locked }: Rotated) -> RotatedView {
+        RotatedView { key, sealed, locked }
+    }
+}
+
+/// A database for query steps. Its URL is never shown.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ConnectionView {
+    pub id: String,
+    pub name: String,
+    /// `postgres` or `sqlite`.
+    pub scheme: String,
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Its name, or for SQLite its path.
+    pub database: String,
+    /// Whether statements may write.
+    pub write: bool,
+    /// The most rows that a query may give, if it is less than what the server allows.
+    #[serde(default)]
+    pub rows: Option<u32>,
+    /// Milliseconds that a statement may take, if it is less than what the server allows.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    pub sealed_with: String,
+    pub created_at: Instant,
+    pub changed_at: Instant,
+    pub changed_by: String,
+}
+
+impl From<With<Database>> for ConnectionView {
+    fn from(With { id, is }: With<Database>) -> ConnectionView {
+        let Database { name, sealed, scheme, host, database, write, rows, timeout, created, changed, by } = is;
+        ConnectionView {
+            id,
+            name,
+            scheme,
+            host,
+            database,
+            write,
+            rows,
+            timeout_ms: timeout.map(|length| length.0),
+            sealed_with: sealed.key,
+            created_at: created.into(),
+            changed_at: changed.into(),
+            changed_by: by,
+        }
+    }
+}
+
+/// What a connection is set to.
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConnectionRequest {
+    /// `postgres://…` or `sqlite:/path`, with `{{secrets.NAME}}` where need be. The one it has, if none is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(write_only)]
+    pub url: Option<String>,
+    pub write: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl From<ConnectionRequest> for NewConnection {
+    fn from(ConnectionRequest { url, write, rows, timeout_ms }: ConnectionRequest) -> NewConnection {
+        NewConnection { url, write, rows, timeout: timeout_ms.map(Millis) }
+    }
+}

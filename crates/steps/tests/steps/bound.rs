@@ -1,0 +1,47 @@
+//! Secrets that may be sent to some hosts only.
+
+use crate::server::{Server, response};
+use crate::{call, failure, local, soon, success};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use stepwell_core::event::Outcome;
+use stepwell_engine::{Bound, Mask, Used};
+use stepwell_steps::kinds;
+
+async fn send(kind: &str, input: Value, host: &str, left_behind: bool) -> Outcome {
+    let bound = Bound { secret: "KEY".into(), hosts: Arc::new([host.to_string()]), left_behind };
+    let mut call = call(input);
+    call.secrets = Used { mask: Arc::new(Mask::default()), bound: Arc::new([bound]) };
+    let kinds = kinds(local());
+    soon(kinds.get(kind).unwrap().run(call)).await
+}
+
+#[tokio::test]
+async fn nothing_is_sent_to_another_host() {
+    let server = Server::saying(200, &[], "").await;
+    let input = json!({"url": server.url});
+    for (kind, input) in [("http", input.clone()), ("tool", json!({"tool": "http_request", "args": input}))] {
+        let (failure, _) = failure(send(kind, input.clone(), "api.example.com", true).await);
+        assert_eq!(&*failure.code, "secret_bound");
+        assert!(failure.message.contains("the secret KEY may be sent only to api.example.com"), "{}", failure.message);
+        assert!(server.seen().is_empty());
+        success(send(kind, input, "127.0.0.1", true).await);
+    }
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_takes_no_bound_secret_along() {
+    let target = Server::saying(200, &[], "there").await;
+    let location = target.url.clone();
+    let server = Server::answering(move |_| response(307, &[("location", location.as_str())], "")).await;
+    let host = server.url.trim_start_matches("http://").to_string();
+    let (failure, _) =
+        failure(send("http", json!({"url": server.url, "headers": {"x-key": "s3cret"}}), &host, false).await);
+    assert_eq!(&*failure.code, "secret_bound");
+    assert!(target.seen().is_empty(), "it would have had the header");
+    // This header stays behind by itself, so the redirect can be followed.
+    let headers = json!({"authorization": "Bearer s3cret"});
+    success(send("http", json!({"url": server.url, "headers": headers}), &host, true).await);
+    assert_eq!(target.only().header("authorization"), None);
+}
