@@ -7,6 +7,7 @@ use crate::epochs::Epochs;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::nodes::{self, Node};
+use crate::notify::{self, Channels, Courier};
 use crate::people::People;
 use crate::plans::{Limits, Plans};
 use crate::runs::{Letter, Runs, What};
@@ -47,6 +48,8 @@ pub struct Config {
     pub ids: Ids,
     pub secrets: Arc<dyn Secrets>,
     pub plans: Plans,
+    /// Takes messages to people; without one this process sends none.
+    pub courier: Option<Arc<dyn Courier>>,
     /// Calls tell services which trace they belong to.
     pub traced: bool,
 }
@@ -67,6 +70,7 @@ impl Config {
             ids: Ids::system(),
             secrets: Arc::new(EnvironmentSecrets),
             plans: Plans::default(),
+            courier: None,
             traced: false,
         }
     }
@@ -116,6 +120,10 @@ pub(crate) struct Inner {
     pub traced: bool,
     /// Schedules have changed.
     pub rescheduled: tokio::sync::Notify,
+    pub courier: Option<Arc<dyn Courier>>,
+    /// There is something to deliver.
+    pub parcels: tokio::sync::Notify,
+    pub channels: ByEpoch<OrgId, Arc<Channels>>,
     pub limits: ByEpoch<OrgId, (String, Limits)>,
     pub switches: ByEpoch<String, Arc<Switches>>,
     pub runs: Runs,
@@ -147,6 +155,7 @@ impl Engine {
             tokio::spawn(dispatch::claim(inner.clone())),
             tokio::spawn(upkeep::run(inner.clone())),
             tokio::spawn(triggers::run(inner.clone())),
+            tokio::spawn(notify::run(inner.clone())),
         ];
         inner.tasks.lock().expect("nothing panics while it holds the tasks").extend(tasks);
         Ok(Engine { inner })
@@ -241,6 +250,9 @@ impl Inner {
             plans: config.plans,
             traced: config.traced,
             rescheduled: tokio::sync::Notify::new(),
+            courier: config.courier,
+            parcels: tokio::sync::Notify::new(),
+            channels: ByEpoch::default(),
             limits: ByEpoch::default(),
             switches: ByEpoch::default(),
             runs: Runs::new(config.live_runs),

@@ -8,6 +8,7 @@
 //! | a transition as rows, and back | `record.rs`, `keys.rs` |
 //! | time | `clock.rs`, `timers.rs` |
 //! | child runs | `children.rs` |
+//! | telling people | `notify/` |
 //! | being one of several nodes | `nodes.rs`, `hints.rs`, `epochs.rs` |
 //! | recovery, retention, what was missed | `upkeep.rs` |
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
@@ -35,6 +36,7 @@ mod keys;
 mod letters;
 mod mask;
 mod nodes;
+pub mod notify;
 mod people;
 mod plans;
 mod record;

@@ -2,6 +2,7 @@
 //! dashboard are thin over it.
 
 mod change;
+mod channels;
 mod control;
 mod define;
 mod everyday;
@@ -14,6 +15,7 @@ mod view;
 mod workflows;
 
 pub use crate::rights::Right;
+pub use channels::{NewChannel, Wishes};
 pub use control::{Decision, Retry};
 pub use define::{Defined, Source};
 pub use everyday::{Approval, Bulk, Override};
