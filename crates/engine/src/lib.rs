@@ -58,7 +58,7 @@ pub use definitions::Compiled;
 pub use engine::{Committed, Config, Engine, Happened};
 pub use error::Error;
 pub use ids::Ids;
-pub use incoming::Incoming;
+pub use incoming::{Incoming, sign as sign_webhook};
 pub use keys::{timer_key, timer_named};
 pub use people::{Key, Role, Session, User};
 pub use plans::{Limits, Plans, Subscription};

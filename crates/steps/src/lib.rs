@@ -1,14 +1,16 @@
-//! What steps do to the world: the kinds that make calls, and the tools that are built in.
+//! What steps do to the world: the kinds that make calls, the tools that are built in, and how notifications reach people.
 //!
 //! Sleeps, waits, approvals, `for_each` and child workflows have no file here. The planner and the engine do them with
 //! timers, messages and rows, so that they cost nothing while they wait and survive a crash; nothing is executed.
 
 pub mod egress;
 pub mod http;
+mod notify;
 pub mod tool;
 mod tools;
 
 pub use egress::Egress;
+pub use notify::{Encryption, Smtp, courier};
 pub use tool::{Tool, ToolSpec, Tools};
 
 use std::sync::Arc;
@@ -26,6 +28,8 @@ pub struct Config {
     /// Used by `pushover_send` where the arguments name none.
     pub pushover_user: Option<String>,
     pub pushover_token: Option<String>,
+    /// Where notifications by email are handed over.
+    pub smtp: Option<Smtp>,
 }
 
 /// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
@@ -38,6 +42,7 @@ impl Default for Config {
             pushover_url: "https://api.pushover.net".into(),
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
+            smtp: None,
         }
     }
 }

@@ -100,6 +100,7 @@ impl Message {
             Topic::RunFailed => format!("{workflow}: run failed"),
             Topic::Test => "Stepwell: a test".to_string(),
         }
+        .replace('\n', " ")
     }
 
     /// All of it as plain text, without the title and the link.
