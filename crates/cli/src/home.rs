@@ -93,9 +93,11 @@ impl Data {
 fn of_store(database: Option<String>) -> anyhow::Result<Config> {
     let lookup = |name: &str| match name {
         "STEPWELL_DATABASE" => database.clone(),
-        "STEPWELL_CONFIG" | "STEPWELL_NODE_NAME" | "STEPWELL_NODE_LEASE" | "STEPWELL_PRIVATE_ADDRESSES" => {
-            variable(name)
-        }
+        "STEPWELL_CONFIG"
+        | "STEPWELL_NODE_NAME"
+        | "STEPWELL_NODE_LEASE"
+        | "STEPWELL_PRIVATE_ADDRESSES"
+        | "STEPWELL_SMTP_PASSWORD" => variable(name),
         _ => None,
     };
     configured(None, &lookup)

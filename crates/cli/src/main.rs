@@ -85,6 +85,8 @@ enum Command {
     User(commands::people::UserArgs),
     /// Give users rights, and take them back
     Grant(commands::people::GrantArgs),
+    /// Make, list, try and remove channels that notifications go to
+    Channel(commands::channels::Args),
     /// Print a link that signs a browser in, once
     Login(commands::people::LoginArgs),
     /// List the processes that execute steps
@@ -130,6 +132,7 @@ fn main() -> ExitCode {
         Command::Key(args) => commands::people::key(args),
         Command::User(args) => commands::people::user(args),
         Command::Grant(args) => commands::people::grant(args),
+        Command::Channel(args) => commands::channels::run(args),
         Command::Login(args) => commands::people::login(args),
         Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),

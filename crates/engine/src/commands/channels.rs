@@ -176,6 +176,7 @@ impl Engine {
         after: Option<String>,
         limit: u32,
     ) -> Result<(Vec<With<Delivery>>, Option<String>), Error> {
+        caller.check(Right::Read)?;
         let limit = limit.clamp(1, MAX_PAGE) as usize;
         let prefix = format!("{}/", caller.org.0);
         // A place in another organisation's list is none here.
