@@ -2,7 +2,8 @@
 
 use crate::outside::{Call, Outside};
 use crate::postbox::Postbox;
-use crate::rig::{Api, Place, eventually};
+use crate::raw::Raw;
+use crate::rig::{Api, Place, Server, eventually};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -27,12 +28,8 @@ fn workflows(api: &Api) {
 /// As the specification says, without the code that signs.
 fn is_genuine(call: &Call, secret: &str) -> bool {
     let key = BASE64.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
-    let signed = format!(
-        "{}.{}.{}",
-        call.header("webhook-id").unwrap(),
-        call.header("webhook-timestamp").unwrap(),
-        call.body
-    );
+    let signed =
+        format!("{}.{}.{}", call.header("webhook-id").unwrap(), call.header("webhook-timestamp").unwrap(), call.body);
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
     mac.update(signed.as_bytes());
     let expected = format!("v1,{}", BASE64.encode(mac.finalize().into_bytes()));
@@ -51,19 +48,31 @@ fn settled(api: &Api) -> Vec<Value> {
 #[test]
 fn every_medium_gets_the_message_in_its_own_form() {
     let (outside, postbox) = (Outside::start(), Postbox::start());
-    let smtp = format!("smtp: {{host: 127.0.0.1, port: {}, encryption: none, from: Wells <wells@example.com>}}\n", postbox.port);
+    let smtp = format!(
+        "smtp: {{host: 127.0.0.1, port: {}, encryption: none, from: Wells <wells@example.com>}}\n",
+        postbox.port
+    );
     let place = Place::new().config(&smtp);
     let server = place.serve();
     let api = &server.api;
     workflows(api);
     let url = &outside.url;
-    let hook = channel(api, json!({"name": "hook", "medium": "webhook", "organisation": true,
-        "url": format!("{url}/hook/s3cret-path")}));
+    let hook = channel(
+        api,
+        json!({"name": "hook", "medium": "webhook", "organisation": true,
+        "url": format!("{url}/hook/s3cret-path")}),
+    );
     channel(api, json!({"name": "chat", "medium": "slack", "organisation": true, "url": format!("{url}/chat/s3cret")}));
-    channel(api, json!({"name": "push", "medium": "pushover", "organisation": true, "url": url,
-        "user_key": "s3cret-user", "token": "s3cret-token"}));
-    channel(api, json!({"name": "ntfy", "medium": "ntfy", "organisation": true, "url": format!("{url}/n"),
-        "topic": "s3cret-topic", "token": "s3cret-access"}));
+    channel(
+        api,
+        json!({"name": "push", "medium": "pushover", "organisation": true, "url": url,
+        "user_key": "s3cret-user", "token": "s3cret-token"}),
+    );
+    channel(
+        api,
+        json!({"name": "ntfy", "medium": "ntfy", "organisation": true, "url": format!("{url}/n"),
+        "topic": "s3cret-topic", "token": "s3cret-access"}),
+    );
     channel(api, json!({"name": "mail", "medium": "email", "organisation": true, "to": "ann@example.com"}));
     let run = api.trigger("asks", &json!({}));
 
@@ -86,7 +95,10 @@ fn every_medium_gets_the_message_in_its_own_form() {
 
     let ntfy = &outside.called("/n", 1)[0];
     assert_eq!(ntfy.header("authorization"), Some("Bearer s3cret-access"));
-    assert_eq!((&ntfy.json()["topic"], &ntfy.json()["title"]), (&json!("s3cret-topic"), &json!("asks: approval needed")));
+    assert_eq!(
+        (&ntfy.json()["topic"], &ntfy.json()["title"]),
+        (&json!("s3cret-topic"), &json!("asks: approval needed"))
+    );
 
     let letter = &postbox.got(1)[0];
     assert!(letter.from.contains("<wells@example.com>") && letter.to[0].contains("<ann@example.com>"), "{letter:?}");
@@ -149,12 +161,16 @@ fn each_turn_of_a_gate_is_told_once_to_those_it_concerns() {
 #[test]
 fn a_receiver_that_was_down_gets_it_when_it_is_back() {
     let (outside, postbox) = (Outside::start(), Postbox::start());
-    let smtp = format!("smtp: {{host: 127.0.0.1, port: {}, encryption: none, from: wells@example.com}}\n", postbox.port);
+    let smtp =
+        format!("smtp: {{host: 127.0.0.1, port: {}, encryption: none, from: wells@example.com}}\n", postbox.port);
     let place = Place::new().config(&smtp);
     let server = place.serve();
     let api = &server.api;
     workflows(api);
-    channel(api, json!({"name": "hook", "medium": "webhook", "organisation": true, "url": format!("{}/hook", outside.url)}));
+    channel(
+        api,
+        json!({"name": "hook", "medium": "webhook", "organisation": true, "url": format!("{}/hook", outside.url)}),
+    );
     channel(api, json!({"name": "mail", "medium": "email", "organisation": true, "to": "ann@example.com"}));
     outside.answer("/hook", 503, "{}");
     postbox.refuse_next("450 come back later");
@@ -180,7 +196,8 @@ fn a_kill_between_what_happened_and_its_message_loses_nothing() {
     let place = Place::new();
     let mut server = place.serve();
     workflows(&server.api);
-    let hook = json!({"name": "hook", "medium": "webhook", "organisation": true, "url": format!("{}/hook", outside.url)});
+    let hook =
+        json!({"name": "hook", "medium": "webhook", "organisation": true, "url": format!("{}/hook", outside.url)});
     channel(&server.api, hook);
     let mut runs = BTreeSet::new();
     for _ in 0..3 {
@@ -213,7 +230,8 @@ fn of_two_servers_on_a_database_one_sends() {
     let place = Place::new();
     let one = place.serve();
     workflows(&one.api);
-    let hook = json!({"name": "hook", "medium": "webhook", "organisation": true, "url": format!("{}/hook", outside.url)});
+    let hook =
+        json!({"name": "hook", "medium": "webhook", "organisation": true, "url": format!("{}/hook", outside.url)});
     channel(&one.api, hook);
     let two = place.serve();
     let second = two.with_key(one.api.key.as_deref().unwrap());
@@ -232,10 +250,11 @@ fn a_channel_goes_where_the_server_may_and_nowhere_else() {
     let place = Place::new().config("private_addresses: false\n");
     let server = place.serve();
     let api = &server.api;
-    let try_url = |url: &str| {
-        api.post("/api/v1/channels", &json!({"name": "x", "medium": "webhook", "url": url})).is(422).json()
-    };
-    for url in ["http://127.0.0.1:1/x", "http://169.254.169.254/latest", "ftp://example.com", "nonsense", "http://2130706433/"] {
+    let try_url =
+        |url: &str| api.post("/api/v1/channels", &json!({"name": "x", "medium": "webhook", "url": url})).is(422).json();
+    for url in
+        ["http://127.0.0.1:1/x", "http://169.254.169.254/latest", "ftp://example.com", "nonsense", "http://2130706433/"]
+    {
         let problem = try_url(url);
         assert!(problem.to_string().contains("url"), "{problem:#}");
     }
@@ -245,4 +264,43 @@ fn a_channel_goes_where_the_server_may_and_nowhere_else() {
     channel(api, json!({"name": "inside", "medium": "webhook", "url": "http://localhost:1/x"}));
     let tried = api.send("POST", "/api/v1/channels/inside/test", &[], None).is(200).data();
     assert!(tried["error"].as_str().unwrap().contains("not a public address"), "{tried:#}");
+}
+
+/// A stream of events or a socket, as somebody.
+fn connected(server: &Server, api: &Api, socket: bool) -> Raw {
+    let mut raw = Raw::open(server.address());
+    let key = api.key.as_deref().unwrap();
+    let path = if socket { "/api/v1/ws" } else { "/api/v1/events" };
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let more = if socket { upgrade } else { "" };
+    raw.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n{more}\r\n")).unwrap();
+    let expected = if socket { "HTTP/1.1 101" } else { "HTTP/1.1 200" };
+    assert!(raw.head().starts_with(expected));
+    raw
+}
+
+#[test]
+fn those_who_are_connected_are_told_what_concerns_them() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    let (ann, ben) = (api.new_user("ann", &PEOPLE), api.new_user("ben", &PEOPLE));
+    let gate = json!({"message": "is it so?", "approvers": ["ann"]});
+    api.define(&json!({"name": "named", "tasks": {"ask": {"approval": gate}}}));
+    api.define(&json!({"name": "last", "tasks": {"ask": {"approval": {"message": "the last one"}}}}));
+    ben.call("PATCH", "/api/v1/preferences", &json!({"browser": ["gate_opened"]})).is(200);
+    for socket in [false, true] {
+        let (mut of_ann, mut of_ben) = (connected(&server, &ann, socket), connected(&server, &ben, socket));
+        let run = ben.trigger("named", &json!({}));
+        let told = of_ann.until("is it so?");
+        assert!(told.contains("notification") && told.contains("gate_opened") && told.contains(&run), "{told}");
+        ann.post(&format!("/api/v1/runs/{run}/steps/ask/approve"), &json!({})).is(200);
+        // A gate that names nobody asks everyone who may answer.
+        ben.trigger("last", &json!({}));
+        of_ann.until("the last one");
+        let told = of_ben.until("the last one");
+        assert!(!told.contains("is it so?"), "it was not ben who was asked: {told}");
+        assert!(!told.contains("gate_answered"), "ben did not want to see that: {told}");
+    }
 }

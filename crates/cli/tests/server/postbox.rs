@@ -24,11 +24,8 @@ pub struct Postbox {
 impl Postbox {
     pub fn start() -> Postbox {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let postbox = Postbox {
-            port: listener.local_addr().unwrap().port(),
-            letters: Arc::default(),
-            refusals: Arc::default(),
-        };
+        let postbox =
+            Postbox { port: listener.local_addr().unwrap().port(), letters: Arc::default(), refusals: Arc::default() };
         let (letters, refusals) = (postbox.letters.clone(), postbox.refusals.clone());
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {

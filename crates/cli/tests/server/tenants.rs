@@ -281,8 +281,7 @@ fn a_reader_reads_and_changes_nothing() {
     let reader = server.api.new_user("reader", &["workflow.read"]);
     let before = everything(&server.api, things);
     // Harmless calls that are not a GET: a check keeps nothing, and where somebody is told is their own affair.
-    let allowed =
-        ["POST /api/v1/check", "POST /api/v1/sign-out", "POST /api/v1/channels", "PATCH /api/v1/preferences"];
+    let allowed = ["POST /api/v1/check", "POST /api/v1/sign-out", "POST /api/v1/channels", "PATCH /api/v1/preferences"];
     let mut wrong = Vec::new();
     for route in routes(&server.api) {
         if route.method == "GET" || PUBLIC.contains(&&*route.name) || allowed.contains(&&*route.name) {
