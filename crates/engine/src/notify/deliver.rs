@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::people::{Kept, body};
 use crate::record::json;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
@@ -30,8 +30,10 @@ const FIRST_PAUSE: Millis = Millis::from_secs(5);
 const LONGEST_PAUSE: Millis = Millis::from_secs(1_800);
 /// How long it can be seen what became of a message.
 const KEPT: Millis = Millis(7 * Millis::DAY.0);
-/// Until a delivery whose channel has enough to do is looked at again.
+/// Until a delivery whose channel has enough to do is looked at again, if it stands in the way of others.
 const PUT_OFF: Millis = Millis::from_secs(2);
+/// Deliveries of one channel that may wait for a place without being put off.
+const IN_LINE: usize = 20;
 /// Records looked at in one go.
 const BATCH: u32 = 500;
 const LONGEST_WAIT: Millis = Millis::from_secs(5);
@@ -158,6 +160,7 @@ async fn round(
     let due = inner.store.due_records(Delivery::KIND, now + LONGEST_WAIT, BATCH).await?;
     let whole = due.len() < BATCH as usize;
     let mut later = Vec::new();
+    let mut in_line = HashMap::new();
     let mut next = None;
     for record in due {
         if record.due.is_some_and(|due| due > now) {
@@ -172,8 +175,8 @@ async fn round(
                 continue;
             }
         };
-        match sort(desk, &record, &delivery, now) {
-            Sorted::UnderWay => {}
+        match sort(desk, (&record, &delivery), &mut in_line, now) {
+            Sorted::Waits => {}
             Sorted::Full => break,
             Sorted::Over => later.push(RecordChange::Remove { kind: record.kind, id: record.id }),
             Sorted::Later(turn) => later.push(put_off(record, delivery, turn)),
@@ -199,7 +202,8 @@ async fn round(
 }
 
 enum Sorted {
-    UnderWay,
+    /// It is under way, or will be when something else has arrived.
+    Waits,
     /// As much is under way as may be.
     Full,
     /// It was kept for long enough.
@@ -209,10 +213,15 @@ enum Sorted {
     Now(Place),
 }
 
-fn sort(desk: &Shared, record: &Record, delivery: &Delivery, now: Time) -> Sorted {
+fn sort(
+    desk: &Shared,
+    (record, delivery): (&Record, &Delivery),
+    in_line: &mut HashMap<String, usize>,
+    now: Time,
+) -> Sorted {
     let mut this = lock(desk);
     if this.under_way.contains(&record.id) {
-        return Sorted::UnderWay;
+        return Sorted::Waits;
     }
     if delivery.progress != Progress::Waiting {
         return Sorted::Over;
@@ -220,10 +229,16 @@ fn sort(desk: &Shared, record: &Record, delivery: &Delivery, now: Time) -> Sorte
     if this.busy.is_full() {
         return Sorted::Full;
     }
-    if !this.busy.has_room(record.org, &delivery.channel) {
-        return Sorted::Later(now + PUT_OFF);
+    let room = this.busy.has_room(record.org, &delivery.channel);
+    if !room {
+        let waiting = in_line.entry(delivery.channel.clone()).or_default();
+        *waiting += 1;
+        if *waiting <= IN_LINE {
+            return Sorted::Waits;
+        }
     }
     match this.turns.of(&delivery.channel, delivery.turn, now) {
+        Turn::Now if !room => Sorted::Later(now + PUT_OFF),
         Turn::Now => {
             this.busy.begin(record.org, &delivery.channel);
             this.under_way.insert(record.id.clone());
