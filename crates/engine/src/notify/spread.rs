@@ -1,4 +1,4 @@
-//! From what happened to deliveries: the notice that a commit carries, who is meant by it, and one delivery for each channel.
+//! From what happened to deliveries: the notice that a commit carries, who is meant by it, and a delivery for each channel.
 
 use super::channel::channels;
 use super::deliver::{Delivery, Progress};
