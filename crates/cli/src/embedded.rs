@@ -28,13 +28,33 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// too this process executes what others have written.
 fn config(home: &Home) -> anyhow::Result<Config> {
     let alone = !home.store.is_shared();
-    let mut config = Config::new(stepwell_steps::kinds(stepwell_steps::Config {
+    let steps = stepwell_steps::Config {
         egress: Egress { allow_private: home.config.given_private_addresses.unwrap_or(alone) },
+        smtp: home.config.smtp.as_ref().map(smtp),
         ..stepwell_steps::Config::default()
-    }));
+    };
+    let mut config = Config::new(stepwell_steps::kinds(steps.clone()));
+    config.courier = Some(stepwell_steps::courier(&steps));
     home.config.node.give(&mut config);
     config.vault = home.vault()?;
     Ok(config)
+}
+
+/// As the steps know it.
+pub fn smtp(is: &stepwell_server::config::Smtp) -> stepwell_steps::Smtp {
+    use stepwell_server::config::Encryption;
+    stepwell_steps::Smtp {
+        host: is.host.clone(),
+        port: is.port(),
+        encryption: match is.encryption {
+            Encryption::Tls => stepwell_steps::Encryption::Tls,
+            Encryption::StartTls => stepwell_steps::Encryption::StartTls,
+            Encryption::None => stepwell_steps::Encryption::None,
+        },
+        username: is.username.clone(),
+        password: is.password.as_ref().map(|password| password.reveal().to_string()),
+        from: is.from.clone(),
+    }
 }
 
 pub async fn start(home: &Home) -> anyhow::Result<Engine> {

@@ -115,7 +115,8 @@ fn of_store(database: Option<String>) -> anyhow::Result<Config> {
         | "STEPWELL_NODE_LEASE"
         | "STEPWELL_PRIVATE_ADDRESSES"
         | "STEPWELL_MASTER_KEY"
-        | "STEPWELL_MASTER_KEY_FILE" => variable(name),
+        | "STEPWELL_MASTER_KEY_FILE"
+        | "STEPWELL_SMTP_PASSWORD" => variable(name),
         _ => None,
     };
     configured(None, &lookup)

@@ -10,7 +10,7 @@ use crate::letters::{Plan, plan};
 use crate::policies::policies;
 use crate::record::{Place, record, restore, status};
 use crate::runs::{Letter, Live, What};
-use crate::{children, dispatch, plans};
+use crate::{children, dispatch, notify, plans};
 use futures_util::FutureExt;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -266,6 +266,8 @@ pub struct Follow {
     set: Vec<(String, Time)>,
     cleared: Vec<String>,
     notices: Vec<String>,
+    /// What people are to be told, by its key.
+    told: Vec<(String, String)>,
     hash: [u8; 32],
     left_ready: bool,
     position: Position,
@@ -322,6 +324,10 @@ pub async fn submit(
     if !commit.work.put.is_empty() {
         commit.counted.push((plans::counter(live.org, commit.log.at), commit.work.put.len() as i64));
     }
+    // About child runs.
+    let notices = commit.outbox.iter().map(|notice| notice.key.clone()).collect();
+    let told = notify::notices(inner, live, &transition.facts, commit.log.at).await?;
+    commit.outbox.extend(told.iter().cloned());
     let node = inner.node.id();
     inner.slots.assign(node, &mut commit.work.put);
     let org = live.org;
@@ -332,7 +338,8 @@ pub async fn submit(
         abort: aborted(live, transition),
         set: commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect(),
         cleared: commit.timers.remove.clone(),
-        notices: commit.outbox.iter().map(|notice| notice.key.clone()).collect(),
+        notices,
+        told: told.into_iter().map(|notice| (notice.key, notice.body)).collect(),
         hash: commit.log.hash,
         left_ready: !left.is_empty() || (inner.slots.limits_orgs() && !commit.work.remove.is_empty()),
         position: Position::new(0, 0),
@@ -389,6 +396,9 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
     if !follow.notices.is_empty() {
         // In this run's own turn, so that a child's start and its cancellation keep their order.
         inner.send(live.id, What::Notices(follow.notices));
+    }
+    if !follow.told.is_empty() {
+        notify::see_to(inner, live.id, follow.told);
     }
     if ended {
         metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::ids::Ids;
 use crate::nodes::{self, Node};
 use crate::pace::Paces;
+use crate::notify::{self, Channels, Courier};
 use crate::people::People;
 use crate::plans::{Limits, Plans};
 use crate::policies::Policies;
@@ -54,6 +55,8 @@ pub struct Config {
     /// What secrets in the store are sealed with.
     pub vault: Arc<Vault>,
     pub plans: Plans,
+    /// Takes messages to people; without one this process sends none.
+    pub courier: Option<Arc<dyn Courier>>,
     /// Calls tell services which trace they belong to.
     pub traced: bool,
 }
@@ -75,6 +78,7 @@ impl Config {
             secrets: Arc::new(EnvironmentSecrets),
             vault: Arc::default(),
             plans: Plans::default(),
+            courier: None,
             traced: false,
         }
     }
@@ -125,6 +129,10 @@ pub(crate) struct Inner {
     pub traced: bool,
     /// Schedules have changed.
     pub rescheduled: tokio::sync::Notify,
+    pub courier: Option<Arc<dyn Courier>>,
+    /// There is something to deliver.
+    pub parcels: tokio::sync::Notify,
+    pub channels: ByEpoch<OrgId, Arc<Channels>>,
     pub limits: ByEpoch<OrgId, (String, Limits)>,
     pub switches: ByEpoch<String, Arc<Switches>>,
     pub policies: ByEpoch<OrgId, Arc<Policies>>,
@@ -159,6 +167,7 @@ impl Engine {
             tokio::spawn(dispatch::claim(inner.clone())),
             tokio::spawn(upkeep::run(inner.clone())),
             tokio::spawn(triggers::run(inner.clone())),
+            tokio::spawn(notify::run(inner.clone())),
         ];
         inner.tasks.lock().expect("nothing panics while it holds the tasks").extend(tasks);
         Ok(Engine { inner })
@@ -254,6 +263,9 @@ impl Inner {
             plans: config.plans,
             traced: config.traced,
             rescheduled: tokio::sync::Notify::new(),
+            courier: config.courier,
+            parcels: tokio::sync::Notify::new(),
+            channels: ByEpoch::default(),
             limits: ByEpoch::default(),
             switches: ByEpoch::default(),
             policies: ByEpoch::default(),

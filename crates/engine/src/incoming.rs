@@ -50,15 +50,26 @@ fn standard(call: &Incoming, secret: &str, now: Time) -> Result<(), String> {
     if sent_at.since(now) > TOLERANCE || now.since(sent_at) > TOLERANCE {
         return Err("webhook-timestamp is too far from the server's time".into());
     }
-    let key = match secret.strip_prefix("whsec_") {
-        Some(encoded) => BASE64.decode(encoded).map_err(|_| "the secret behind whsec_ is not base64".to_string())?,
-        None => secret.as_bytes().to_vec(),
-    };
+    let key = standard_key(secret)?;
     let codes =
         given.split(' ').filter_map(|part| part.strip_prefix("v1,")).filter_map(|code| BASE64.decode(code).ok());
     let signed: [&[u8]; 5] = [id.as_bytes(), b".", sent.as_bytes(), b".", &call.raw];
     let genuine = { codes }.any(|code| mac(&key, &signed).verify_slice(&code).is_ok());
     genuine.then_some(()).ok_or_else(|| "no signature fits the call".into())
+}
+
+/// The `webhook-signature` of a call of ours, after Standard Webhooks; its time is in seconds.
+pub fn sign(secret: &str, (id, time): (&str, &str), body: &[u8]) -> Result<String, String> {
+    let signed: [&[u8]; 5] = [id.as_bytes(), b".", time.as_bytes(), b".", body];
+    let code = mac(&standard_key(secret)?, &signed).finalize().into_bytes();
+    Ok(format!("v1,{}", BASE64.encode(code)))
+}
+
+fn standard_key(secret: &str) -> Result<Vec<u8>, String> {
+    match secret.strip_prefix("whsec_") {
+        Some(encoded) => BASE64.decode(encoded).map_err(|_| "the secret behind whsec_ is not base64".to_string()),
+        None => Ok(secret.as_bytes().to_vec()),
+    }
 }
 
 fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
@@ -128,6 +139,8 @@ mod tests {
         let sent = Time(1_614_265_330_000);
         let good = call(&headers, "{\"test\": 2432232314}");
         assert_eq!(verify(&good, &Scheme::Standard, secret, sent), Ok(()));
+        let signed = sign(secret, (headers[0].1, headers[1].1), &good.raw).unwrap();
+        assert_eq!(Some(signed.as_str()), headers[2].1.split(' ').next());
         assert!(verify(&good, &Scheme::Standard, secret, Time(sent.0 + 301_000)).is_err());
         assert!(verify(&good, &Scheme::Standard, secret, Time(sent.0 - 301_000)).is_err());
         assert!(verify(&call(&headers, "{}"), &Scheme::Standard, secret, sent).is_err());

@@ -8,6 +8,7 @@
 //! | a transition as rows, and back | `record.rs`, `keys.rs` |
 //! | time | `clock.rs`, `timers.rs` |
 //! | child runs | `children.rs` |
+//! | telling people | `notify/` |
 //! | being one of several nodes | `nodes.rs`, `hints.rs`, `epochs.rs` |
 //! | recovery, retention, what was missed | `upkeep.rs` |
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
@@ -41,6 +42,7 @@ mod letters;
 mod mask;
 mod nodes;
 mod pace;
+pub mod notify;
 mod people;
 mod permit;
 mod plans;
@@ -68,7 +70,7 @@ pub use engine::{Committed, Config, Engine, Happened};
 pub use error::Error;
 pub use hosts::Bound;
 pub use ids::Ids;
-pub use incoming::Incoming;
+pub use incoming::{Incoming, sign as sign_webhook};
 pub use keys::{timer_key, timer_named};
 pub use lend::{Lend, Lent};
 pub use mask::Mask;

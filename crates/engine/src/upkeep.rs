@@ -4,7 +4,7 @@
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::runs::What;
-use crate::{hints, switches};
+use crate::{hints, notify, switches};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +79,11 @@ async fn look(inner: &Arc<Inner>, looked: &mut Looked) -> Result<(), Error> {
     }
     let mut notices: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
     for notice in inner.store.outbox(inner.clock.now(), BATCH).await? {
-        notices.entry(notice.run).or_default().push(notice.key);
+        if !notify::belongs(&notice.key) {
+            notices.entry(notice.run).or_default().push(notice.key);
+        } else if mine.has(notice.run) {
+            notify::see_to(inner, notice.run, vec![(notice.key, notice.body)]);
+        }
     }
     for (run, keys) in notices.into_iter().filter(|(run, _)| mine.has(*run)) {
         inner.send(run, What::Notices(keys));

@@ -1,4 +1,4 @@
-//! What steps do to the world: the kinds that make calls, and the tools that are built in.
+//! What steps do to the world: the kinds that make calls, the tools that are built in, and how notifications reach people.
 //!
 //! Sleeps, waits, approvals, `for_each` and child workflows have no file here. The planner and the engine do them with
 //! timers, messages and rows, so that they cost nothing while they wait and survive a crash; nothing is executed.
@@ -6,10 +6,12 @@
 pub mod egress;
 pub mod http;
 pub mod javascript;
+mod notify;
 pub mod tool;
 mod tools;
 
 pub use egress::Egress;
+pub use notify::{Encryption, Smtp, courier};
 pub use tool::{Tool, ToolSpec, Tools};
 
 use std::sync::Arc;
@@ -28,6 +30,8 @@ pub struct Config {
     pub pushover_user: Option<String>,
     pub pushover_token: Option<String>,
     pub javascript: javascript::Config,
+    /// Where notifications by email are handed over.
+    pub smtp: Option<Smtp>,
 }
 
 /// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
@@ -41,6 +45,7 @@ impl Default for Config {
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
             javascript: javascript::Config::default(),
+            smtp: None,
         }
     }
 }

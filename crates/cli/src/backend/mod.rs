@@ -2,6 +2,7 @@
 //! way what comes back are the views of the API, so that whoever prints them need not know.
 
 mod gates;
+mod channels;
 mod nodes;
 mod people;
 mod runs;

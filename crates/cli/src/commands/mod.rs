@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod backup;
 pub mod bench;
+pub mod channels;
 pub mod check;
 pub mod control;
 pub mod doctor;

@@ -61,10 +61,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start_server(config.log);
     let data = args.data.or(config.data.clone());
     let directory = data.directory()?;
-    let kinds = stepwell_steps::kinds(stepwell_steps::Config {
+    let steps = stepwell_steps::Config {
         egress: Egress { allow_private: config.private_addresses() },
+        smtp: config.smtp.as_ref().map(embedded::smtp),
         ..stepwell_steps::Config::default()
-    });
+    };
     embedded::runtime()?
         .block_on(async {
             let mut stop = pin!(signals::asked_to_stop()?);
@@ -75,8 +76,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             let vault = home.vault()?;
             let Home { store, location, config } = home;
             let address = Address(directory.join("server.url"));
-            let mut engine = stepwell_engine::Config::new(kinds);
+            let mut engine = stepwell_engine::Config::new(stepwell_steps::kinds(steps.clone()));
             engine.vault = vault;
+            engine.courier = Some(stepwell_steps::courier(&steps));
             let started = |served: &Served| {
                 address.write(served.address);
                 println!("Stepwell serves {} from {location}", served.public_url);

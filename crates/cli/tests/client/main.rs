@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod apply;
+mod channels;
 mod decide;
 mod lost;
 mod people;

@@ -3,6 +3,7 @@
 
 mod change;
 mod connections;
+mod channels;
 mod control;
 mod define;
 mod everyday;
@@ -19,6 +20,7 @@ mod view;
 mod workflows;
 
 pub use crate::rights::Right;
+pub use channels::{NewChannel, Wishes};
 pub use connections::NewConnection;
 pub use control::Retry;
 pub use define::{Defined, Source};

@@ -56,6 +56,7 @@ pub struct Config {
     /// Always one of `plans`.
     pub default_plan: String,
     pub otlp: Option<Otlp>,
+    pub smtp: Option<Smtp>,
     pub metrics: Metrics,
     /// An administrator's key that was made elsewhere. From the environment only: files are copied and shown.
     #[serde(skip)]
@@ -167,6 +168,38 @@ pub struct Otlp {
     pub service_name: String,
 }
 
+/// Where notifications by email are handed over.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Smtp {
+    pub host: String,
+    /// See [`Smtp::port`].
+    #[serde(rename = "port")]
+    pub given_port: Option<u16>,
+    pub encryption: Encryption,
+    pub username: Option<String>,
+    pub password: Option<Secret>,
+    pub from: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encryption {
+    Tls,
+    StartTls,
+    None,
+}
+
+impl Smtp {
+    /// The usual one, unless the file says otherwise.
+    pub fn port(&self) -> u16 {
+        self.given_port.unwrap_or(match self.encryption {
+            Encryption::Tls => 465,
+            Encryption::StartTls => 587,
+            Encryption::None => 25,
+        })
+    }
+}
+
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Metrics {
     pub token: Option<Secret>,
@@ -238,6 +271,7 @@ impl Default for Config {
             plans: Plan::built_in(),
             default_plan: "unlimited".into(),
             otlp: None,
+            smtp: None,
             metrics: Metrics::default(),
             admin_key: None,
             master_key: None,

@@ -1,7 +1,7 @@
 //! Every key of the file and every variable of the environment.
 
 use super::fields::{Fields, fault, object};
-use super::{Config, Database, DatabaseUrl, Otlp, Plan, Secret, values};
+use super::{Config, Database, DatabaseUrl, Encryption, Otlp, Plan, Secret, Smtp, values};
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -73,6 +73,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     }
     config.master_key_file = fields.take("master_key_file", values::text).map(PathBuf::from);
     fields.section("otlp", |fields| config.otlp = otlp(fields));
+    fields.section("smtp", |fields| config.smtp = smtp(fields));
     fields.section("metrics", |fields| config.metrics.token = fields.take("token", values::secret));
 }
 
@@ -134,6 +135,26 @@ fn otlp(fields: &mut Fields<'_>) -> Option<Otlp> {
     Some(Otlp { endpoint: endpoint?, headers, service_name })
 }
 
+fn smtp(fields: &mut Fields<'_>) -> Option<Smtp> {
+    for (name, example) in [("host", "smtp.example.com"), ("from", "stepwell@example.com")] {
+        if fields.get(name).is_none() {
+            fields.fault(name, &format!("this is needed here; write one such as {example}"));
+        }
+    }
+    let (host, from) = (fields.take("host", values::host), fields.take("from", values::mailbox));
+    let given_port = fields.take("port", values::port);
+    let encryption = fields.take("encryption", values::encryption).unwrap_or(Encryption::StartTls);
+    let username = fields.take("username", values::text);
+    let password = fields.take("password", values::secret);
+    if password.is_some() && username.is_none() {
+        fields.fault("username", "a password says nothing without this; set it too");
+    }
+    if encryption == Encryption::None && username.is_some() {
+        fields.fault("encryption", "a password is not sent unencrypted; write starttls or tls");
+    }
+    Some(Smtp { host: host?, given_port, encryption, username, password, from: from? })
+}
+
 fn header(name: &str, value: &Value) -> Result<Secret, String> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_| "this is not the name of a header")?;
     let text = values::text(value)?;
@@ -171,6 +192,11 @@ pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>
     });
     set("STEPWELL_PRIVATE_ADDRESSES", &mut |value| {
         values::word_flag(value).map(|may| config.given_private_addresses = Some(may))
+    });
+    set("STEPWELL_SMTP_PASSWORD", &mut |value| {
+        // Where no mail server is named it says nothing.
+        values::secret(value)
+            .map(|password| config.smtp.iter_mut().for_each(|smtp| smtp.password = Some(password.clone())))
     });
     set("STEPWELL_PUBLIC_URL", &mut |value| values::url(value).map(|url| config.given_public_url = Some(url)));
     set("STEPWELL_LOG", &mut |value| values::level(value).map(|level| config.log.level = level));

@@ -312,3 +312,23 @@ fn only_hosts_that_mean_this_server_are_accepted() {
     let config = Config::read("public_url: https://flows.example.com/x\n", "s.yaml").unwrap();
     assert!(config.accepts_host("flows.example.com") && !config.accepts_host("example.com"));
 }
+
+#[test]
+fn mail_goes_out_encrypted_unless_nothing_secret_goes_with_it() {
+    let read = |text: &str| {
+        Config::load(Some((text.as_bytes(), "s.yaml")), |name| {
+            (name == "STEPWELL_SMTP_PASSWORD").then(|| "s3cret".to_string())
+        })
+    };
+    let config = read("smtp: {host: mail.example.com, username: ann, from: Wells <a@b.example>}\n").unwrap();
+    let smtp = config.smtp.as_ref().unwrap();
+    assert_eq!((smtp.port(), smtp.encryption), (587, Encryption::StartTls));
+    assert_eq!(smtp.password.as_ref().map(Secret::reveal), Some("s3cret"));
+    assert!(!serde_json::to_string(&config).unwrap().contains("s3cret"));
+    assert_eq!(read("smtp: {host: m, from: a@b, encryption: tls}\n").unwrap().smtp.unwrap().port(), 465);
+    refused("smtp: {host: m, from: a@b, encryption: none, username: ann}\n", "smtp.encryption: a password is not sent");
+    refused("smtp: {host: m, from: nobody}\n", "smtp.from: this is not an email address");
+    refused("smtp: {from: a@b}\n", "smtp.host: this is needed here");
+    refused("smtp: {host: m, from: a@b, port: 0}\n", "smtp.port: a port from 1 to 65535");
+    refused("smtp: {host: m, from: a@b, password: x}\n", "smtp.username: a password says nothing");
+}

@@ -1,7 +1,7 @@
 //! Single values of the configuration: what they may look like, and what to write instead.
 
 use super::fields::{Wrong, needed};
-use super::{DatabaseUrl, Level, LogFormat, Secret, host_of};
+use super::{DatabaseUrl, Encryption, Level, LogFormat, Secret, host_of};
 use axum::http::uri::Uri;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -171,6 +171,25 @@ pub fn host(value: &Value) -> Result<String, Wrong> {
 
 pub fn secret(value: &Value) -> Result<Secret, Wrong> {
     text(value).map(Secret::new)
+}
+
+pub fn port(value: &Value) -> Result<u16, Wrong> {
+    let number = value.as_u64().and_then(|number| u16::try_from(number).ok()).filter(|&port| port > 0);
+    number.ok_or_else(|| "a port from 1 to 65535 is needed here".into())
+}
+
+pub fn encryption(value: &Value) -> Result<Encryption, Wrong> {
+    choice(value, &[("starttls", Encryption::StartTls), ("tls", Encryption::Tls), ("none", Encryption::None)])
+}
+
+/// An address that mail comes from, perhaps with a name before it.
+pub fn mailbox(value: &Value) -> Result<String, Wrong> {
+    let text = label(value)?;
+    let address = text.rsplit_once('<').map_or(Some(&*text), |(_, rest)| rest.strip_suffix('>'));
+    let parts = address.and_then(|address| address.split_once('@'));
+    let good = parts.is_some_and(|(name, host)| !name.is_empty() && !name.contains(' ') && host_of(host).is_some());
+    let mend = "this is not an email address; write stepwell@example.com, or Stepwell <stepwell@example.com>";
+    if good { Ok(text) } else { Err(mend.into()) }
 }
 
 pub fn format(value: &Value) -> Result<LogFormat, Wrong> {

@@ -2,14 +2,16 @@
 
 use super::frames::{Frames, by_version, without_ids};
 use super::hub::{Hub, State};
+use crate::view::MessageView;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use stepwell_engine::Happened;
+use stepwell_engine::notify::Announcement;
+use stepwell_engine::{Caller, Happened};
 use stepwell_store::{Error, Fed, Position, Progress};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::sleep;
 
 /// Rows that are read at a time.
@@ -28,11 +30,12 @@ pub struct Row {
     pub since: Option<Instant>,
     by_version: OnceLock<Frames>,
     without_ids: OnceLock<Vec<String>>,
+    announced: OnceCell<Vec<Announcement>>,
 }
 
 impl Row {
     pub fn new(fed: Fed, since: Option<Instant>) -> Row {
-        Row { fed, since, by_version: OnceLock::new(), without_ids: OnceLock::new() }
+        Row { fed, since, by_version: OnceLock::new(), without_ids: OnceLock::new(), announced: OnceCell::new() }
     }
 
     pub fn by_version(&self) -> &Frames {
@@ -42,6 +45,33 @@ impl Row {
     pub fn without_ids(&self) -> &[String] {
         self.without_ids.get_or_init(|| without_ids(&self.fed.public, &self.fed.log))
     }
+
+    /// What the row gives to tell this caller of their own organisation.
+    pub async fn announced(&self, hub: &Hub, caller: &Caller) -> Vec<MessageView> {
+        if self.fed.org != caller.org {
+            return Vec::new();
+        }
+        let all = self.announced.get_or_init(|| announced(hub, &self.fed)).await;
+        let mine = all.iter().filter(|announcement| announcement.is_for(caller));
+        mine.map(|announcement| announcement.message.clone().into()).collect()
+    }
+}
+
+/// What cannot be found out now is told to nobody: those who must know have channels.
+async fn announced(hub: &Hub, fed: &Fed) -> Vec<Announcement> {
+    if fed.log.row.facts.contains("\"adopted\"") {
+        hub.forget(fed.run);
+    }
+    let told = async {
+        match hub.about(fed.run).await? {
+            Some(about) => hub.engine.announced(fed, &about.gates).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    told.await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "those who are connected cannot be told of something");
+        Vec::new()
+    })
 }
 
 /// Until the hub is stopped.

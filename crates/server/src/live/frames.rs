@@ -61,7 +61,7 @@ pub fn frame(text: &mut String, id: impl Display, event: &str, data: &impl Seria
     write!(text, "id: {id}\n{}", named(event, data)).expect("text can always grow");
 }
 
-fn named(event: &str, data: &impl Serialize) -> String {
+pub fn named(event: &str, data: &impl Serialize) -> String {
     // JSON in one line: it has no line breaks outside of strings, nor inside.
     let data = serde_json::to_string(data).expect("what is shown has text keys only");
     format!("event: {event}\ndata: {data}\n\n")

@@ -7,8 +7,9 @@ use metrics::gauge;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use stepwell_engine::Engine;
-use stepwell_store::{Error, RunId};
+use stepwell_engine::notify::Gates;
+use stepwell_engine::{Engine, Error};
+use stepwell_store::RunId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use tokio::time::timeout;
 
@@ -93,6 +94,7 @@ impl State {
 pub(super) struct About {
     pub workflow: String,
     pub test: bool,
+    pub gates: Gates,
 }
 
 impl Hub {
@@ -175,13 +177,19 @@ impl Hub {
         let store = self.engine.store();
         let Some(row) = store.run(run).await? else { return Ok(None) };
         let Some(definition) = store.definition(row.definition).await? else { return Ok(None) };
-        let about = Arc::new(About { workflow: definition.workflow, test: row.test });
+        let gates = self.engine.gates_of(&row).await?;
+        let about = Arc::new(About { workflow: definition.workflow, test: row.test, gates });
         let mut known = self.known();
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
         known.insert(run, about.clone());
         Ok(Some(about))
+    }
+
+    /// The run goes on under another version, with other gates.
+    pub(super) fn forget(&self, run: RunId) {
+        self.known().remove(&run);
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<About>>> {

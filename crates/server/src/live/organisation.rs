@@ -1,6 +1,6 @@
 //! The events of all runs of an organisation, from now on or from where the reader stopped.
 
-use super::frames::{Reached, by_progress, stopped, without_ids};
+use super::frames::{Reached, by_progress, named, stopped, without_ids};
 use super::stream::{Next, Over, Shown, Stream};
 use crate::app::App;
 use crate::auth::Auth;
@@ -10,9 +10,9 @@ use crate::rest::Problems;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
-use stepwell_engine::Error;
 use stepwell_engine::commands::Right;
-use stepwell_store::{Fed, OrgId, Position};
+use stepwell_engine::{Caller, Error};
+use stepwell_store::{Fed, Position};
 use utoipa::IntoParams;
 
 /// Rows that are read at a time.
@@ -33,6 +33,7 @@ pub struct Filter {
 /// The events of all runs of the organisation, from now on or from where you stopped
 ///
 /// Server-sent events as those of a run; ids are places in the log of all runs. Events of one run come in their order.
+/// What concerns you yourself, such as a gate that you may answer, also comes as `notification`.
 #[utoipa::path(get, path = "/api/v1/events", tag = "live", params(
     ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that you have"), Filter), responses(
     (status = 200, description = "Events, as they happen", content_type = "text/event-stream", body = String),
@@ -61,7 +62,7 @@ pub async fn event_stream(
         reached.progress.back(row);
     }
     let (stream, response) = Stream::new(app, watch, shown);
-    let mut events = Events { stream, org: caller.org, workflow, tests: filter.tests, partly, reached };
+    let mut events = Events { stream, caller, workflow, tests: filter.tests, partly, reached };
     tokio::spawn(async move {
         if let Err(over) = events.send().await {
             over.count();
@@ -72,7 +73,7 @@ pub async fn event_stream(
 
 struct Events {
     stream: Stream,
-    org: OrgId,
+    caller: Caller,
     workflow: Option<String>,
     tests: bool,
     /// A row that the reader has in part, up to this event.
@@ -142,6 +143,10 @@ impl Events {
                 if self.wants(&row.fed).await? {
                     let text = by_progress(row.without_ids(), &self.reached, None);
                     self.stream.rows(text, row.since).await?;
+                    // Without an id: whoever comes back is not told again.
+                    for message in row.announced(&self.stream.watch.hub, &self.caller).await {
+                        self.stream.say(named("notification", &message), None).await?;
+                    }
                 }
             }
         }
@@ -153,7 +158,7 @@ impl Events {
     }
 
     async fn wants(&self, fed: &Fed) -> Result<bool, Over> {
-        if fed.org != self.org {
+        if fed.org != self.caller.org {
             return Ok(false);
         }
         let about = self.stream.watch.hub.about(fed.run).await?;

@@ -37,8 +37,8 @@ const MOST_ROWS: i64 = 1_000;
 /// A WebSocket on which runs can be joined
 ///
 /// Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You get
-/// `workflow_node_update` and `workflow_status_update` for how the run is, then for each change; and `error` with a
-/// problem for what cannot be done.
+/// `workflow_node_update` and `workflow_status_update` for how the run is, then for each change; `notification` for what
+/// concerns you yourself, joined or not; and `error` with a problem for what cannot be done.
 #[utoipa::path(get, path = "/api/v1/ws", tag = "live", responses(
     (status = 101, description = "The connection is a WebSocket now"), Problems))]
 pub async fn live_socket(
@@ -225,6 +225,11 @@ impl Session {
         for (run, (rows, since)) in news {
             self.tell(run, &rows).await?;
             measure(since);
+        }
+        for row in &batch.rows {
+            for told in row.announced(&self.watch.hub, &self.caller).await {
+                self.send(Message::text(message("notification", &json!(told)))).await?;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! REST: every handler reads a request, gives one command to the engine, and shows what came of it.
 
 mod admin;
+mod channels;
 mod incoming;
 mod links;
 mod look;
@@ -32,6 +33,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(nodes::router())
         .merge(admin::router())
         .merge(secrets::router())
+        .merge(channels::router())
         .merge(sessions::router())
         .merge(incoming::router())
 }

@@ -1,6 +1,7 @@
 //! What the API shows, and what it takes: the only place that knows how things look outside. Also read by the command
 //! line, which is a client of its own.
 
+mod channel;
 mod list;
 mod node;
 mod people;
@@ -10,6 +11,7 @@ mod run;
 mod secret;
 mod workflow;
 
+pub use channel::*;
 pub use list::*;
 pub use node::*;
 pub use people::*;

@@ -1,0 +1,199 @@
+//! Engines on a store in memory, and a courier that writes down what it is given and answers as it was told.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_core::time::Time;
+use stepwell_engine::commands::{Decision, NewChannel, NewKey, NewUser, Source, Trigger, With};
+use stepwell_engine::notify::{Channel, Courier, Delivery, Medium, Parcel, Settings, Undelivered};
+use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind, TokioClock};
+use stepwell_store::memory::MemoryStore;
+use tokio::sync::watch;
+
+const START: Time = Time(1_767_225_600_000);
+const ADMIN: &str = "sw_admin-of-the-default-organisation";
+
+/// `fail` fails, everything else succeeds.
+struct Tools;
+
+#[async_trait]
+impl StepKind for Tools {
+    async fn run(&self, call: StepCall) -> Outcome {
+        match call.input["tool"].as_str() {
+            Some("fail") => Outcome::Failure { failure: Failure::new("failed", "as asked"), reply: None },
+            _ => Outcome::Success(Reply::body(json!(null))),
+        }
+    }
+}
+
+/// How a channel takes messages.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Mood {
+    Good,
+    /// Worth another attempt.
+    Busy,
+    Closed,
+    /// Says nothing at all.
+    Silent,
+}
+
+/// A message that was handed over, and when.
+#[derive(Clone)]
+pub struct Sent {
+    pub parcel: Parcel,
+    pub channel: String,
+    pub at: Time,
+}
+
+#[derive(Clone, Default)]
+pub struct Book {
+    pub sent: Arc<watch::Sender<Vec<Sent>>>,
+    moods: Arc<Mutex<HashMap<String, Mood>>>,
+}
+
+impl Book {
+    pub fn mood(&self, channel: &str, mood: Mood) {
+        self.moods.lock().unwrap().insert(channel.into(), mood);
+    }
+
+    /// What went through a channel: `gate_opened ask`.
+    pub fn through(&self, channel: &str) -> Vec<String> {
+        let told = |sent: &Sent| {
+            let message = &sent.parcel.message;
+            format!("{} {}", message.topic.name(), message.step.as_deref().unwrap_or("-"))
+        };
+        self.sent.borrow().iter().filter(|sent| sent.channel == channel).map(told).collect()
+    }
+
+    pub fn times(&self, channel: &str) -> Vec<Time> {
+        self.sent.borrow().iter().filter(|sent| sent.channel == channel).map(|sent| sent.at).collect()
+    }
+
+    pub async fn until(&self, many: usize) {
+        self.sent.subscribe().wait_for(|sent| sent.len() >= many).await.unwrap();
+    }
+}
+
+#[async_trait]
+impl Courier for Book {
+    fn check(&self, _settings: &Settings) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    async fn send(&self, parcel: &Parcel) -> Result<(), Undelivered> {
+        let Settings::Slack { url } = &parcel.to else { panic!("channels of this test are Slack's") };
+        let channel = url.trim_start_matches("https://").to_string();
+        let mood = self.moods.lock().unwrap().get(&channel).copied().unwrap_or(Mood::Good);
+        self.sent.send_modify(|sent| sent.push(Sent { parcel: parcel.clone(), channel, at: parcel.now }));
+        match mood {
+            Mood::Good => Ok(()),
+            Mood::Busy => Err(Undelivered::for_now("busy")),
+            Mood::Closed => Err(Undelivered::for_good("closed")),
+            Mood::Silent => std::future::pending().await,
+        }
+    }
+}
+
+pub struct Rig {
+    pub engine: Engine,
+    pub admin: Caller,
+    pub book: Book,
+    store: MemoryStore,
+    clock: TokioClock,
+}
+
+impl Rig {
+    pub async fn new() -> Rig {
+        let (store, clock, book) = (MemoryStore::shared(), TokioClock::starting_at(START), Book::default());
+        let engine = start(&store, clock, &book).await;
+        assert!(engine.bootstrap(ADMIN, "sw_agent-of-the-default-organisation").await.unwrap());
+        let admin = engine.authenticate(ADMIN).await.unwrap();
+        let rig = Rig { engine, admin, book, store, clock };
+        rig.define(json!({"name": "asks", "tasks": {"ask": {"approval": {"message": "well?"}}}})).await;
+        rig.define(json!({"name": "fails", "tasks": {"it": {"tool": "fail"}}})).await;
+        rig
+    }
+
+    /// Another node on the same store, with the same courier.
+    pub async fn another(&self) -> Engine {
+        start(&self.store, self.clock, &self.book).await
+    }
+
+    /// One that executes nothing.
+    pub fn at_rest(&self) -> Engine {
+        Engine::at_rest(Arc::new(self.store.clone()), config(self.clock, &self.book))
+    }
+
+    pub async fn define(&self, document: Value) {
+        let text = document.to_string();
+        self.engine.define(&self.admin, Source { text: &text, file: None }).await.unwrap();
+    }
+
+    pub async fn start(&self, caller: &Caller, workflow: &str) -> String {
+        self.engine.trigger(caller, Trigger::new(workflow, json!({}))).await.unwrap().run
+    }
+
+    pub async fn answer(&self, caller: &Caller, run: &str, approve: bool) {
+        self.engine.answer(caller, run, "ask", Decision { approve, ..Decision::default() }).await.unwrap();
+    }
+
+    /// Somebody with these grants or roles, by a key of theirs.
+    pub async fn user(&self, name: &str, grants: &[&str], roles: &[&str]) -> Caller {
+        let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        let new = NewUser { name: name.into(), roles: list(roles), grants: list(grants) };
+        self.engine.create_user(&self.admin, new).await.unwrap();
+        let key = NewKey { user: Some(name.into()), name: "a key".into(), ..NewKey::default() };
+        let (_, secret) = self.engine.create_key(&self.admin, key).await.unwrap();
+        self.engine.authenticate(&secret).await.unwrap()
+    }
+
+    /// A channel of the caller's own, which the book knows by its name.
+    pub async fn own(&self, caller: &Caller, name: &str) -> With<Channel> {
+        self.engine.create_channel(caller, channel(name)).await.unwrap().0
+    }
+
+    pub async fn of_organisation(&self, name: &str) -> With<Channel> {
+        let new = NewChannel { organisation: true, ..channel(name) };
+        self.engine.create_channel(&self.admin, new).await.unwrap().0
+    }
+
+    pub async fn notifications(&self, caller: &Caller) -> Vec<Delivery> {
+        let (found, _) = self.engine.notifications(caller, None, 1_000).await.unwrap();
+        found.into_iter().map(|delivery| delivery.is).collect()
+    }
+
+    /// Until every message is sent, given up or dropped.
+    pub async fn settled(&self) {
+        loop {
+            let all = self.notifications(&self.admin).await;
+            if all.iter().all(|delivery| delivery.done.is_some()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Long enough for everything that is going to happen by itself to have happened.
+    pub async fn quiet(&self) {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        self.settled().await;
+    }
+}
+
+pub fn channel(name: &str) -> NewChannel {
+    let url = Some(format!("https://{name}"));
+    NewChannel { name: name.into(), medium: Some(Medium::Slack), url, ..NewChannel::default() }
+}
+
+fn config(clock: TokioClock, book: &Book) -> Config {
+    let courier: Arc<dyn Courier> = Arc::new(book.clone());
+    let kinds = Kinds::default().with("tool", Tools);
+    Config { clock: Arc::new(clock), courier: Some(courier), ..Config::new(kinds) }
+}
+
+async fn start(store: &MemoryStore, clock: TokioClock, book: &Book) -> Engine {
+    Engine::start(Arc::new(store.clone()), config(clock, book)).await.unwrap()
+}

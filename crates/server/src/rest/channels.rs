@@ -1,0 +1,103 @@
+//! Channels, preferences, and what became of notifications.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::{Json, Params};
+use crate::error::Problem;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(channels, create_channel))
+        .routes(routes!(remove_channel))
+        .routes(routes!(test_channel))
+        .routes(routes!(preferences, change_preferences))
+        .routes(routes!(notifications))
+}
+
+/// Your channels, and those of the organisation
+#[utoipa::path(get, path = "/api/v1/channels", tag = "notifications", responses(
+    (status = 200, description = "All of them, without what opens them", body = Page<ChannelView>), Problems))]
+async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ChannelView>>> {
+    let all = app.engine.channels(&caller).await?;
+    Ok(Shown(all.into_iter().map(ChannelView::from).collect::<Vec<_>>().into()))
+}
+
+/// Make a channel; a webhook's secret is shown now and never again
+#[utoipa::path(post, path = "/api/v1/channels", tag = "notifications", request_body = NewChannelRequest, responses(
+    (status = 201, description = "Made", body = Data<NewChannelView>), Problems))]
+async fn create_channel(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<NewChannelRequest>,
+) -> Answer<(StatusCode, Shown<Data<NewChannelView>>)> {
+    let (channel, secret) = app.engine.create_channel(&caller, request.into()).await?;
+    Ok((StatusCode::CREATED, Shown(Data { data: NewChannelView { is: channel.into(), secret } })))
+}
+
+/// Remove a channel; what waits for it is told to nobody
+#[utoipa::path(delete, path = "/api/v1/channels/{channel}", tag = "notifications",
+    params(("channel" = String, Path, description = "Id or name")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn remove_channel(State(app): State<App>, Auth(caller): Auth, Path(channel): Path<String>) -> Answer<StatusCode> {
+    app.engine.remove_channel(&caller, &channel).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Send a message through a channel now
+#[utoipa::path(post, path = "/api/v1/channels/{channel}/test", tag = "notifications",
+    params(("channel" = String, Path, description = "Id or name")),
+    responses((status = 200, description = "Whether it arrived", body = Data<TestView>), Problems))]
+async fn test_channel(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(channel): Path<String>,
+) -> Answer<Shown<Data<TestView>>> {
+    Ok(Shown(Data { data: app.engine.test_channel(&caller, &channel).await?.into() }))
+}
+
+/// What you are told of, and where
+#[utoipa::path(get, path = "/api/v1/preferences", tag = "notifications", responses(
+    (status = 200, description = "In browsers, and for each of your channels", body = Data<PreferencesView>), Problems))]
+async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<PreferencesView>>> {
+    Ok(Shown(Data { data: app.engine.preferences(&caller).await?.into() }))
+}
+
+/// Choose what you are told of; what is not given stays as it is
+#[utoipa::path(patch, path = "/api/v1/preferences", tag = "notifications", request_body = PreferencesView, responses(
+    (status = 200, description = "Chosen", body = Data<PreferencesView>), Problems))]
+async fn change_preferences(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request): Json<PreferencesView>,
+) -> Answer<Shown<Data<PreferencesView>>> {
+    Ok(Shown(Data { data: app.engine.change_preferences(&caller, request.into()).await?.into() }))
+}
+
+/// What became of notifications, newest first: yours, or all of the organisation if you administer it
+#[utoipa::path(get, path = "/api/v1/notifications", tag = "notifications", params(Paging), responses(
+    (status = 200, description = "A page of them", body = Page<NotificationView>), Problems))]
+async fn notifications(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(paging): Params<Paging>,
+) -> Answer<Shown<Page<NotificationView>>> {
+    let limit = paging.limit()?;
+    let after = paging.cursor.as_deref().map(cursor).transpose()?;
+    let (found, next) = app.engine.notifications(&caller, after, limit).await?;
+    let data = found.into_iter().map(NotificationView::from).collect();
+    Ok(Shown(Page { data, next: next.map(|key| BASE64.encode(key)) }))
+}
+
+fn cursor(text: &str) -> Result<String, Problem> {
+    let decoded = BASE64.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded.ok_or_else(|| Problem::input("cursor", "this is not `next` of a page"))
+}

@@ -1,0 +1,100 @@
+//! Takes notifications to people: each medium as its service wants it, through the one client with the egress rules, or by
+//! SMTP.
+//!
+//! Not here: who is told, when it is tried again and how often a channel is used (the engine's).
+
+mod email;
+mod services;
+
+pub use email::{Encryption, Smtp};
+
+use crate::Config;
+use crate::egress::Egress;
+use crate::http::Client;
+use async_trait::async_trait;
+use email::Mail;
+use services::Services;
+use std::sync::Arc;
+use stepwell_engine::notify::{Courier, Parcel, Settings, Undelivered};
+use url::Url;
+
+/// Characters of what went wrong.
+const MAX_WHY: usize = 300;
+/// Characters of an ntfy topic.
+const MAX_TOPIC: usize = 64;
+
+/// Sends through everything there is a channel for.
+pub fn courier(config: &Config) -> Arc<dyn Courier> {
+    Arc::new(Post {
+        egress: config.egress,
+        services: Services {
+            client: Client::new(config.egress, config.connect_timeout),
+            pushover_url: config.pushover_url.clone(),
+            pushover_token: config.pushover_token.clone(),
+        },
+        mail: config.smtp.as_ref().map(Mail::new),
+    })
+}
+
+struct Post {
+    egress: Egress,
+    services: Services,
+    /// Why there is no way to send mail, if one was configured.
+    mail: Option<Result<Mail, String>>,
+}
+
+impl Post {
+    fn check_url(&self, text: &str) -> Result<(), (&'static str, String)> {
+        let hint = "write an absolute URL such as https://example.com/hook";
+        let url = Url::parse(text).map_err(|why| ("url", format!("this is not a URL: {why}; {hint}")))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+            return Err(("url", format!("this must begin with http:// or https://; {hint}")));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(("url", "a URL without a name and password is needed here".into()));
+        }
+        self.egress.check_url(&url).map_err(|why| ("url", why.to_string()))
+    }
+}
+
+#[async_trait]
+impl Courier for Post {
+    fn check(&self, settings: &Settings) -> Result<(), (&'static str, String)> {
+        match settings {
+            Settings::Pushover { token, url, .. } => {
+                if token.is_none() && self.services.pushover_token.is_none() {
+                    let why = "this server has no application token of its own: give one";
+                    return Err(("token", why.into()));
+                }
+                url.iter().try_for_each(|url| self.check_url(url))
+            }
+            Settings::Webhook { url, .. } | Settings::Slack { url } => self.check_url(url),
+            Settings::Ntfy { url, topic, .. } => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+                if topic.len() > MAX_TOPIC || !topic.chars().all(plain) {
+                    return Err(("topic", format!("1 to {MAX_TOPIC} letters, digits, - and _ are allowed")));
+                }
+                url.iter().try_for_each(|url| self.check_url(url))
+            }
+            Settings::Email { to } => match &self.mail {
+                None => Err(("to", "this server sends no email; whoever runs it can set `smtp`".into())),
+                Some(_) => email::check(to).map_err(|why| ("to", why)),
+            },
+        }
+    }
+
+    async fn send(&self, parcel: &Parcel) -> Result<(), Undelivered> {
+        match (&parcel.to, &self.mail) {
+            (Settings::Email { to }, Some(Ok(mail))) => mail.send(parcel, to).await,
+            (Settings::Email { .. }, Some(Err(why))) => Err(Undelivered::for_now(why.clone())),
+            (Settings::Email { .. }, None) => Err(Undelivered::for_now("this server sends no email")),
+            _ => self.services.send(parcel).await,
+        }
+    }
+}
+
+/// Bounded, and in one line.
+fn short(why: &str) -> String {
+    let line: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    line.chars().take(MAX_WHY).collect()
+}

@@ -1,0 +1,96 @@
+//! Email: one connection for each message, to the server that whoever runs Stepwell has named.
+
+use super::short;
+use lettre::address::Address;
+use lettre::message::Mailbox;
+use lettre::message::header::{ContentType, MessageId};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::Tls;
+use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+use std::time::Duration;
+use stepwell_engine::notify::{Parcel, Undelivered};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where mail is handed over. Has no `Debug`: it holds a password.
+#[derive(Clone)]
+pub struct Smtp {
+    pub host: String,
+    pub port: u16,
+    pub encryption: Encryption,
+    pub username: Option<String>,
+    pub password: Option<String>,
+    /// `Stepwell <stepwell@example.com>`, or the address alone.
+    pub from: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Encryption {
+    /// From the first byte on.
+    Tls,
+    /// After a greeting; a server that cannot is not used.
+    StartTls,
+    None,
+}
+
+pub struct Mail {
+    from: Mailbox,
+    transport: AsyncSmtpTransport<Tokio1Executor>,
+}
+
+/// What is wrong with an address.
+pub fn check(address: &str) -> Result<(), String> {
+    let parsed = address.parse::<Address>();
+    parsed.map(|_| ()).map_err(|why| format!("this is not an email address: {why}"))
+}
+
+impl Mail {
+    pub fn new(smtp: &Smtp) -> Result<Mail, String> {
+        let from: Mailbox = smtp.from.parse().map_err(|why| format!("`smtp.from` is not an address: {why}"))?;
+        let cannot = |why| format!("the mail server cannot be used: {why}");
+        let builder = match smtp.encryption {
+            Encryption::Tls => AsyncSmtpTransport::<Tokio1Executor>::relay(&smtp.host).map_err(cannot)?,
+            Encryption::StartTls => AsyncSmtpTransport::<Tokio1Executor>::starttls_relay(&smtp.host).map_err(cannot)?,
+            Encryption::None => AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&smtp.host).tls(Tls::None),
+        };
+        let mut builder = builder.port(smtp.port).timeout(Some(PATIENCE));
+        if let (Some(user), Some(password)) = (&smtp.username, &smtp.password) {
+            builder = builder.credentials(Credentials::new(user.clone(), password.clone()));
+        }
+        Ok(Mail { from, transport: builder.build() })
+    }
+
+    pub async fn send(&self, parcel: &Parcel, to: &str) -> Result<(), Undelivered> {
+        let to: Address = to.parse().map_err(|_| Undelivered::for_good("the channel's address is not one"))?;
+        let link = parcel.link.as_ref().map(|link| format!("\n\n{link}")).unwrap_or_default();
+        let mail = Message::builder()
+            .from(self.from.clone())
+            .to(Mailbox::new(None, to))
+            .subject(parcel.message.title())
+            // The same for every attempt: mail programs show one of several.
+            .header(MessageId::from(format!("<{}@{}>", parcel.id, self.from.email.domain())))
+            .header(ContentType::TEXT_PLAIN)
+            .body(format!("{}{link}\n", parcel.message.lines()));
+        let mail = mail.map_err(|why| Undelivered::for_good(short(&format!("no mail can be made of it: {why}"))))?;
+        match self.transport.send(mail).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_permanent() => Err(Undelivered::for_good(short(&told(&error)))),
+            Err(error) => Err(Undelivered::for_now(short(&told(&error)))),
+        }
+    }
+}
+
+/// With the reasons behind it.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = format!("the mail server: {error}");
+    let mut next = error.source();
+    while let Some(error) = next {
+        let reason = error.to_string();
+        if !text.contains(&reason) {
+            text.push_str(": ");
+            text.push_str(&reason);
+        }
+        next = error.source();
+    }
+    text
+}
