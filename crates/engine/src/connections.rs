@@ -1,6 +1,6 @@
-//! Named databases that query steps may use.
+//! Databases that query steps can be pointed at, by name: where an executor finds one at the moment of a call.
 
-use crate::Error;
+use crate::error::Error;
 use async_trait::async_trait;
 use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
@@ -10,17 +10,16 @@ pub trait Connections: Send + Sync {
     async fn connection(&self, org: OrgId, name: &str) -> Result<Option<Connection>, Error>;
 }
 
-/// Has no `Debug`: the URL holds a password.
-#[derive(Clone)]
+/// One of them, ready to be used. Has no `Debug`: its URL holds credentials.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// `postgres://…`, or `sqlite:` and a path.
+    /// Opened, and with its secrets filled in: not for logs.
     pub url: String,
-    /// Steps may write, if they also have the right to.
+    /// Whether statements that write may use it.
     pub write: bool,
-    /// The most rows that a step may ask for.
+    /// Rows that a query may give at the most, if it is less than the server's limit.
     pub rows: Option<u32>,
-    /// The longest that a statement may take.
     pub timeout: Option<Millis>,
-    /// Grows with every change, so that what was opened under an older one is not used again.
+    /// Grows with each change: what is pooled under an older one is not to be used again.
     pub version: i64,
 }

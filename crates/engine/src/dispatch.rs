@@ -93,6 +93,7 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
     let def = &graph.step(at.step).def;
     let Kind::Call { call, .. } = &def.kind else { return None };
     let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
+    let timeout = def.timeout.unwrap_or(inner.call_timeout);
     let again = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
     Some(Execution {
         run: live.id,
@@ -101,7 +102,7 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
         kind: inner.kinds.get(call.name()).cloned(),
         kind_name: call.name(),
         payload: payload.unwrap_or_else(|| Value::Null.into()),
-        timeout: def.timeout.unwrap_or(inner.call_timeout),
+        timeout,
         call: StepCall {
             run: live.run.id.clone(),
             path: key.path.clone(),
@@ -115,6 +116,7 @@ fn prepare(inner: &Inner, live: &Live, key: &WorkKey, cancel: &CancellationToken
                 author: Actor::parse(&live.compiled.row.author),
             },
             traceparent: inner.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
+            timeout,
             cancel: cancel.clone(),
         },
     })
@@ -193,7 +195,12 @@ async fn permit(inner: &Inner, caller: &Principal, kind: &str, payload: &Payload
     let mut needs: Vec<Need<'_>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
     match kind {
         "tool" => needs.push(Need::Tool(name("tool"))),
-        "query" => needs.push(Need::Connection(name("connection"))),
+        "query" => {
+            needs.push(Need::Connection(name("connection")));
+            if payload.value.get("write").and_then(Value::as_bool).unwrap_or_default() {
+                needs.push(Need::Write(name("connection")));
+            }
+        }
         _ => {}
     }
     if caller.actors.is_empty() {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::event::Outcome;
+use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,8 @@ pub struct StepCall {
     pub caller: Principal,
     /// For services that take part in a trace, if runs are traced.
     pub traceparent: Option<String>,
+    /// How long the attempt may take, for services that can be told.
+    pub timeout: Millis,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
     pub cancel: CancellationToken,
 }

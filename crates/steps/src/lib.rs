@@ -5,6 +5,7 @@
 
 pub mod egress;
 pub mod http;
+mod query;
 pub mod tool;
 mod tools;
 
@@ -13,7 +14,7 @@ pub use tool::{Tool, ToolSpec, Tools};
 
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_engine::Kinds;
+use stepwell_engine::{Connections, Kinds};
 
 /// What whoever runs the server decides about calls. Has no `Debug`: it holds credentials.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct Config {
     /// Used by `pushover_send` where the arguments name none.
     pub pushover_user: Option<String>,
     pub pushover_token: Option<String>,
+    /// Where `query` steps find their databases.
+    pub connections: Arc<dyn Connections>,
 }
 
 /// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
@@ -38,15 +41,18 @@ impl Default for Config {
             pushover_url: "https://api.pushover.net".into(),
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
+            connections: Arc::new(query::NoConnections),
         }
     }
 }
 
-/// The kinds `http` and `tool`, which share one client.
+/// The kinds `http` and `tool`, which share one client, and `query`.
 pub fn kinds(config: Config) -> Kinds {
     let client = client(&config);
     let tools = tools::built_in(&config, &client);
-    Kinds::default().with("http", http::HttpKind::new(client)).with("tool", tool::ToolKind::new(Arc::new(tools)))
+    let query = query::QueryKind::new(config.connections, config.egress, config.connect_timeout);
+    let kinds = Kinds::default().with("http", http::HttpKind::new(client));
+    kinds.with("tool", tool::ToolKind::new(Arc::new(tools))).with("query", query)
 }
 
 /// The built-in tools, to list them or to call them outside of a run. Makes a client of its own.

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_core::time::Millis;
 use stepwell_engine::{Actor, Principal, StepCall};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
@@ -35,6 +36,7 @@ fn call(input: Value) -> StepCall {
         input: Arc::new(input),
         caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
         traceparent: None,
+        timeout: Millis::from_secs(20),
         cancel: CancellationToken::new(),
     }
 }
