@@ -45,10 +45,12 @@ impl Rows {
         Ok(())
     }
 
-    /// The body of the result. `changed` counts for statements that have no columns.
+    /// The rows or, of a statement that gives none, how many it changed.
     pub fn body(self, changed: u64) -> Result<Value, Failure> {
-        let count = if self.columns.is_empty() { changed } else { self.list.len() as u64 };
-        let body = json!({"rows": self.list, "row_count": count});
+        if self.columns.is_empty() {
+            return Ok(json!({"row_count": changed}));
+        }
+        let body = Value::Array(self.list);
         check_size(&body)?;
         Ok(body)
     }

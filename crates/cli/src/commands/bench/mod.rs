@@ -5,6 +5,7 @@ mod echo;
 mod history;
 mod postgres;
 mod process;
+mod query;
 mod report;
 mod sleepers;
 mod triggers;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_store::sqlite::bare::Bare;
-use workload::Workload;
+use workload::{Outside, Workload};
 
 #[derive(clap::Args, Clone, Default)]
 pub struct Args {
@@ -62,13 +63,15 @@ enum What {
     Noop,
     /// 1 step, then 50 HTTP steps at once, then a join
     Fan,
+    /// 10 queries of one row each, on a SQLite file
+    Query,
     /// Many runs that sleep
     Sleepers,
     /// Triggers over HTTP, beside the same in this process
     Triggers,
     /// The no-op workload on a file with a million finished runs; not part of `all`
     History,
-    /// Chain, noop, fan, sleepers and triggers
+    /// Chain, noop, fan, query, sleepers and triggers
     #[default]
     All,
 }
@@ -109,9 +112,11 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
         report.postgres = Some(postgres::measure(args, url, &echo.url).await?);
         return Ok(report);
     }
-    for what in [What::Chain, What::Noop, What::Fan] {
+    let goods = base.join("goods.db");
+    query::make(&goods)?;
+    for what in [What::Chain, What::Noop, What::Fan, What::Query] {
         if args.what == what || args.what == What::All {
-            let workload = Workload::new(what, args, &echo.url);
+            let workload = Workload::new(what, args, Outside { url: &echo.url, goods: Some(&goods) });
             report.workloads.push(measure(args, base, &workload).await?);
         }
     }

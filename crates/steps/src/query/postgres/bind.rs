@@ -12,11 +12,14 @@ use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 /// A parameter in the form that the server itself reads.
 #[derive(Debug)]
-pub struct Text(Option<String>);
+pub struct Text {
+    pub name: String,
+    pub text: Option<String>,
+}
 
 impl ToSql for Text {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match &self.0 {
+        match &self.text {
             Some(text) => {
                 out.extend_from_slice(text.as_bytes());
                 Ok(IsNull::No)
@@ -37,8 +40,9 @@ impl ToSql for Text {
 }
 
 pub fn values(params: &Params, names: &[String], types: &[Type]) -> Result<Vec<Text>, Failure> {
-    let one = |name: String, value: &Value, ty: &Type| {
-        text(value, ty).map(Text).map_err(|why| failure::bad_param(&name, &why))
+    let one = |name: String, value: &Value, ty: &Type| match text(value, ty) {
+        Ok(text) => Ok(Text { name, text }),
+        Err(why) => Err(failure::bad_param(&name, &why)),
     };
     match params {
         Params::List(list) if list.len() != types.len() => Err(failure::count_of_params(types.len(), list.len())),

@@ -108,7 +108,7 @@ struct Reading {
 async fn read(transaction: &Transaction<'_>, statement: &Statement, reading: Reading) -> Result<Value, Failed> {
     let Reading { mut rows, values, most } = reading;
     let bound = transaction.bind_raw(statement, &values).await;
-    let portal = bound.map_err(|error| said::not_bound(&error))?;
+    let portal = bound.map_err(|error| said::not_bound(&error, &values))?;
     // One more, to see that there are more.
     let stream = transaction.query_portal_raw(&portal, most as i32 + 1).await;
     let mut stream = std::pin::pin!(stream.map_err(|error| said::failed(&error))?);

@@ -2,6 +2,7 @@
 
 use super::super::failure;
 use super::Failed;
+use super::bind::Text;
 use stepwell_core::event::Failure;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
@@ -22,17 +23,14 @@ pub fn not_committed(error: &Error) -> Failed {
     }
 }
 
-/// A value could not be read as what the statement expects.
-pub fn not_bound(error: &Error) -> Failed {
+/// A value could not be read as what the statement expects. Which one, the server tells by quoting it.
+pub fn not_bound(error: &Error, values: &[Text]) -> Failed {
     let Some(said) = spoken(error) else { return failed(error) };
-    let place = said.where_().and_then(|text| text.split("parameter $").nth(1));
-    let number = place.map(|text| text.chars().take_while(char::is_ascii_digit).collect::<String>());
-    match number {
-        Some(number) if !number.is_empty() => failure::bad_param(&format!("${number}"), said.message()).into(),
-        _ if said.code().code().starts_with("22") => {
-            Failure::new("bad_param", format!("a parameter does not fit: {}", said.message())).into()
-        }
-        _ => Failed { failure: of(said), sound: true },
+    let quoted =
+        |value: &&Text| value.text.as_ref().is_some_and(|text| said.message().contains(&format!("\"{text}\"")));
+    match values.iter().find(quoted) {
+        Some(value) => failure::bad_param(&value.name, said.message()).into(),
+        None => Failed { failure: of(said), sound: true },
     }
 }
 
