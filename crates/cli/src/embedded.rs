@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::run::{RunStatus, Snapshot};
 use stepwell_engine::commands as define;
-use stepwell_engine::{Caller, Config, Engine};
+use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, Safe};
 use stepwell_steps::Egress;
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
@@ -28,20 +28,29 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// too this process executes what others have written.
 fn config(home: &Home) -> anyhow::Result<Config> {
     let alone = !home.store.is_shared();
+    let mut config = engine(home, home.config.given_private_addresses.unwrap_or(alone))?;
+    home.config.node.give(&mut config);
+    Ok(config)
+}
+
+/// An engine with all that its steps need; `private` says whether they may reach private addresses.
+pub fn engine(home: &Home, private: bool) -> anyhow::Result<Config> {
+    let vault = home.vault()?;
+    let safe = Safe::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
     let steps = stepwell_steps::Config {
-        egress: Egress { allow_private: home.config.given_private_addresses.unwrap_or(alone) },
+        egress: Egress { allow_private: private },
         smtp: home.config.smtp.as_ref().map(smtp),
+        connections: Arc::new(safe),
         ..stepwell_steps::Config::default()
     };
     let mut config = Config::new(stepwell_steps::kinds(steps.clone()));
     config.courier = Some(stepwell_steps::courier(&steps));
-    home.config.node.give(&mut config);
-    config.vault = home.vault()?;
+    config.vault = vault;
     Ok(config)
 }
 
 /// As the steps know it.
-pub fn smtp(is: &stepwell_server::config::Smtp) -> stepwell_steps::Smtp {
+fn smtp(is: &stepwell_server::config::Smtp) -> stepwell_steps::Smtp {
     use stepwell_server::config::Encryption;
     stepwell_steps::Smtp {
         host: is.host.clone(),

@@ -28,6 +28,9 @@ pub const MAX_INSTANCES: usize = 100_000;
 pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 /// Nesting of such a payload: what is written must be readable again.
 pub const MAX_PAYLOAD_DEPTH: usize = 120;
+/// Rows that one query may give, at the most and when the definition does not say.
+pub const MAX_ROWS: u32 = 100_000;
+pub const DEFAULT_ROWS: u32 = 1_000;
 /// The longest that a server can ask to be left alone.
 pub const MAX_RETRY_AFTER: Millis = Millis::DAY;
 /// Highest number of attempts a step can ask for.

@@ -1,6 +1,6 @@
-//! Named databases that query steps may use.
+//! Databases that query steps can be pointed at, by name: where an executor finds one at the moment of a call.
 
-use crate::Error;
+use crate::error::Error;
 use async_trait::async_trait;
 use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
@@ -11,7 +11,7 @@ pub trait Connections: Send + Sync {
 }
 
 /// Has no `Debug`: the URL holds a password.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Connection {
     /// `postgres://…`, or `sqlite:` and a path.
     pub url: String,

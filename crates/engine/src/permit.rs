@@ -172,7 +172,12 @@ fn needs<'p>(kind: &str, payload: &'p Payload) -> Vec<Need<'p>> {
     let mut needs: Vec<Need<'p>> = payload.secrets.iter().map(|slot| Need::Secret(&slot.name)).collect();
     match kind {
         "tool" => needs.push(Need::Tool(name("tool"))),
-        "query" => needs.push(Need::Connection(name("connection"))),
+        "query" => {
+            needs.push(Need::Connection(name("connection")));
+            if payload.value.get("write").and_then(Value::as_bool).unwrap_or_default() {
+                needs.push(Need::Write(name("connection")));
+            }
+        }
         _ => {}
     }
     needs

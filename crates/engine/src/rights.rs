@@ -48,6 +48,8 @@ pub enum Need<'a> {
     Right(Right),
     Tool(&'a str),
     Connection(&'a str),
+    /// Through a connection: `connection:NAME:write`.
+    Write(&'a str),
     Secret(&'a str),
 }
 
@@ -57,6 +59,7 @@ impl fmt::Display for Need<'_> {
             Need::Right(right) => f.write_str(right.name()),
             Need::Tool(name) => write!(f, "tool:{name}"),
             Need::Connection(name) => write!(f, "connection:{name}"),
+            Need::Write(name) => write!(f, "connection:{name}:write"),
             Need::Secret(name) => write!(f, "secret:{name}"),
         }
     }
@@ -153,6 +156,7 @@ fn allow(grants: &BTreeSet<String>, need: Need<'_>) -> bool {
         Need::Right(right) => grants.contains(right.name()),
         Need::Tool(name) => any(grants, "tool", name),
         Need::Connection(name) => any(grants, "connection", name),
+        Need::Write(name) => any(grants, "connection", &format!("{name}:write")),
         Need::Secret(name) => any(grants, "secret", name),
     }
 }
@@ -249,6 +253,22 @@ mod tests {
         check("a*b*c", "a-b-b-c", true);
         check("a*b*c", "acb", false);
         check("aa*aa", "aaa", false);
+    }
+
+    #[test]
+    fn writing_through_a_connection_is_a_right_of_its_own() {
+        for (grant, read, write) in [
+            ("connection:crm", true, false),
+            ("connection:crm:write", false, true),
+            ("connection:*", true, true),
+            ("connection:*:write", false, true),
+            ("connection:cr", false, false),
+            ("admin", true, true),
+        ] {
+            let have = grants(&[grant]);
+            assert_eq!(have.allow(Need::Connection("crm")), read, "{grant}");
+            assert_eq!(have.allow(Need::Write("crm")), write, "{grant}");
+        }
     }
 
     #[test]

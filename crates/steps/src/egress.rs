@@ -9,6 +9,7 @@
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use url::{Host, Url};
 
@@ -63,6 +64,18 @@ impl Egress {
             Some(Host::Domain(_)) | None => return Ok(()),
         };
         self.check(address).map_err(|reach| Refused { host: address.to_string(), reach })
+    }
+
+    /// Looks a name up; the addresses of it that may be connected to.
+    pub async fn addresses(self, host: &str) -> io::Result<Result<Vec<IpAddr>, Refused>> {
+        let found = tokio::net::lookup_host((host, 0)).await?;
+        Ok(self.permitted(host, found).map(|good| good.into_iter().map(|address| address.ip()).collect()))
+    }
+
+    /// A socket in the file system: whoever listens there is on this machine.
+    pub fn check_local(self) -> Result<(), Refused> {
+        let refused = || Refused { host: "a socket of this machine".into(), reach: Reach::Private };
+        if self.allow_private { Ok(()) } else { Err(refused()) }
     }
 
     fn check(self, address: IpAddr) -> Result<(), Reach> {

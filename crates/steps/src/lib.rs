@@ -7,6 +7,7 @@ pub mod egress;
 pub mod http;
 pub mod javascript;
 mod notify;
+mod query;
 pub mod tool;
 mod tools;
 
@@ -16,7 +17,7 @@ pub use tool::{Tool, ToolSpec, Tools};
 
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_engine::Kinds;
+use stepwell_engine::{Connections, Kinds};
 
 /// What whoever runs the server decides about calls. Has no `Debug`: it holds credentials.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub struct Config {
     pub javascript: javascript::Config,
     /// Where notifications by email are handed over.
     pub smtp: Option<Smtp>,
+    /// Where `query` steps find their databases.
+    pub connections: Arc<dyn Connections>,
 }
 
 /// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
@@ -46,17 +49,20 @@ impl Default for Config {
             pushover_token: variable("PUSHOVER_TOKEN"),
             javascript: javascript::Config::default(),
             smtp: None,
+            connections: Arc::new(query::NoConnections),
         }
     }
 }
 
-/// The kinds `http`, `javascript` and `tool`, which share one client.
+/// The kinds `http`, `javascript` and `tool`, which share one client, and `query`.
 pub fn kinds(config: Config) -> Kinds {
     let client = client(&config);
     let tools = tools::built_in(&config, &client);
+    let query = query::QueryKind::new(config.connections, config.egress, config.connect_timeout);
     Kinds::default()
         .with("http", http::HttpKind::new(client.clone()))
         .with("javascript", javascript::JavascriptKind::new(config.javascript, client))
+        .with("query", query)
         .with("tool", tool::ToolKind::new(Arc::new(tools)))
 }
 

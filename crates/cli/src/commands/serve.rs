@@ -7,7 +7,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
 use stepwell_server::{Served, Server};
-use stepwell_steps::Egress;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -61,11 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start_server(config.log);
     let data = args.data.or(config.data.clone());
     let directory = data.directory()?;
-    let steps = stepwell_steps::Config {
-        egress: Egress { allow_private: config.private_addresses() },
-        smtp: config.smtp.as_ref().map(embedded::smtp),
-        ..stepwell_steps::Config::default()
-    };
+    let private = config.private_addresses();
     embedded::runtime()?
         .block_on(async {
             let mut stop = pin!(signals::asked_to_stop()?);
@@ -73,12 +68,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 opened = data.open_with(config) => opened?,
                 () = &mut stop => return Ok(()),
             };
-            let vault = home.vault()?;
+            let engine = embedded::engine(&home, private)?;
             let Home { store, location, config } = home;
             let address = Address(directory.join("server.url"));
-            let mut engine = stepwell_engine::Config::new(stepwell_steps::kinds(steps.clone()));
-            engine.vault = vault;
-            engine.courier = Some(stepwell_steps::courier(&steps));
             let started = |served: &Served| {
                 address.write(served.address);
                 println!("Stepwell serves {} from {location}", served.public_url);

@@ -45,7 +45,7 @@ const TYPES: [(&str, NodeType); 12] = [
 ];
 
 /// Fields of some node type: one of these on another is misplaced rather than unknown.
-pub const NODE_FIELDS: [&str; 53] = [
+pub const NODE_FIELDS: [&str; 54] = [
     "code",
     "timeoutSeconds",
     "memory",
@@ -93,6 +93,7 @@ pub const NODE_FIELDS: [&str; 53] = [
     "escalate_after",
     "notify",
     "write",
+    "max_rows",
     "saved",
     "toolName",
     "on_unknown",

@@ -9,6 +9,7 @@ use crate::source::Value;
 use crate::values::Input;
 use serde_json::json;
 use stepwell_core::graph::{Call, Kind};
+use stepwell_core::limits;
 use stepwell_core::template::Template;
 
 /// `tool, args`. The name is fixed: rights and policies are decided by it.
@@ -99,6 +100,11 @@ pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) 
         && let Some(write) = draft.boolean(&field)
     {
         input.constant("write", write);
+    }
+    if let Some(field) = fields.take("max_rows")
+        && let Some(rows) = draft.integer(&field, 1..=limits::MAX_ROWS)
+    {
+        input.constant("max_rows", rows);
     }
     let input = input.parse(draft, rules.grammar);
     Made::of(Kind::Call { call: Call::Query, input })

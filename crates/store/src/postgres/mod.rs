@@ -32,6 +32,8 @@ mod tls;
 pub(crate) mod transfer;
 mod writer;
 
+pub use tls::Tls;
+
 use crate::*;
 use args::args;
 use hints::Hints;

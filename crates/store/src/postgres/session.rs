@@ -266,7 +266,7 @@ impl Drop for Session {
 
 async fn dial(url: &str, options: &PostgresOptions) -> Answer<(Client, Talk)> {
     let mut config: Config = url.parse().map_err(|error| Failed::Lost(words(&error)))?;
-    let tls = Tls::new(options).map_err(Failed::Lost)?;
+    let tls = Tls::new(options.ca_file.as_deref()).map_err(Failed::Lost)?;
     config.connect_timeout(CONNECT).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(ANSWER);
     if config.get_application_name().is_none() {
         config.application_name("stepwell");

@@ -1,12 +1,12 @@
 //! Encrypted connections to the database: certificates are checked against those that the machine trusts, or one that is
 //! given.
 
-use crate::PostgresOptions;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,11 +19,12 @@ use tokio_rustls::client;
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    pub fn new(options: &PostgresOptions) -> Result<Tls, String> {
+    /// Trusts whom the machine trusts, or whoever is in the file.
+    pub fn new(ca_file: Option<&Path>) -> Result<Tls, String> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let builder = builder.map_err(|error| error.to_string())?;
-        let config = match &options.ca_file {
+        let config = match ca_file {
             None => builder.with_platform_verifier().map_err(|error| error.to_string())?.with_no_client_auth(),
             Some(path) => {
                 let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());

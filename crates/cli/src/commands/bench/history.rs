@@ -2,7 +2,7 @@
 //! how long each takes to start.
 
 use super::report::median;
-use super::workload::{Workload, start};
+use super::workload::{Outside, Workload, start};
 use super::{Args, What, fresh};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -48,7 +48,7 @@ impl History {
 pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<History> {
     let finished = args.runs.unwrap_or(1_000_000).max(1);
     let plain = Args { runs: None, steps: None, concurrency: None, ..args.clone() };
-    let workload = Workload::new(What::Noop, &plain, "");
+    let workload = Workload::new(What::Noop, &plain, Outside::default());
     let (full, empty) = (base.join("full"), base.join("empty"));
     if !args.json {
         eprintln!("history: writing {finished} finished runs");
@@ -80,9 +80,10 @@ async fn stop(engine: Engine) {
 /// Writes finished runs of one step each, as the engine would have.
 async fn fill(directory: &Path, scratch: &Path, runs: u32) -> anyhow::Result<()> {
     let one = Args { runs: Some(PATTERN), steps: Some(1), ..Args::default() };
-    let pattern = Workload::new(What::Noop, &one, "").record(scratch).await?;
+    let pattern = Workload::new(What::Noop, &one, Outside::default()).record(scratch).await?;
     // The schema, the definition and the lock are made by the store itself.
-    stop(start(SqliteStore::open(directory)?, &Workload::new(What::Noop, &one, "").definition).await?).await;
+    stop(start(SqliteStore::open(directory)?, &Workload::new(What::Noop, &one, Outside::default()).definition).await?)
+        .await;
     let mut bare = Bare::open_file(&directory.join("stepwell.db"))?;
     let mut done = 0;
     let mut batch: Vec<Commit> = Vec::new();

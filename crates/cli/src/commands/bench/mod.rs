@@ -6,6 +6,7 @@ mod history;
 mod javascript;
 mod postgres;
 mod process;
+mod query;
 mod report;
 mod sleepers;
 mod triggers;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_store::sqlite::bare::Bare;
-use workload::Workload;
+use workload::{Outside, Workload};
 
 #[derive(clap::Args, Clone, Default)]
 pub struct Args {
@@ -65,13 +66,15 @@ enum What {
     Fan,
     /// 5 javascript steps: a small function over 2 KB of context
     Javascript,
+    /// 10 queries of one row each, on a SQLite file
+    Query,
     /// Many runs that sleep
     Sleepers,
     /// Triggers over HTTP, beside the same in this process
     Triggers,
     /// The no-op workload on a file with a million finished runs; not part of `all`
     History,
-    /// Chain, noop, fan, javascript, sleepers and triggers
+    /// Chain, noop, fan, javascript, query, sleepers and triggers
     #[default]
     All,
 }
@@ -112,9 +115,11 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
         report.postgres = Some(postgres::measure(args, url, &echo.url).await?);
         return Ok(report);
     }
-    for what in [What::Chain, What::Noop, What::Fan, What::Javascript] {
+    let goods = base.join("goods.db");
+    query::make(&goods)?;
+    for what in [What::Chain, What::Noop, What::Fan, What::Javascript, What::Query] {
         if args.what == what || args.what == What::All {
-            let workload = Workload::new(what, args, &echo.url);
+            let workload = Workload::new(what, args, Outside { url: &echo.url, goods: Some(&goods) });
             report.workloads.push(measure(args, base, &workload).await?);
         }
     }

@@ -2,7 +2,7 @@
 //! what a step costs the database, and whether a long history slows anything down.
 
 use super::report::{median, millis, percentile};
-use super::workload::{Workload, nodes};
+use super::workload::{Outside, Workload, nodes};
 use super::{Args, What};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ struct History {
 }
 
 pub async fn measure(args: &Args, url: &str, echo: &str) -> anyhow::Result<Postgres> {
-    if matches!(args.what, What::Javascript | What::Sleepers | What::Triggers) {
+    if matches!(args.what, What::Javascript | What::Query | What::Sleepers | What::Triggers) {
         bail!("only chain, noop, fan and history are measured on a database");
     }
     let options = PostgresOptions::new(url);
@@ -55,7 +55,15 @@ pub async fn measure(args: &Args, url: &str, echo: &str) -> anyhow::Result<Postg
     for what in [What::Chain, What::Noop, What::Fan] {
         if args.what == what || args.what == What::All {
             for count in &args.nodes {
-                lines.push(workload(args, &options, &Workload::new(what, args, echo), *count).await?);
+                lines.push(
+                    workload(
+                        args,
+                        &options,
+                        &Workload::new(what, args, Outside { url: echo, ..Outside::default() }),
+                        *count,
+                    )
+                    .await?,
+                );
             }
         }
     }
@@ -139,7 +147,7 @@ async fn pgbench(trial: &Trial, clients: u32, length: Duration) -> anyhow::Resul
 
 async fn history(args: &Args, options: &PostgresOptions) -> anyhow::Result<History> {
     let plain = Args { runs: None, steps: None, concurrency: None, ..args.clone() };
-    let workload = Workload::new(What::Noop, &plain, "");
+    let workload = Workload::new(What::Noop, &plain, Outside::default());
     let trial = trial(options).await?;
     let engines = nodes(trial.options(), 1, &workload.definition).await?;
     let store = PgStore::open(trial.options()).await?;

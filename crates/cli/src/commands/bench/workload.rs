@@ -1,6 +1,6 @@
 //! The workloads: their definitions, and how runs are started and waited for.
 
-use super::{Args, Measured, Meter, What, javascript};
+use super::{Args, Measured, Meter, What, javascript, query};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +15,14 @@ use stepwell_store::{Commit, PostgresOptions, Store};
 /// Runs of a workload that are made one after the other, to see what one alone takes.
 const ALONE: u32 = 200;
 
+/// What the steps of a workload turn to.
+#[derive(Clone, Copy, Default)]
+pub struct Outside<'a> {
+    pub url: &'a str,
+    /// A database.
+    pub goods: Option<&'a Path>,
+}
+
 pub struct Workload {
     pub name: &'static str,
     pub definition: String,
@@ -27,11 +35,12 @@ pub struct Workload {
 }
 
 impl Workload {
-    pub fn new(what: What, args: &Args, url: &str) -> Workload {
+    pub fn new(what: What, args: &Args, Outside { url, goods }: Outside<'_>) -> Workload {
         let (name, calls, runs, concurrency) = match what {
             What::Chain => ("chain", 5, 1_000, 64),
             What::Fan => ("fan", 50, 50, 4),
             What::Javascript => ("javascript", 5, 500, 64),
+            What::Query => ("query", 10, 1_000, 64),
             What::Noop | What::Sleepers | What::Triggers | What::History | What::All => ("noop", 10, 1_000, 64),
         };
         let calls = args.steps.unwrap_or(calls).max(1);
@@ -39,6 +48,7 @@ impl Workload {
             What::Chain => chain(name, calls, |before| http(url, before)),
             What::Fan => fan(name, calls, url),
             What::Javascript => chain(name, calls, |_| javascript::step()),
+            What::Query => chain(name, calls, |_| query::step(goods.unwrap_or(Path::new("")))),
             What::Noop | What::Sleepers | What::Triggers | What::History | What::All => chain(name, calls, echo),
         };
         Workload {
@@ -128,7 +138,9 @@ pub async fn nodes(options: &PostgresOptions, count: u32, definition: &str) -> a
 pub async fn start(store: impl Store + 'static, definition: &str) -> anyhow::Result<Engine> {
     // The echo server is on loopback.
     let egress = stepwell_steps::Egress { allow_private: true };
-    let kinds = stepwell_steps::kinds(stepwell_steps::Config { egress, ..stepwell_steps::Config::default() });
+    let connections = Arc::new(query::Files);
+    let config = stepwell_steps::Config { egress, connections, ..stepwell_steps::Config::default() };
+    let kinds = stepwell_steps::kinds(config);
     let engine = Engine::start(Arc::new(store), Config::new(kinds)).await?;
     engine.define(&Caller::local("bench"), Source { text: definition, file: None }).await?;
     Ok(engine)

@@ -1,0 +1,81 @@
+//! Makes connections, to addresses that may be reached only.
+
+use super::super::failure;
+use super::said;
+use super::session::Session;
+use crate::egress::Egress;
+use std::net::IpAddr;
+use std::time::Duration;
+use stepwell_core::event::Failure;
+use stepwell_store::postgres::Tls;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+/// After this a connection whose other side is silent is given up.
+const SILENCE: Duration = Duration::from_secs(30);
+
+pub async fn dial(url: &str, name: &str, (egress, patience): (Egress, Duration)) -> Result<Session, Failure> {
+    // What is wrong with it is not told: it may quote a password.
+    let wrong = |_| failure::bad_connection(name, "its URL is not like postgres://user:password@host:5432/database");
+    let config: Config = url.parse().map_err(wrong)?;
+    let tls = Tls::new(None).map_err(|why| failure::bad_connection(name, &format!("TLS is not to be had: {why}")))?;
+    let connecting = async {
+        let mut config = resolved(&config, name, egress).await?;
+        config.connect_timeout(patience).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(SILENCE);
+        config.connect(tls.clone()).await.map_err(|error| said::not_connected(name, &error))
+    };
+    let late = |_| failure::connect_failed(name, &format!("none within {} s", patience.as_secs_f64()));
+    let (client, connection) = tokio::time::timeout(patience, connecting).await.map_err(late)??;
+    let carrier = tokio::spawn(async move {
+        // Whoever waits for an answer is told.
+        let _ = connection.await;
+    });
+    Ok(Session { client, carrier, tls })
+}
+
+/// The same with an address for each host, so that what was checked is what is dialled, now and to cancel.
+async fn resolved(from: &Config, name: &str, egress: Egress) -> Result<Config, Failure> {
+    let mut config = Config::new();
+    config.application_name(from.get_application_name().unwrap_or("stepwell"));
+    from.get_user().map(|user| config.user(user));
+    from.get_password().map(|password| config.password(password));
+    from.get_dbname().map(|dbname| config.dbname(dbname));
+    from.get_options().map(|options| config.options(options));
+    config.ssl_mode(from.get_ssl_mode()).ssl_negotiation(from.get_ssl_negotiation());
+    config.channel_binding(from.get_channel_binding()).target_session_attrs(from.get_target_session_attrs());
+    config.load_balance_hosts(from.get_load_balance_hosts());
+    let (hosts, given, ports) = (from.get_hosts(), from.get_hostaddrs(), from.get_ports());
+    let count = hosts.len().max(given.len());
+    if count == 0 {
+        return Err(failure::bad_connection(name, "its URL names no host"));
+    }
+    if hosts.iter().any(|host| matches!(host, Host::Unix(_))) {
+        return socket(config, name, (from, egress));
+    }
+    for n in 0..count {
+        let host = match hosts.get(n) {
+            Some(Host::Tcp(host)) => host.clone(),
+            _ => given.get(n).map(IpAddr::to_string).unwrap_or_default(),
+        };
+        let dialled = given.get(n).map_or_else(|| host.clone(), IpAddr::to_string);
+        let found = egress.addresses(&dialled).await;
+        let found = found.map_err(|error| failure::connect_failed(name, &error.to_string()))?;
+        for address in found.map_err(|why| failure::egress_refused(name, &why))? {
+            config.host(&host).hostaddr(address).port(ports.get(n).or(ports.first()).copied().unwrap_or(5432));
+        }
+    }
+    if config.get_hosts().is_empty() {
+        return Err(failure::connect_failed(name, "its host has no address"));
+    }
+    Ok(config)
+}
+
+/// A socket in the file system has no address to be pinned, and is this machine's.
+fn socket(mut config: Config, name: &str, (from, egress): (&Config, Egress)) -> Result<Config, Failure> {
+    egress.check_local().map_err(|why| failure::egress_refused(name, &why))?;
+    let [Host::Unix(path)] = from.get_hosts() else {
+        return Err(failure::bad_connection(name, "a socket can only be its one and only host"));
+    };
+    config.host_path(path).port(from.get_ports().first().copied().unwrap_or(5432));
+    Ok(config)
+}

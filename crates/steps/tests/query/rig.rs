@@ -1,0 +1,141 @@
+//! A kind with connections that a test names itself.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::time::Millis;
+use stepwell_engine::{Actor, Connection, Connections, Error, Principal, StepCall, StepKind};
+use stepwell_steps::{Config, Egress, kinds};
+use stepwell_store::OrgId;
+use stepwell_testing::{Cluster, Schema};
+use tokio_util::sync::CancellationToken;
+
+pub const ORG: OrgId = OrgId(1);
+
+#[derive(Default)]
+struct Known(Mutex<HashMap<(OrgId, String), Connection>>);
+
+#[async_trait]
+impl Connections for Known {
+    async fn connection(&self, org: OrgId, name: &str) -> Result<Option<Connection>, Error> {
+        Ok(self.0.lock().unwrap().get(&(org, name.to_string())).cloned())
+    }
+}
+
+#[derive(Clone)]
+pub struct Rig {
+    kind: Arc<dyn StepKind>,
+    known: Arc<Known>,
+}
+
+/// A connection that may write and has no limits of its own.
+pub fn to(url: impl Into<String>) -> Connection {
+    Connection { url: url.into(), write: true, rows: None, timeout: None, version: 1 }
+}
+
+impl Rig {
+    pub fn with(egress: Egress) -> Rig {
+        let known = Arc::new(Known::default());
+        let connections: Arc<dyn Connections> = known.clone();
+        let config = Config { egress, connections, connect_timeout: Duration::from_secs(5), ..Config::default() };
+        Rig { kind: kinds(config).get("query").unwrap().clone(), known }
+    }
+
+    /// With one connection, `db`.
+    pub fn on(url: impl Into<String>) -> Rig {
+        let rig = Rig::with(Egress { allow_private: true });
+        rig.name("db", to(url));
+        rig
+    }
+
+    pub fn name(&self, name: &str, connection: Connection) {
+        self.known.0.lock().unwrap().insert((ORG, name.into()), connection);
+    }
+
+    pub async fn run(&self, call: StepCall) -> Result<Value, Failure> {
+        let outcome = tokio::time::timeout(Duration::from_secs(60), self.kind.run(call)).await;
+        match outcome.expect("this takes too long") {
+            Outcome::Success(reply) => Ok(Value::clone(&reply.body)),
+            Outcome::Failure { failure, .. } => Err(failure),
+        }
+    }
+
+    /// Runs a step on `db` with these fields.
+    pub async fn step(&self, fields: Value) -> Result<Value, Failure> {
+        let mut input = json!({"connection": "db"});
+        input.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.run(call(input)).await
+    }
+
+    pub async fn query(&self, sql: &str, params: Value) -> Result<Value, Failure> {
+        self.step(json!({"sql": sql, "params": params})).await
+    }
+
+    pub async fn write(&self, sql: &str, params: Value) -> Result<Value, Failure> {
+        self.step(json!({"sql": sql, "params": params, "write": true})).await
+    }
+
+    /// The one value of the one row.
+    pub async fn one(&self, sql: &str, params: Value) -> Value {
+        let body = self.query(sql, params).await.unwrap();
+        assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
+        body[0].as_object().unwrap().values().next().unwrap().clone()
+    }
+}
+
+pub fn call(input: Value) -> StepCall {
+    StepCall {
+        run: "run_1".into(),
+        path: "ask".into(),
+        attempt: 1,
+        idempotency_key: "run_1/ask".into(),
+        input: Arc::new(input),
+        caller: Principal { org: ORG, name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        traceparent: None,
+        timeout: Millis::from_secs(30),
+        cancel: CancellationToken::new(),
+    }
+}
+
+/// A schema of PostgreSQL and a kind that is connected to it.
+pub fn postgres() -> (Schema, Rig) {
+    let schema = Cluster::shared().schema();
+    let rig = Rig::on(schema.url());
+    (schema, rig)
+}
+
+/// A file made by a script, and a kind that is connected to it.
+pub fn sqlite(script: &str) -> (tempfile::TempDir, Rig) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(script).unwrap();
+    let rig = Rig::on(format!("sqlite:{}", path.display()));
+    (directory, rig)
+}
+
+/// Both, each with the same table `t (id, name)` of two rows.
+pub fn both() -> (Schema, tempfile::TempDir, [Rig; 2]) {
+    const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, name text); INSERT INTO t VALUES (1, 'one'), (2, 'two');";
+    let (schema, postgres) = postgres();
+    schema.execute(TABLE);
+    let (directory, sqlite) = sqlite(TABLE);
+    (schema, directory, [postgres, sqlite])
+}
+
+/// Asks until it is so.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut ask: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !ask().await {
+        assert!(begun.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[track_caller]
+pub fn check(failure: &Failure, code: &str, part: &str) {
+    assert_eq!(&*failure.code, code, "{}", failure.message);
+    assert!(failure.message.contains(part), "{}", failure.message);
+}
