@@ -3,6 +3,7 @@
 use crate::connections::{Connection, Connections};
 use crate::error::Error;
 use crate::hosts::Bound;
+use crate::notify::Channel;
 use crate::people::{Kept, body, name_key};
 use crate::secrets::Secrets;
 use crate::vault::{Owner, Sealed, Vault};
@@ -161,6 +162,7 @@ impl Safe {
     pub async fn locked(&self) -> Result<Vec<String>, Error> {
         let mut locked = self.locked_among::<Secret>().await?;
         locked.extend(self.locked_among::<Database>().await?);
+        locked.extend(self.locked_among::<Channel>().await?);
         Ok(locked)
     }
 

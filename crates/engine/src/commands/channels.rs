@@ -3,12 +3,14 @@
 
 use super::change::{change, settled};
 use super::people::{bad, check_label};
+use super::secrets::seal;
 use super::{Caller, Right, With};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::notify::{self, Channel, Channels, Courier, Delivery, Medium, Message, Preferences, Settings, Topic, seal};
+use crate::notify::{self, Channel, Channels, Courier, Delivery, Medium, Message, Preferences, Settings, To, Topic};
 use crate::people::{Kept, User, body, name_key};
 use crate::record::json;
+use crate::vault::Owner;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
@@ -78,12 +80,14 @@ impl Engine {
         }
         let now = self.inner.clock.now();
         let medium = medium_of(&settings);
+        let sealing = Owner { org: caller.org, kind: Channel::KIND, name: &new.name };
+        let sealed = seal(&self.inner, sealing, &json(&settings)).await?;
         let channel = Channel {
             name: new.name,
             user,
             medium,
             target: target(&settings),
-            sealed: seal(&json(&settings)),
+            sealed,
             events: unique(new.events.unwrap_or_else(|| Topic::ALL.to_vec())),
             created: now,
             by: caller.name.to_string(),
@@ -124,7 +128,7 @@ impl Engine {
         let now = self.inner.clock.now();
         let message = Message::test(&caller.name, now);
         let id = self.inner.ids.public("ntf", now);
-        let sent = notify::attempt(&self.inner, &*self.courier()?, (&id, &is), &message).await?;
+        let sent = notify::attempt(&self.inner, &*self.courier()?, To { id: &id, org: caller.org, channel: &is }, &message).await?;
         let audit = vec![caller.audit(now, "channel.test", &record.id, json!({"arrived": sent.is_ok()}))];
         let _ = self.inner.store.change(Change { audit, ..Change::default() }).await?;
         Ok(sent.map_err(|undelivered| undelivered.why))

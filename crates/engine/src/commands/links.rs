@@ -15,7 +15,7 @@ use crate::runs::Live;
 use serde_json::{Value, json};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, Status, StepState};
-use stepwell_store::{Change, OrgId, RunId};
+use stepwell_store::{Change, OrgId};
 
 /// Sets links apart from the addresses of waits, which are made from the same secret. No step's name holds it.
 const LINK: char = '\u{1}';
@@ -62,14 +62,6 @@ impl Engine {
         let done = Change { audit: audit.into_iter().collect(), ..Change::default() };
         change(&self.inner, done, "step", &path).await?;
         Ok(link)
-    }
-
-    /// The secret part of a link by which `user` can answer what a step asks now; none if it asks nothing.
-    pub async fn approval_link(&self, run: RunId, path: &str, user: &str) -> Result<Option<String>, Error> {
-        let live = load(&self.inner, run, &run.0.to_string()).await?;
-        let graph = &live.compiled.definition.graph;
-        let state = live.run.find(graph, path).and_then(|at| live.run.step(graph, at));
-        Ok(state.and_then(|state| link(&live, (path, state), user)))
     }
 
     async fn person(&self, org: OrgId, user: &str) -> Result<Caller, Error> {
@@ -124,6 +116,13 @@ impl Engine {
         self.answer(&linked.caller, &linked.run, &linked.step, decision).await?;
         Ok(linked)
     }
+}
+
+/// The secret part of a link by which `user` can answer what a step asks now; none if it asks nothing.
+pub(crate) fn link_of(live: &Live, path: &str, user: &str) -> Option<String> {
+    let graph = &live.compiled.definition.graph;
+    let state = live.run.find(graph, path).and_then(|at| live.run.step(graph, at))?;
+    link(live, (path, state), user)
 }
 
 fn link(live: &Live, (path, state): (&str, &StepState), user: &str) -> Option<String> {

@@ -36,6 +36,7 @@ pub use trigger::{End, Started, Trigger};
 pub use view::{AttemptView, RunView, StepView};
 pub use workflows::{ScheduleView, State};
 
+pub(crate) use links::link_of;
 pub(crate) use people::note_use;
 pub(crate) use trigger::{Begin, ChildOf, begin_as, start_child};
 

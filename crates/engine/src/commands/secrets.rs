@@ -7,6 +7,7 @@ use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::hosts::{MOST_HOSTS, check_host};
 use crate::mask::SHORTEST;
+use crate::notify::Channel;
 use crate::people::{Kept, body, name_key};
 use crate::record::json;
 use crate::safe::{CHECK, CHECK_OWNER, Check, Database, Keeps, Secret, is_name};
@@ -114,7 +115,8 @@ impl Engine {
             Rotated { key: inner.safe.vault.ids().first().cloned().unwrap_or_default(), ..Rotated::default() };
         for _ in 0..ROUNDS {
             done.locked.clear();
-            let sealed = self.reseal::<Secret>(&mut done).await? + self.reseal::<Database>(&mut done).await?;
+            let kept = self.reseal::<Secret>(&mut done).await? + self.reseal::<Database>(&mut done).await?;
+            let sealed = kept + self.reseal::<Channel>(&mut done).await?;
             if sealed == 0 {
                 break;
             }

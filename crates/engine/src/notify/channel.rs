@@ -4,6 +4,8 @@ use super::message::Topic;
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::people::{Kept, body};
+use crate::safe::Keeps;
+use crate::vault::{Owner, Sealed};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -49,7 +51,7 @@ pub struct Channel {
     /// Enough to tell it from others, and no secret.
     pub target: String,
     /// [`Settings`].
-    pub sealed: String,
+    pub sealed: Sealed,
     pub events: Vec<Topic>,
     pub created: Time,
     pub by: String,
@@ -59,9 +61,21 @@ impl Kept for Channel {
     const KIND: &'static str = "channel";
 }
 
+impl Keeps for Channel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn sealed(&mut self) -> &mut Sealed {
+        &mut self.sealed
+    }
+}
+
 impl Channel {
-    pub fn settings(&self) -> Result<Settings, Error> {
-        let text = open(&self.sealed)?;
+    pub fn settings(&self, inner: &Inner, org: OrgId) -> Result<Settings, Error> {
+        let owner = Owner { org, kind: Channel::KIND, name: &self.name };
+        let locked = |why| Error::Broken(format!("the channel {} cannot be opened: {why}", self.name));
+        let text = inner.safe.vault.open(owner, &self.sealed).map_err(locked)?;
         serde_json::from_str(&text)
             .map_err(|_| Error::Broken(format!("the settings of the channel {:?} cannot be read", self.name)))
     }
@@ -93,16 +107,6 @@ pub enum Settings {
     Email {
         to: String,
     },
-}
-
-/// What secrets become before they are stored, and back: the only two places that know.
-pub fn seal(text: &str) -> String {
-    format!("plain:{text}")
-}
-
-pub fn open(sealed: &str) -> Result<String, Error> {
-    let text = sealed.strip_prefix("plain:");
-    text.map(str::to_string).ok_or_else(|| Error::Broken("a channel's secret cannot be opened".into()))
 }
 
 /// What a user wants to see in a browser that is connected. Without a record: everything.

@@ -7,6 +7,7 @@ use super::channel::Channel;
 use super::message::{Message, is_open};
 use super::turns::{Busy, Turn, Turns};
 use super::{Courier, Parcel, Undelivered};
+use crate::commands::link_of;
 use crate::drive;
 use crate::engine::Inner;
 use crate::error::Error;
@@ -318,7 +319,8 @@ async fn try_once(inner: &Inner, courier: &dyn Courier, record: &Record, deliver
         return Ok(Came::Needless("it was answered before it was told"));
     }
     let channel: Channel = body(&channel)?;
-    Ok(match attempt(inner, courier, (&record.id, &channel), &delivery.message).await? {
+    let to = To { id: &record.id, org: record.org, channel: &channel };
+    Ok(match attempt(inner, courier, to, &delivery.message).await? {
         Ok(()) => Came::Arrived,
         Err(undelivered) => Came::Back(undelivered),
     })
@@ -331,18 +333,26 @@ async fn is_asked(inner: &Inner, message: &Message) -> Result<bool, Error> {
     Ok(is_open(&live, message.step.as_deref().unwrap_or_default(), message.attempt))
 }
 
+/// Where a message is to go.
+pub struct To<'a> {
+    /// Of the delivery.
+    pub id: &'a str,
+    pub org: OrgId,
+    pub channel: &'a Channel,
+}
+
 /// Sends a message through a channel, once.
 pub async fn attempt(
     inner: &Inner,
     courier: &dyn Courier,
-    (id, channel): (&str, &Channel),
+    to: To<'_>,
     message: &Message,
 ) -> Result<Result<(), Undelivered>, Error> {
     let parcel = Parcel {
-        id: id.to_string(),
+        id: to.id.to_string(),
         message: message.clone(),
-        link: link_for(inner, message, channel.user.as_deref()),
-        to: channel.settings()?,
+        link: link_for(inner, message, to.channel.user.as_deref()).await?,
+        to: to.channel.settings(inner, to.org)?,
         now: inner.clock.now(),
     };
     let sent = tokio::time::timeout(PATIENCE, courier.send(&parcel)).await;
@@ -350,9 +360,18 @@ pub async fn attempt(
     Ok(sent.unwrap_or_else(|_| late()))
 }
 
-/// Where the recipient can look at the run, and answer. Made when the message is sent: what opens something is not stored.
-fn link_for(inner: &Inner, message: &Message, _recipient: Option<&str>) -> Option<String> {
-    (!message.run.is_empty()).then(|| format!("{}/runs/{}", inner.base_url, message.run))
+/// Where the recipient can look at the run, or answer without signing in: a channel that is somebody's own gets a link that
+/// speaks for them. Made when the message is sent: what opens something is not stored.
+async fn link_for(inner: &Inner, message: &Message, recipient: Option<&str>) -> Result<Option<String>, Error> {
+    if message.run.is_empty() {
+        return Ok(None);
+    }
+    let look = format!("{}/runs/{}", inner.base_url, message.run);
+    let (Some(user), Some(step), true) = (recipient, &message.step, message.topic.asks()) else { return Ok(Some(look)) };
+    let Some(run) = inner.store.find_run(&message.run).await? else { return Ok(Some(look)) };
+    let Some(live) = drive::load(inner, run).await? else { return Ok(Some(look)) };
+    let link = link_of(&live, step, user).map(|link| format!("{}/approve/{link}", inner.base_url));
+    Ok(Some(link.unwrap_or(look)))
 }
 
 /// 5 s, 15 s, 45 s and so on.

@@ -26,8 +26,8 @@ pub use deliver::{Delivery, Progress};
 pub use live::{Announcement, Gates};
 pub use message::{Message, Topic};
 
-pub(crate) use channel::{Channels, channels, seal};
-pub(crate) use deliver::{attempt, run};
+pub(crate) use channel::{Channels, channels};
+pub(crate) use deliver::{To, attempt, run};
 pub(crate) use spread::{belongs, notices, see_to};
 
 use async_trait::async_trait;

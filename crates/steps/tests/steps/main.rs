@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Actor, Lend, Principal, StepCall};
+use stepwell_engine::{Actor, Lend, Lent, Principal, StepCall};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +50,7 @@ struct Nothing;
 
 #[async_trait]
 impl Lend for Nothing {
-    async fn secret(&self, name: &str, _host: &str) -> Result<String, Failure> {
+    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
 
