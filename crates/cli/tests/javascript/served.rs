@@ -39,7 +39,7 @@ fn file(place: &Place, text: &str) -> PathBuf {
 
 fn run(place: &Place, text: &str, input: &Value) -> Output {
     let path = file(place, text);
-    stepwell(place, &["run", path.to_str().unwrap(), "--input", &input.to_string(), "--json"]).output().unwrap()
+    stepwell(place, &["run", path.to_str().unwrap(), "--input", &input.to_string()]).output().unwrap()
 }
 
 fn show(place: &Place, json: bool) -> String {

@@ -1,8 +1,8 @@
 //! The `javascript` kind: the user's code in QuickJS, in a process that can be killed.
 //!
 //! Here the server's side: `pool` keeps the worker processes, `fetch` makes the requests that code asks for, and
-//! [`JavascriptKind`] gives an evaluation to a worker and waits for its end. The worker's side is `worker`, which shuts itself
-//! in (`confine`) and evaluates (`sandbox`). Both speak `wire`.
+//! [`JavascriptKind`] gives an evaluation to a worker and waits for its end. The worker's side is `worker`, which shuts
+//! itself in (`confine`) and evaluates (`sandbox`). Both speak `wire`.
 //!
 //! A process, because some of the engine's native loops ask nobody whether they may go on; and because an engine that was
 //! broken into then has nothing to break out to.
