@@ -103,14 +103,15 @@ fn printable(value: &Value) -> Result<(), Problem> {
 
 /// Everything that is wrong with a body, by the schema that the API's description has for it.
 fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
-    static KNOWN: Mutex<BTreeMap<TypeId, Option<Arc<Validator>>>> = Mutex::new(BTreeMap::new());
-    let validator = {
+    static KNOWN: Mutex<BTreeMap<TypeId, Option<Arc<Checker>>>> = Mutex::new(BTreeMap::new());
+    let checker = {
         let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        known.entry(TypeId::of::<T>()).or_insert_with(|| validator::<T>().map(Arc::new)).clone()
+        known.entry(TypeId::of::<T>()).or_insert_with(|| checker::<T>().map(Arc::new)).clone()
     };
-    let faults = validator.iter().flat_map(|validator| validator.iter_errors(value)).map(|fault| FaultView {
+    let Some(checker) = checker else { return Ok(()) };
+    let faults = checker.is.iter_errors(value).map(|fault| FaultView {
         path: fault.instance_path().to_string().trim_start_matches('/').replace('/', "."),
-        message: fault.to_string(),
+        message: if checker.secret { fault.masked_with("this").to_string() } else { fault.to_string() },
         ..FaultView::default()
     });
     let errors: Vec<FaultView> = faults.take(MOST_FAULTS).collect();
@@ -125,14 +126,22 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
     Err(Problem { errors, ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-input", detail) })
 }
 
+struct Checker {
+    is: Validator,
+    /// Part of the body is never shown, so messages do not repeat what was sent.
+    secret: bool,
+}
+
 /// `None` if there is none to be made: then the first fault is told, by whoever reads the body.
-fn validator<T: ToSchema>() -> Option<Validator> {
+fn checker<T: ToSchema>() -> Option<Checker> {
     let mut others = Vec::new();
     T::schemas(&mut others);
     let others: BTreeMap<String, _> = others.into_iter().collect();
     let mut schema = serde_json::to_value(T::schema()).ok()?;
     schema["components"] = serde_json::json!({ "schemas": others });
-    jsonschema::validator_for(&schema).ok()
+    let secret =
+        schema["properties"].as_object().is_some_and(|fields| fields.values().any(|field| field["writeOnly"] == true));
+    Some(Checker { is: jsonschema::validator_for(&schema).ok()?, secret })
 }
 
 /// Any JSON; an empty body is an empty object.

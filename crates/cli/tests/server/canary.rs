@@ -190,7 +190,7 @@ fn no_secret_leaves_or_is_stored_in_any_form() {
         .variable("STEPWELL_MASTER_KEY", MASTER);
     let server = place.serve();
     let api = &server.api;
-    [("KEY", KEY), ("PASS", PASS), ("DIGITS", DIGITS)].map(|(name, value)| set(&server, name, value));
+    [("KEY", KEY), ("PASS", PASS), ("DIGITS", DIGITS)].iter().for_each(|(name, value)| set(&server, name, value));
     let url = json!({"url": format!("postgres://u:{PASS}@127.0.0.1:1/x")});
     let mut said = Said::default();
     said.add("a connection", api.call("PUT", "/api/v1/connections/shop", &url).is(200).bytes);
