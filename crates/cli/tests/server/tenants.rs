@@ -8,11 +8,18 @@ use crate::rig::{Answer, Api, Place, Server};
 use serde_json::{Value, json};
 
 /// Routes that need no key by design: whoever knows the address may call it.
-pub const PUBLIC: [&str; 4] = ["POST /in/{token}", "POST /wh/{token}", "GET /wh/{token}", "GET /sign-in/{link}"];
+pub const PUBLIC: [&str; 6] = [
+    "POST /in/{token}",
+    "POST /wh/{token}",
+    "GET /wh/{token}",
+    "GET /sign-in/{link}",
+    "GET /approve/{token}",
+    "POST /approve/{token}",
+];
 /// Routes that answer without end: they have tests of their own.
 const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
 /// Routes whose parameter names something of the caller's own organisation, made if it is not there.
-const OWN: [&str; 1] = ["PUT /api/v1/roles/{role}"];
+const OWN: [&str; 2] = ["PUT /api/v1/roles/{role}", "PUT /api/v1/policies/{policy}"];
 /// What somebody without any right may still do: see who they are and what is theirs, and leave.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
 
@@ -69,6 +76,8 @@ fn things(api: &Api, outside: &Outside) -> Things {
     api.step(&test_run, "rest", "sleeping");
     let role = json!({"grants": ["workflow.read"]});
     api.call("PUT", "/api/v1/roles/secret-role", &role).is(200);
+    let policy = json!({"calls": "tool:none", "effect": "deny", "reason": "secret-reason"});
+    api.call("PUT", "/api/v1/policies/secret-policy", &policy).is(200);
     let user = api.post("/api/v1/users", &json!({"name": "secret-ann", "roles": ["secret-role"]})).is(201).data();
     let key = api.post("/api/v1/keys", &json!({"user": "secret-ann", "name": "secret-key"})).is(201).data();
     let text = |value: &Value| value.as_str().unwrap().to_string();
@@ -95,6 +104,7 @@ fn filled(route: &Route, things: &Things) -> String {
         "{user}" => things.user.clone(),
         "{key}" => things.key.clone(),
         "{role}" => "secret-role".into(),
+        "{policy}" => "secret-policy".into(),
         "{version}" => "1".into(),
         "{token}" | "{link}" => "unknown".into(),
         other if other.starts_with('{') => panic!("say here what fills {other} of {}", route.name),
@@ -115,6 +125,7 @@ fn body(route: &Route) -> Value {
         "POST /api/v1/users" => json!({"name": "bob"}),
         "PATCH /api/v1/users/{user}" => json!({"disabled": true}),
         "PUT /api/v1/roles/{role}" => json!({"grants": []}),
+        "PUT /api/v1/policies/{policy}" => json!({"calls": "tool:none", "effect": "deny"}),
         "POST /api/v1/keys" => json!({"name": "another"}),
         "PATCH /api/v1/keys/{key}" => json!({"paused": true}),
         "POST /api/v1/organisations" => json!({"name": "another"}),
@@ -148,6 +159,7 @@ fn everything(api: &Api, things: &Things) -> Value {
         "/api/v1/approvals",
         "/api/v1/users",
         "/api/v1/roles",
+        "/api/v1/policies",
         "/api/v1/schedules",
         "/api/v1/audit?limit=1000",
         "/api/v1/usage",
