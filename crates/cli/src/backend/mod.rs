@@ -1,8 +1,8 @@
 //! Where commands are carried out: by a server if there is one, else on the data directory or the database itself. Either
 //! way what comes back are the views of the API, so that whoever prints them need not know.
 
-mod gates;
 mod channels;
+mod gates;
 mod nodes;
 mod people;
 mod runs;

@@ -31,6 +31,40 @@ fn an_answer_moves_the_run_on_at_once() {
 }
 
 #[test]
+fn what_is_asked_is_listed_and_printed_and_a_digest_pins_it() {
+    let served = Served::with(&[GATE]);
+    let run = waits(&served);
+    let open = served.run(&["approvals", "--json"]).expect(0).json();
+    let digest = open["digest"].as_str().unwrap().to_string();
+    served.run(&["approvals"]).expect(0).says(&digest[..12]).says(&run).says("go: tool");
+    served.run(&["approve", &run, "ask", "--digest", &"0".repeat(64)]).expect(1).says("look again");
+    served.run(&["approve", &run, "ask", "--digest", &digest[..11]]).expect(1).says("look again");
+    let link = served.run(&["approvals", "--link", &run, "ask"]).expect(0);
+    assert!(link.out.contains("/approve/run_"), "{}", link.out);
+    served.run(&["approvals", "--link", &run, "ask", "--user", "nobody"]).expect(1).says("gone or disabled");
+    served.run(&["approve", &run, "ask", "--digest", &digest[..12]]).expect(0).says("go: tool").says("ask is approved");
+    served.run(&["watch", &run]).expect(0);
+    served.stop().sound();
+}
+
+#[test]
+fn a_policy_is_set_listed_satisfied_by_a_gate_and_removed() {
+    let served = Served::with(&[GATE]);
+    served.run(&["policy", "set", "p", "tool:*", "maybe"]).expect(2).says("require_approval");
+    served.run(&["policy", "set", "p", "mail", "deny"]).expect(2).says("tool:PATTERN");
+    served.run(&["policy", "set", "p", "tool:*", "deny", "--rate", "often"]).expect(2).says("10/1m");
+    let set = ["policy", "set", "p", "tool:*", "require_approval", "--approver", "admin", "--timeout", "1h"];
+    served.run(&set).expect(0).says("1 of admin").says("within 1h");
+    served.run(&["policy", "list"]).expect(0).says("p  tool:*  require_approval");
+    let run = waits(&served);
+    served.run(&["approve", &run, "ask"]).expect(0);
+    served.run(&["watch", &run]).expect(0).says("go success");
+    served.run(&["policy", "delete", "p"]).expect(0).says("is removed");
+    served.run(&["policy", "delete", "p"]).expect(1).says("there is no");
+    served.stop().sound();
+}
+
+#[test]
 fn a_run_is_cancelled_and_goes_on_again() {
     let served = Served::with(&[GATE]);
     let run = waits(&served);

@@ -8,12 +8,23 @@ use crate::rig::{Answer, Api, Place, Server};
 use serde_json::{Value, json};
 
 /// Routes that need no key by design: whoever knows the address may call it.
-pub const PUBLIC: [&str; 4] = ["POST /in/{token}", "POST /wh/{token}", "GET /wh/{token}", "GET /sign-in/{link}"];
+pub const PUBLIC: [&str; 6] = [
+    "POST /in/{token}",
+    "POST /wh/{token}",
+    "GET /wh/{token}",
+    "GET /sign-in/{link}",
+    "GET /approve/{token}",
+    "POST /approve/{token}",
+];
 /// Routes that answer without end: they have tests of their own.
 const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
 /// Routes whose parameter names something of the caller's own organisation, made if it is not there.
-const OWN: [&str; 3] =
-    ["PUT /api/v1/roles/{role}", "PUT /api/v1/secrets/{secret}", "PUT /api/v1/connections/{connection}"];
+const OWN: [&str; 4] = [
+    "PUT /api/v1/roles/{role}",
+    "PUT /api/v1/policies/{policy}",
+    "PUT /api/v1/secrets/{secret}",
+    "PUT /api/v1/connections/{connection}",
+];
 /// What somebody without any right may still do: see who they are and what is theirs, and leave.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
 
@@ -73,6 +84,8 @@ fn things(api: &Api, outside: &Outside) -> Things {
     api.call("PUT", "/api/v1/roles/secret-role", &role).is(200);
     api.call("PUT", "/api/v1/secrets/SECRET_KEY", &json!({"value": "secret-value"})).is(200);
     api.call("PUT", "/api/v1/connections/secret-db", &json!({"url": "postgres://secret-host/secret-db"})).is(200);
+    let policy = json!({"calls": "tool:none", "effect": "deny", "reason": "secret-reason"});
+    api.call("PUT", "/api/v1/policies/secret-policy", &policy).is(200);
     let user = api.post("/api/v1/users", &json!({"name": "secret-ann", "roles": ["secret-role"]})).is(201).data();
     let key = api.post("/api/v1/keys", &json!({"user": "secret-ann", "name": "secret-key"})).is(201).data();
     let text = |value: &Value| value.as_str().unwrap().to_string();
@@ -105,6 +118,7 @@ fn filled(route: &Route, things: &Things) -> String {
         "{role}" => "secret-role".into(),
         "{secret}" => "SECRET_KEY".into(),
         "{connection}" => "secret-db".into(),
+        "{policy}" => "secret-policy".into(),
         "{version}" => "1".into(),
         "{token}" | "{link}" => "unknown".into(),
         other if other.starts_with('{') => panic!("say here what fills {other} of {}", route.name),
@@ -127,6 +141,7 @@ fn body(route: &Route) -> Value {
         "PUT /api/v1/roles/{role}" => json!({"grants": []}),
         "PUT /api/v1/secrets/{secret}" => json!({"value": "another"}),
         "PUT /api/v1/connections/{connection}" => json!({"url": "postgres://host/name"}),
+        "PUT /api/v1/policies/{policy}" => json!({"calls": "tool:none", "effect": "deny"}),
         "POST /api/v1/keys" => json!({"name": "another"}),
         "PATCH /api/v1/keys/{key}" => json!({"paused": true}),
         "POST /api/v1/channels" => {
@@ -163,6 +178,7 @@ fn everything(api: &Api, things: &Things) -> Value {
         "/api/v1/approvals",
         "/api/v1/users",
         "/api/v1/roles",
+        "/api/v1/policies",
         "/api/v1/schedules",
         "/api/v1/secrets",
         "/api/v1/connections",

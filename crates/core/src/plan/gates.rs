@@ -9,7 +9,7 @@ use crate::approval::{call_digest, digest};
 use crate::event::{Answer, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::expr::{StepIx, Var};
 use crate::fact::{Fact, Reason, Wait};
-use crate::graph::{Call, Gate, Handle, Kind, OnTimeout, ScopeIx, Target};
+use crate::graph::{Call, Gate, Handle, Join, Kind, OnTimeout, ScopeIx, Target};
 use crate::run::{At, Exit, Status};
 use crate::template::Template;
 use crate::time::{Millis, Time};
@@ -82,35 +82,41 @@ impl Planner<'_> {
         Value::Object(ask)
     }
 
-    /// The calls that nothing but this gate leads to.
+    /// The calls that are not made before this gate is approved.
     fn covered(&self, at: At) -> Vec<Value> {
         let scope = self.graph.scope(self.graph.step(at.step).scope);
-        let approved = |handle: Handle| !matches!(handle, Handle::ERROR | Handle::DENIED);
-        let around = self.reached(scope.starts.iter().copied(), |from, _| from != at.step);
-        let behind = self.reached([at.step].into_iter(), |from, handle| from != at.step || approved(handle));
+        let behind = self.behind(at.step, scope.steps.len());
         let mut calls = Vec::new();
         let mut room = MAX_SHOWN;
-        let own = |step: StepIx| self.graph.step(step).local as usize;
-        for &step in scope.steps.iter().filter(|step| **step != at.step && behind[own(**step)] && !around[own(**step)])
-        {
+        for &step in scope.steps.iter().filter(|step| behind[self.graph.step(**step).local as usize]) {
             self.list(At { step, ..at }, (&mut calls, &mut room));
         }
         calls
     }
 
-    /// Which steps of a scope edges lead to, these included, as far as `follow` lets them.
-    fn reached(&self, from: impl Iterator<Item = StepIx>, follow: impl Fn(StepIx, Handle) -> bool) -> Vec<bool> {
-        let mut todo: Vec<StepIx> = from.collect();
-        let Some(&first) = todo.first() else { return Vec::new() };
-        let mut seen = vec![false; self.graph.scope(self.graph.step(first).scope).steps.len()];
-        while let Some(step) = todo.pop() {
-            if std::mem::replace(&mut seen[self.graph.step(step).local as usize], true) {
-                continue;
+    /// Which steps of a gate's scope do not start before it, by their place in the scope. One that waits for all of its edges
+    /// waits for the gate if one of them does; one that some edge is enough for, only if all do.
+    fn behind(&self, gate: StepIx, steps: usize) -> Vec<bool> {
+        let mut behind = vec![false; steps];
+        let mut edges = vec![0; steps];
+        let mut todo = vec![gate];
+        while let Some(from) = todo.pop() {
+            let approved = |handle: Handle| from != gate || !matches!(handle, Handle::ERROR | Handle::DENIED);
+            for out in self.graph.step(from).outs.iter().filter(|out| approved(out.handle)) {
+                let Target::Step(to) = out.to else { continue };
+                let step = self.graph.step(to);
+                let own = step.local as usize;
+                edges[own] += 1;
+                let waits = match step.def.join {
+                    Join::Every | Join::Settled => true,
+                    Join::Some | Join::Any => edges[own] == step.in_edges,
+                };
+                if waits && !std::mem::replace(&mut behind[own], true) {
+                    todo.push(to);
+                }
             }
-            let outs = self.graph.step(step).outs.iter().filter(|out| follow(step, out.handle));
-            todo.extend(outs.filter_map(|out| if let Target::Step(to) = out.to { Some(to) } else { None }));
         }
-        seen
+        behind
     }
 
     fn list(&self, at: At, (calls, room): (&mut Vec<Value>, &mut usize)) {

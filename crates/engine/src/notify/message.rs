@@ -3,9 +3,9 @@
 use crate::runs::Live;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell_core::fact::{Fact, Wait};
+use stepwell_core::fact::{Fact, Reason, Wait};
 use stepwell_core::graph::Kind;
-use stepwell_core::run::{At, Phase, RunStatus, StepState};
+use stepwell_core::run::{At, Phase, RunStatus, Status, StepState};
 use stepwell_core::time::Time;
 use stepwell_store::OrgId;
 
@@ -150,13 +150,23 @@ pub fn occurrences<'f>(live: &Live, facts: impl IntoIterator<Item = &'f Fact>, n
 fn occurrence(live: &Live, fact: &Fact, now: Time) -> Option<Told> {
     match fact {
         Fact::Entered { step, attempt, wait: Wait::Gate { .. }, .. } => asked(live, (*step, *attempt), now, false),
+        Fact::Held { step, attempt, .. } => asked(live, (*step, *attempt), now, false),
+        Fact::Again { step, attempt, reason: Reason::Approved, .. } => {
+            let approvals = &state(live, *step)?.more.as_ref()?.approvals;
+            let names: Vec<&str> = approvals.iter().map(|(by, _)| &**by).collect();
+            let path = live.run.path(&live.compiled.definition.graph, *step);
+            let about = (Topic::GateAnswered, Some(path), attempt - 1);
+            Some(to_starter(live, message(live, about, &format!("approved by {}", names.join(", ")), now)))
+        }
         Fact::Unsure { step, attempt } => unsure(live, (*step, *attempt), now),
         Fact::Escalated { step, .. } => {
             let attempt = state(live, *step)?.attempt;
             asked(live, (*step, attempt), now, true)
         }
-        Fact::Finished { step, attempt, output, .. } => {
-            if !matches!(live.compiled.definition.graph.step(step.step).def.kind, Kind::Gate(_)) {
+        Fact::Finished { step, attempt, status, output, .. } => {
+            // A held call that was denied tells it in the same words.
+            let gate = matches!(live.compiled.definition.graph.step(step.step).def.kind, Kind::Gate(_));
+            if !gate && *status != Status::Denied {
                 return None;
             }
             answered(live, (*step, *attempt), live.run.values.get((*output)?.body)?, now)
@@ -206,7 +216,7 @@ fn asked(live: &Live, (at, attempt): (At, u32), now: Time, escalated: bool) -> O
         return None;
     }
     let state = state(live, at)?;
-    let ask = state.input.and_then(|input| live.run.values.get(input));
+    let ask = live.run.ask(state);
     let text = ask.and_then(|ask| ask.get("message")).and_then(Value::as_str).unwrap_or_default();
     let (approvers, others) = (names(ask, "approvers"), names(ask, "escalate_to"));
     let named = names(ask, "notify");

@@ -2,7 +2,7 @@
 
 use crate::rig::{PERSON, Rig, hold, list, refusal, status, within};
 use serde_json::{Value, json};
-use stepwell_engine::commands::{Decision, NewPolicy, Retry, UserChange};
+use stepwell_engine::commands::{Decision, NewPolicy, Override, Retry, Source, UserChange};
 use stepwell_engine::{PolicyEffect, Unknown};
 
 fn pay(args: Value) -> Value {
@@ -109,6 +109,33 @@ async fn a_gate_that_time_approved_or_others_answered_does_not_satisfy_it() {
     let run = rig.start("other").await;
     rig.approve(&bob, &run, "gate").await;
     assert_eq!(rig.ended(&run).await.status, "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_writes_a_workflow_cannot_name_themselves_around_a_policy() {
+    let rig = Rig::new().await;
+    let writer = &["workflow.define", "workflow.run", "workflow.read", "tool:*"];
+    let eve = rig.user("eve", &[], writer).await;
+    let text = json!({"name": "w", "tasks": gated(json!({"approvers": ["eve"]}))}).to_string();
+    rig.engine.define(&eve, Source { text: &text, file: None }).await.unwrap();
+    rig.policy("money", hold("tool:ok")).await;
+    let run = rig.start_as(&eve, "w", json!({})).await;
+    rig.approve(&eve, &run, "gate").await;
+    rig.pass(5).await;
+    assert_eq!(refusal(&rig.answer(&eve, &run, "pay", true).await), "forbidden");
+    assert_eq!(rig.called().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_administrator_does_not_make_up_the_result_of_a_held_call() {
+    let rig = Rig::with("w", pay(json!({}))).await;
+    rig.policy("money", hold("tool:ok")).await;
+    let run = rig.start("w").await;
+    rig.asked(&run, "pay").await;
+    let by_hand = Override { outcome: Ok(json!(1)), comment: None };
+    let answer = rig.engine.override_step(&rig.admin, &run, "pay", by_hand).await;
+    assert!(answer.is_err());
+    assert_eq!(rig.view(&run).await.status, "paused");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 //!
 //! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a breaks` (not), `a times out`, `a lost`, `a unknown`,
 //! `a approved`, `a approved by bob`, `a denied`, `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
-//! `a given up`, `timer` (the next one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`.
+//! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a put off 1m`, `timer` (the next one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`.
 //! `a#2 ok` reports for attempt 2 whatever the current one is. An event that must change nothing starts with `~`.
 
 use serde_json::{Value, json};
@@ -109,6 +109,16 @@ impl<'g> Story<'g> {
                 let answer = Answer { approve: verb == "approved", by, comment: None, data: None, digest: None };
                 return self.world.feed(Event::Answered { at, attempt, answer });
             }
+            "held" => {
+                let needed: u64 = rest.strip_prefix("for ").map_or(1, |needed| needed.parse().unwrap());
+                let ask = Arc::new(json!({"message": "may it?", "approvals": needed}));
+                let timeout = Millis::parse(rest);
+                return self.world.stop(at, attempt, Event::Held { at, attempt, ask, timeout });
+            }
+            "put" => {
+                let due = self.world.now + Millis::parse(rest.trim_start_matches("off ")).unwrap();
+                return self.world.stop(at, attempt, Event::Deferred { at, attempt, due });
+            }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),
             "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),
             "overruled" => {
@@ -180,6 +190,22 @@ impl<'g> Story<'g> {
         let at = self.world.run.find(self.world.graph, path).unwrap();
         let state = self.world.run.step(self.world.graph, at).unwrap();
         state.input.and_then(|id| self.world.run.values.get(id)).cloned().unwrap_or_default()
+    }
+
+    /// What a gate or a held step asks.
+    pub fn asked(&self, path: &str) -> Value {
+        let at = self.world.run.find(self.world.graph, path).unwrap();
+        let state = self.world.run.step(self.world.graph, at).unwrap();
+        self.world.run.ask(state).cloned().unwrap_or_default()
+    }
+
+    /// An answer that names a digest.
+    pub fn answer(&mut self, path: &str, digest: &str) -> Result<(), Ignored> {
+        let at = self.world.run.find(self.world.graph, path).unwrap();
+        let by = "someone".into();
+        let answer = Answer { approve: true, by, comment: None, data: None, digest: Some(digest.into()) };
+        let attempt = self.attempt(path);
+        self.world.feed(Event::Answered { at, attempt, answer }).unwrap().map(|_| ())
     }
 
     pub fn error_of(&self, path: &str) -> String {

@@ -13,7 +13,7 @@ use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Shown;
 use axum::extract::{FromRequest, Path, Request, State};
-use axum::http::header::{CACHE_CONTROL, ORIGIN};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, ORIGIN};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use form::Sent;
@@ -24,9 +24,6 @@ use stepwell_engine::commands::{Approval, Asks, Decision, Linked};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// Of what a form sends; what a gate keeps is bounded by the engine.
-const MAX_FORM: usize = 1024 * 1024;
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(make)).routes(routes!(look, answer))
@@ -58,16 +55,18 @@ async fn make(
 }
 
 /// A page that shows what is asked; it decides nothing
+///
+/// Refusals are pages for those who accept pages, and problems for others.
 #[utoipa::path(get, path = "/approve/{token}", tag = "approvals", security(()),
     params(("token" = String, Path, description = "What the link ends with")),
     responses((status = 200, description = "What is asked", body = String, content_type = "text/html"),
-        (status = 410, description = "It was answered, or is over", body = String, content_type = "text/html"),
-        Problems))]
+        (status = 410, description = "It was answered, or is over", body = ProblemView,
+            content_type = "application/problem+json"), Problems))]
 async fn look(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
-    Ok(match app.engine.linked(&token).await {
-        Ok(linked) => show(&linked, None),
-        Err(error) => refuse(&app, &request, error)?,
-    })
+    match app.engine.linked(&token).await {
+        Ok(linked) => show(&linked, wants_page(&request)),
+        Err(error) => refuse(&app, &request, error),
+    }
 }
 
 /// Answer what the page shows; it counts once
@@ -76,42 +75,38 @@ async fn look(State(app): State<App>, Path(token): Path<String>, request: Reques
     request_body(content = String, content_type = "application/x-www-form-urlencoded",
         description = "decision (approve or deny), digest, comment, and what the form asks for"),
     responses((status = 200, description = "Taken", body = String, content_type = "text/html"),
-        (status = 410, description = "It was answered, or is over", body = String, content_type = "text/html"),
-        Problems))]
+        (status = 410, description = "It was answered, or is over", body = ProblemView,
+            content_type = "application/problem+json"), Problems))]
 async fn answer(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
     // A page of somebody else must not answer with a link that it came to know.
     if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &app.public_url) {
         let detail = "answers are taken from the page behind the link only";
         return Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail));
     }
+    let page = wants_page(&request);
     let linked = match app.engine.linked(&token).await {
         Ok(linked) => linked,
         Err(error) => return refuse(&app, &request, error),
     };
-    let Asks::Open(asks) = &linked.asks else { return Ok(show(&linked, None)) };
+    let Asks::Open(asks) = &linked.asks else { return show(&linked, page) };
     let Raw(bytes) = Raw::from_request(request, &app).await?;
-    if bytes.len() > MAX_FORM {
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", "the form is too long"));
-    }
     let sent = Sent::read(&bytes)?;
-    let decision = match decision(asks, &sent) {
-        Ok(decision) => decision,
-        Err(faults) => return Ok(show(&linked, Some((&sent, faults)))),
-    };
-    let approve = decision.approve;
-    Ok(match app.engine.answer_link(&token, decision).await {
-        // Somebody else was faster.
-        Ok(now @ Linked { asks: Asks::Over(_), .. }) => show(&now, None),
-        Ok(now) => html(StatusCode::OK, page::taken(&now, approve)),
-        Err(Error::Input { path, message }) => show(&linked, Some((&sent, vec![(path, message)]))),
-        Err(Error::Inputs(faults)) => show(&linked, Some((&sent, faults))),
-        Err(Error::Conflict(Ignored::OtherDigest)) => {
-            let fault = ("digest".to_string(), "this is not what you were shown: look again".to_string());
-            show(&linked, Some((&sent, vec![fault])))
+    let answered = match decision(asks, &sent) {
+        Ok(decision) => {
+            let approve = decision.approve;
+            app.engine.answer_link(&token, decision).await.map(|now| (now, approve))
         }
-        Err(Error::Conflict(_)) => show(&app.engine.linked(&token).await?, None),
-        Err(error) => failed(error)?,
-    })
+        Err(faults) => Err(Error::Inputs(faults)),
+    };
+    match answered {
+        // Somebody else was faster.
+        Ok((now @ Linked { asks: Asks::Over(_), .. }, _)) => show(&now, page),
+        Ok((now, approve)) => Ok(html(StatusCode::OK, page::taken(&now, approve))),
+        Err(Error::Conflict(ignored)) if ignored != Ignored::OtherDigest => {
+            show(&app.engine.linked(&token).await?, page)
+        }
+        Err(error) => wrong(&linked, (asks, &sent), error, page),
+    }
 }
 
 type Faults = Vec<(String, String)>;
@@ -130,28 +125,49 @@ fn decision(asks: &Approval, sent: &Sent) -> Result<Decision, Faults> {
     Ok(Decision { approve, comment, data, digest: sent.first("digest").map(str::to_string) })
 }
 
-/// What is asked, with what was wrong with an answer; or what became of it.
-fn show(linked: &Linked, wrong: Option<(&Sent, Faults)>) -> Response {
+fn wants_page(request: &Request) -> bool {
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// What is asked, or what became of it.
+fn show(linked: &Linked, page: bool) -> Answer<Response> {
     match &linked.asks {
-        Asks::Over(words) => html(StatusCode::GONE, page::over(linked, words)),
-        Asks::Open(asks) => {
-            let status = if wrong.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-            html(status, page::asked(linked, asks, wrong.as_ref()))
-        }
+        Asks::Open(asks) => Ok(html(StatusCode::OK, page::asked(linked, asks, None))),
+        Asks::Over(words) if page => Ok(html(StatusCode::GONE, page::over(linked, words))),
+        Asks::Over(words) => Err(Problem::new(StatusCode::GONE, "step-finished", words)),
     }
+}
+
+/// What is asked once more, with what is wrong with the answer.
+fn wrong(linked: &Linked, (asks, sent): (&Approval, &Sent), error: Error, page: bool) -> Answer<Response> {
+    let faults = match &error {
+        Error::Input { path, message } => vec![(path.clone(), message.clone())],
+        Error::Inputs(faults) => faults.clone(),
+        Error::Conflict(_) => vec![("digest".to_string(), error.to_string())],
+        _ => return failed(error, page),
+    };
+    if !page {
+        return Err(error.into());
+    }
+    Ok(html(StatusCode::UNPROCESSABLE_ENTITY, page::asked(linked, asks, Some((sent, &faults)))))
 }
 
 fn refuse(app: &App, request: &Request, error: Error) -> Answer<Response> {
-    if matches!(error, Error::NotFound { .. }) {
-        guessed(app, request)?;
-        return Ok(html(StatusCode::NOT_FOUND, page::words("Nothing is asked at this address.")));
+    if !matches!(error, Error::NotFound { .. }) {
+        return failed(error, wants_page(request));
     }
-    failed(error)
+    guessed(app, request)?;
+    let words = "nothing was ever asked at this address";
+    match wants_page(request) {
+        true => Ok(html(StatusCode::NOT_FOUND, page::words(words))),
+        false => Err(Problem::not_found(words)),
+    }
 }
 
-fn failed(error: Error) -> Answer<Response> {
+fn failed(error: Error, page: bool) -> Answer<Response> {
     match error {
-        Error::Refused(_) | Error::Forbidden { .. } => {
+        Error::Refused(_) | Error::Forbidden { .. } if page => {
             Ok(html(StatusCode::FORBIDDEN, page::words(&format!("You may not answer this: {error}."))))
         }
         other => Err(other.into()),

@@ -12,8 +12,8 @@ use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::Value;
 use stepwell_core::event::Verdict;
-use stepwell_engine::Caller;
 use stepwell_engine::commands::{Decision, Override};
+use stepwell_engine::{Caller, Error};
 use stepwell_store::RunId;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -64,7 +64,14 @@ async fn approval(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
 ) -> Answer<Shown<Data<ApprovalView>>> {
-    Ok(Shown(Data { data: app.engine.approval(&caller, &run, &step).await?.into() }))
+    match app.engine.approval(&caller, &run, &step).await {
+        Ok(approval) => Ok(Shown(Data { data: approval.into() })),
+        Err(error @ Error::Conflict(_)) => {
+            let now = app.engine.look_again(&caller, &run).await?.status;
+            Err(Problem::from(error).now(now))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]

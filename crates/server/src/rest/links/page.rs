@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::fmt::Write;
 use stepwell_engine::commands::{Approval, Linked};
 
-pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<&(&Sent, Faults)>) -> String {
+pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<(&Sent, &Faults)>) -> String {
     let mut to = String::new();
     about(linked, &mut to);
-    wrong.iter().flat_map(|(_, faults)| faults).for_each(|(path, message)| {
+    wrong.iter().flat_map(|(_, faults)| *faults).for_each(|(path, message)| {
         let _ = write!(to, "<p class=\"fault\">{}: {}</p>", escape(path), escape(message));
     });
     let message = asks.asks.get("message").and_then(Value::as_str).unwrap_or("Do you approve?");
@@ -18,7 +18,7 @@ pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<&(&Sent, Faults)>) 
     others(asks, &mut to);
     let digest = asks.digest.as_deref().unwrap_or_default();
     let _ = write!(to, "<form method=\"post\"><input type=\"hidden\" name=\"digest\" value=\"{}\">", escape(digest));
-    let sent = wrong.map(|(sent, _)| *sent);
+    let sent = wrong.map(|(sent, _)| sent);
     if let Some(schema) = asks.asks.get("form") {
         filled(schema, sent, &mut to);
     }

@@ -1,0 +1,94 @@
+//! Policies through the API: what they take, whom they obey, and calls that wait for approval through a crash.
+
+use crate::outside::Outside;
+use crate::rig::Place;
+use serde_json::json;
+
+#[test]
+fn a_policy_is_made_shown_changed_and_removed_by_administrators() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    assert_eq!(api.get("/api/v1/policies").is(200).data(), json!([]));
+    let full = json!({"calls": "host:*.example.com", "effect": "require_approval", "approvers": ["role:ops", "ann"],
+        "approvals": 2, "allow_self": false, "timeout": "1h30m", "at_most_once": "ask",
+        "rate": {"calls": 10, "per": "1m"}, "reason": "money"});
+    let made = api.call("PUT", "/api/v1/policies/money", &full).is(200).data();
+    for (field, value) in full.as_object().unwrap() {
+        assert_eq!(&made[field], value, "{field}");
+    }
+    assert_eq!((&made["name"], &made["created_by"]), (&json!("money"), &json!("admin")));
+    assert_eq!(api.get("/api/v1/policies/money").is(200).data(), made);
+    let less = json!({"calls": "tool:*", "effect": "allow"});
+    let changed = api.call("PUT", "/api/v1/policies/money", &less).is(200).data();
+    assert_eq!(
+        (&changed["effect"], &changed["rate"], &changed["approvals"]),
+        (&json!("allow"), &json!(null), &json!(1))
+    );
+    let ann = api.new_user("ann", &["workflow.read", "workflow.run", "workflow.define", "workflow.approve"]);
+    assert_eq!(ann.get("/api/v1/policies").is(200).data()[0], changed);
+    ann.call("PUT", "/api/v1/policies/money", &less).refused(403, "forbidden");
+    ann.delete("/api/v1/policies/money").refused(403, "forbidden");
+    api.delete("/api/v1/policies/money").is(204);
+    api.delete("/api/v1/policies/money").refused(404, "not-found");
+    let trail = api.get("/api/v1/audit?target=money").is(200).data();
+    let actions: Vec<&str> = trail.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["policy.remove", "policy.put", "policy.put"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_policy_is_said_with_its_place() {
+    let place = Place::new();
+    let server = place.serve();
+    for (path, body) in [
+        ("calls", json!({"calls": "mail.*", "effect": "deny"})),
+        ("calls", json!({"calls": "tool:", "effect": "deny"})),
+        ("effect", json!({"calls": "tool:*", "effect": "maybe"})),
+        ("approvals", json!({"calls": "tool:*", "effect": "deny", "approvals": 0})),
+        ("approvers", json!({"calls": "tool:*", "effect": "deny", "approvers": [" "]})),
+        ("timeout", json!({"calls": "tool:*", "effect": "deny", "timeout": "soon"})),
+        ("timeout", json!({"calls": "tool:*", "effect": "deny", "timeout": "10"})),
+        ("rate", json!({"calls": "tool:*", "effect": "deny", "rate": {"calls": 1, "per": "2d"}})),
+        ("rate.per", json!({"calls": "tool:*", "effect": "deny", "rate": {"calls": 1, "per": 3}})),
+        ("at_most_once", json!({"calls": "tool:*", "effect": "deny", "at_most_once": true})),
+        ("", json!({"calls": "tool:*", "effect": "deny", "colour": "red"})),
+        ("", json!({"effect": "deny"})),
+    ] {
+        let problem = server.api.call("PUT", "/api/v1/policies/p", &body).refused(422, "invalid-input");
+        let said = problem["errors"][0]["path"].as_str().unwrap();
+        assert_eq!(said, path, "{body}: {problem:#}");
+    }
+    assert_eq!(server.api.get("/api/v1/policies").is(200).data(), json!([]));
+}
+
+#[test]
+fn a_held_call_is_held_through_a_kill_and_made_once_when_it_is_approved() {
+    let place = Place::new();
+    let outside = Outside::start();
+    let server = place.serve();
+    let flow = json!({"name": "pay", "tasks": {"call": {"url": format!("{}/pay", outside.url), "method": "POST",
+        "body": {"sum": "{{trigger.body.sum}}"}}}});
+    server.api.define(&flow);
+    let policy = json!({"calls": "host:127.0.0.1", "effect": "require_approval", "reason": "money"});
+    server.api.call("PUT", "/api/v1/policies/money", &policy).is(200);
+    let run = server.api.trigger("pay", &json!({"sum": 12}));
+    let held = server.api.step(&run, "call", "waiting");
+    assert_eq!((&held["status"], &held["waiting_for"][0]["for"]), (&json!("paused"), &json!("approval")), "{held:#}");
+    let path = format!("/api/v1/runs/{run}/steps/call");
+    let before = server.api.get(&format!("{path}/approval")).is(200).data();
+    assert_eq!(before["asks"]["calls"][0]["input"]["body"], json!({"sum": 12}), "{before:#}");
+    server.kill();
+    let server = place.serve();
+    let after = server.api.get(&format!("{path}/approval")).is(200).data();
+    assert_eq!(after, before);
+    assert_eq!(server.api.get("/api/v1/approvals").is(200).data(), json!([before]));
+    // Only what was shown can be approved.
+    server.api.post(&format!("{path}/approve"), &json!({})).refused(422, "invalid-input");
+    server.api.post(&format!("{path}/approve"), &json!({"digest": "0"})).refused(409, "other-digest");
+    assert_eq!(outside.count(), 0);
+    server.api.post(&format!("{path}/approve"), &json!({"digest": before["digest"]})).is(200);
+    assert_eq!(server.api.end(&run)["status"], "completed");
+    assert_eq!(outside.calls("/pay").len(), 1);
+    server.stop();
+    place.sound();
+}
