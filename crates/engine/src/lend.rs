@@ -1,11 +1,11 @@
 //! Secrets for a step that is under way: its code asks for them by name when it makes a request, so they cannot be filled
 //! into its input beforehand. Whatever was lent is masked in what comes of the step.
 
-use crate::permit::rights;
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::hosts::Bound;
 use crate::mask::Mask;
+use crate::permit::rights;
 use crate::rights::Need;
 use crate::safe::Opened;
 use crate::secrets::secret;

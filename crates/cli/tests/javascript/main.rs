@@ -42,6 +42,7 @@ fn call(code: &str, ctx: Value) -> StepCall {
         idempotency_key: "run_1:calculate".into(),
         input: Arc::new(json!({"code": code, "ctx": ctx})),
         caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        secrets: Default::default(),
         traceparent: None,
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),

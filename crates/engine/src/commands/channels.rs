@@ -128,7 +128,9 @@ impl Engine {
         let now = self.inner.clock.now();
         let message = Message::test(&caller.name, now);
         let id = self.inner.ids.public("ntf", now);
-        let sent = notify::attempt(&self.inner, &*self.courier()?, To { id: &id, org: caller.org, channel: &is }, &message).await?;
+        let sent =
+            notify::attempt(&self.inner, &*self.courier()?, To { id: &id, org: caller.org, channel: &is }, &message)
+                .await?;
         let audit = vec![caller.audit(now, "channel.test", &record.id, json!({"arrived": sent.is_ok()}))];
         let _ = self.inner.store.change(Change { audit, ..Change::default() }).await?;
         Ok(sent.map_err(|undelivered| undelivered.why))

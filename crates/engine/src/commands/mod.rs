@@ -2,8 +2,8 @@
 //! dashboard are thin over it.
 
 mod change;
-mod connections;
 mod channels;
+mod connections;
 mod control;
 mod define;
 mod everyday;

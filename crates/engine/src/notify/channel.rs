@@ -72,7 +72,7 @@ impl Keeps for Channel {
 }
 
 impl Channel {
-    pub fn settings(&self, inner: &Inner, org: OrgId) -> Result<Settings, Error> {
+    pub(crate) fn settings(&self, inner: &Inner, org: OrgId) -> Result<Settings, Error> {
         let owner = Owner { org, kind: Channel::KIND, name: &self.name };
         let locked = |why| Error::Broken(format!("the channel {} cannot be opened: {why}", self.name));
         let text = inner.safe.vault.open(owner, &self.sealed).map_err(locked)?;

@@ -367,7 +367,9 @@ async fn link_for(inner: &Inner, message: &Message, recipient: Option<&str>) -> 
         return Ok(None);
     }
     let look = format!("{}/runs/{}", inner.base_url, message.run);
-    let (Some(user), Some(step), true) = (recipient, &message.step, message.topic.asks()) else { return Ok(Some(look)) };
+    let (Some(user), Some(step), true) = (recipient, &message.step, message.topic.asks()) else {
+        return Ok(Some(look));
+    };
     let Some(run) = inner.store.find_run(&message.run).await? else { return Ok(Some(look)) };
     let Some(live) = drive::load(inner, run).await? else { return Ok(Some(look)) };
     let link = link_of(&live, step, user).map(|link| format!("{}/approve/{link}", inner.base_url));

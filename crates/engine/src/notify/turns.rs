@@ -113,7 +113,9 @@ mod tests {
     #[test]
     fn a_turn_counts_when_it_comes_and_not_long_after() {
         let mut turns = Turns::default();
-        (0..AT_ONCE).for_each(|_| drop(turns.of("a", None, NOW)));
+        (0..AT_ONCE).for_each(|_| {
+            turns.of("a", None, NOW);
+        });
         let Turn::At(turn) = turns.of("a", None, NOW) else { panic!("there was no turn left") };
         assert_eq!(turns.of("a", Some(turn), turn), Turn::Now);
         // Everything whose turn came while nothing ran would come at once.

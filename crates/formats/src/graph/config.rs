@@ -29,12 +29,13 @@ pub enum NodeType {
     Workflow,
 }
 
-const TYPES: [(&str, NodeType); 12] = [
+const TYPES: [(&str, NodeType); 13] = [
     ("start", NodeType::Start),
     ("end", NodeType::End),
     ("javascript", NodeType::Javascript),
     ("dataQuery", NodeType::Query),
     ("condition", NodeType::Condition),
+    ("switch", NodeType::Condition),
     ("delay", NodeType::Delay),
     ("loop", NodeType::Loop),
     ("http", NodeType::Http),

@@ -44,7 +44,7 @@ impl Services {
             let value = value.map_err(|_| Undelivered::for_good(format!("the header {name} cannot be sent")))?;
             headers.insert(HeaderName::from_static(name), value);
         }
-        let outgoing = Outgoing { method: Method::POST, url: url.clone(), headers, body: Some(draft.body.into()) };
+        let outgoing = Outgoing::new(Method::POST, url.clone(), headers, Some(draft.body.into()));
         match self.client.send(outgoing).await {
             Outcome::Success(_) => Ok(()),
             Outcome::Failure { failure, reply } => Err(undelivered(&parcel.to, &url, failure, reply)),

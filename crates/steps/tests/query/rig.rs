@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_core::time::Millis;
-use stepwell_engine::{Actor, Connection, Connections, Error, Principal, StepCall, StepKind};
+use stepwell_engine::{Actor, Connection, Connections, Error, Lend, Lent, Principal, StepCall, StepKind};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use stepwell_testing::{Cluster, Schema};
@@ -86,6 +85,18 @@ impl Rig {
     }
 }
 
+/// A query asks for no secrets.
+struct Nothing;
+
+#[async_trait]
+impl Lend for Nothing {
+    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+        Err(Failure::new("unknown_secret", name))
+    }
+
+    fn mask(&self, _value: &mut Value) {}
+}
+
 pub fn call(input: Value) -> StepCall {
     StepCall {
         run: "run_1".into(),
@@ -94,8 +105,11 @@ pub fn call(input: Value) -> StepCall {
         idempotency_key: "run_1/ask".into(),
         input: Arc::new(input),
         caller: Principal { org: ORG, name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        secrets: Default::default(),
         traceparent: None,
-        timeout: Millis::from_secs(30),
+        timeout: Duration::from_secs(30),
+        allow_hosts: Vec::new(),
+        lender: Arc::new(Nothing),
         cancel: CancellationToken::new(),
     }
 }
