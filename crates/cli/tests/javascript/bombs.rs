@@ -31,13 +31,17 @@ const LATE: [(&str, &str); 13] = [
     ("an error whose text loops", "throw {toJSON() { while (true) {} }}"),
 ];
 
-const FULL: [(&str, &str); 6] = [
+const FULL: [(&str, &str); 4] = [
     ("a list that grows", "const a = []; while (true) a.push(new Array(1000).fill(1))"),
-    ("text that doubles", "let s = 'x'; while (true) s += s"),
     ("buffers", "const a = []; while (true) a.push(new ArrayBuffer(1 << 20).slice(0))"),
-    ("one huge buffer", "return new ArrayBuffer(2 ** 31).byteLength"),
     ("a map that grows", "const m = new Map(); for (let i = 0; ; i++) m.set(i, {i})"),
     ("promises that wait", "const all = []; while (true) all.push(new Promise(() => {}))"),
+];
+
+/// The language itself does not go that far.
+const HUGE: [(&str, &str); 2] = [
+    ("text that doubles", "let s = 'x'; while (true) s += s"),
+    ("one huge buffer", "return new ArrayBuffer(2 ** 31).byteLength"),
 ];
 
 const DEEP: [(&str, &str); 3] = [
@@ -77,7 +81,8 @@ async fn what_does_not_end_is_stopped_at_its_limit() {
 
 #[tokio::test]
 async fn what_takes_too_much_memory_is_stopped() {
-    check(&FULL, &["memory_limit", "javascript_error"], LONG).await;
+    check(&FULL, &["memory_limit"], LONG).await;
+    check(&HUGE, &["javascript_error"], LONG).await;
 }
 
 #[tokio::test]

@@ -166,10 +166,10 @@ async fn requests_are_bounded_in_size_and_number() {
         try { await fetch(ctx.url, {method: 'POST', body}) } catch (error) { return error.message }";
     assert_eq!(*success(fetched(code, &url).await).body, json!("a request has at most 1 MB"));
     assert_eq!(seen.lock().unwrap().len(), 0);
-    let code = "const all = []; for (let i = 0; i < 100000; i++) all.push(fetch('http://elsewhere/').catch(error => error.message));
+    let code = "const all = []; for (let i = 0; i < 3000; i++) all.push(fetch('http://elsewhere/').catch(error => error.message));
         const said = await Promise.all(all); return [said[999].includes('allow_hosts'), said[1000], said.length]";
     let reply = success(fetched(code, &url).await);
-    assert_eq!(*reply.body, json!([true, "a step makes at most 1000 requests", 100_000]));
+    assert_eq!(*reply.body, json!([true, "a step makes at most 1000 requests", 3_000]));
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn an_error_names_its_line_and_column_in_the_code() {
         ("await null;\nthrow new RangeError('late')", "javascript_error", "RangeError: late (2:11)"),
         ("throw 'just text'", "javascript_error", "just text"),
         ("throw {reason: 7}", "javascript_error", "{\"reason\":7}"),
-        ("throw null", "javascript_error", "the code threw null"),
+        ("throw null", "memory_limit", "or it threw null"),
         ("throw undefined", "javascript_error", "undefined"),
         ("JSON.parse('{oops')", "javascript_error", "SyntaxError: "),
         ("let a = ;", "syntax_error", "(1:9)"),

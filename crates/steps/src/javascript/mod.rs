@@ -136,7 +136,7 @@ impl JavascriptKind {
                     let limit =
                         |failed: &Failed| ["timeout", "memory_limit", "stack_limit"].contains(&failed.code.as_str());
                     if let Some(worker) = worker.filter(|_| !result.as_ref().is_err_and(limit)) {
-                        self.pool.put_back(worker);
+                        self.pool.put_back(*worker);
                     }
                     return result.map_err(failure).and_then(|result| read(&result));
                 }
@@ -198,7 +198,7 @@ struct Exchange {
 enum Ended {
     /// With the worker, if it has been told all that was to be told: the rest of an answer to a request would be the
     /// beginning of its next order.
-    Said(Option<Worker>, Result<Box<RawValue>, Failed>),
+    Said(Option<Box<Worker>>, Result<Box<RawValue>, Failed>),
     Late,
     HungUp(String),
 }
@@ -224,7 +224,7 @@ impl Exchange {
                 Err(error) => return Ended::HungUp(self.worker.died(&error).await),
             };
             let whole = self.told == self.outbox.len();
-            return Ended::Said(whole.then_some(self.worker), result);
+            return Ended::Said(whole.then(|| Box::new(self.worker)), result);
         }
         Ended::Late
     }

@@ -148,6 +148,11 @@ fn prelude<'js, H: Host + 'static>(
 fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>) -> Failed {
     let (ctx, thrown) = match error {
         CaughtError::Exception(exception) => (exception.ctx().clone(), exception.into_value()),
+        // QuickJS throws it when there is not even memory for an error, which is more common than code that does.
+        CaughtError::Value(value) if value.is_null() => {
+            let Failed { code, message } = out_of_memory(job);
+            return Failed { code, message: format!("{message} (or it threw null)") };
+        }
         CaughtError::Value(value) => (value.ctx().clone(), value),
         // The code holds a zero, or a host function was given something odd.
         CaughtError::Error(error) => return Failed::new("javascript_error", error.to_string()),
@@ -166,12 +171,7 @@ fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>
         }
         _ => {}
     }
-    let mut message = match (name.as_str(), message.as_str()) {
-        // So does QuickJS when there is not even memory for an error.
-        ("", "null") => "the code threw null, or ran out of memory".into(),
-        ("", _) => message,
-        _ => format!("{name}: {message}"),
-    };
+    let mut message = if name.is_empty() { message } else { format!("{name}: {message}") };
     message.truncate(message.floor_char_boundary(MAX_ERROR));
     Failed::new("javascript_error", message + &place(&stack))
 }

@@ -12,6 +12,7 @@ pub fn step() -> Value {
 
 /// About 2 KB of JSON.
 pub fn input() -> Value {
-    let item = |n: u32| json!({"id": n, "name": format!("item number {n}"), "price": n * 3, "open": n % 2 == 0});
+    let item =
+        |n: u32| json!({"id": n, "name": format!("item number {n}"), "price": n * 3, "open": n.is_multiple_of(2)});
     json!({"items": (0..35).map(item).collect::<Vec<_>>()})
 }
