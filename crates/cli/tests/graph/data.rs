@@ -40,7 +40,8 @@ fn rows_become_a_variable_that_a_loop_can_walk() {
     let (place, server) = server();
     people(&place, &server.api);
     let sql = "SELECT id, name FROM people WHERE city = :city ORDER BY id";
-    let config = json!({"connection": "crm", "sql": sql, "inputValues": {"city": "{{ctx.input.city}}"}, "outputVariable": "found"});
+    let values = json!({"city": "{{ctx.input.city}}"});
+    let config = json!({"connection": "crm", "sql": sql, "inputValues": values, "outputVariable": "found"});
     let id = server.api.define(&asking("people", config));
     let run = server.api.finished(&id, &json!({"city": "Rome"}));
     assert_eq!(run["output"]["found"], json!([{"id": 2, "name": "Bob"}, {"id": 3, "name": "Cy"}]), "{run:#}");
@@ -78,7 +79,11 @@ fn a_query_that_fails_goes_by_the_error_edge() {
 fn reading_and_writing_need_their_grants_when_the_step_runs() {
     let (place, server) = server();
     people(&place, &server.api);
-    let config = |sql: &str, write: bool| json!({"connection": "crm", "sql": sql, "write": write, "outputVariable": "found", "errorHandling": "fail_workflow"});
+    let config = |sql: &str, write: bool| {
+        let mut config = json!({"connection": "crm", "sql": sql, "write": write, "outputVariable": "found"});
+        config["errorHandling"] = json!("fail_workflow");
+        config
+    };
     server.api.define(&asking("read", config("SELECT name FROM people", false)));
     server.api.define(&asking("write", config("DELETE FROM people WHERE id = 3 RETURNING name", true)));
     for (user, grants, read, write) in [

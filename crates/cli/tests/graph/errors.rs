@@ -36,7 +36,8 @@ fn a_failure_goes_on_by_its_error_edge_with_what_went_wrong_in_its_variable() {
 #[test]
 fn a_failure_without_an_error_edge_lets_the_rest_end_and_then_fails_the_run() {
     let (_place, server) = server();
-    let nodes = json!([["start", "start"], failing(json!({})), echo("after", json!(1), "a"), ["beside", "delay", {"delayMs": 50}],
+    let nodes = json!([["start", "start"], failing(json!({})), echo("after", json!(1), "a"),
+                       ["beside", "delay", {"delayMs": 50}],
                        echo("last", json!(2), "b")]);
     let run = run(
         &server.api,
@@ -50,7 +51,8 @@ fn a_failure_without_an_error_edge_lets_the_rest_end_and_then_fails_the_run() {
 #[test]
 fn fail_workflow_ends_the_run_at_once_though_there_is_an_error_edge() {
     let (_place, server) = server();
-    let nodes = json!([["start", "start"], failing(json!({"errorHandling": "fail_workflow"})), echo("recover", json!(1), "a"),
+    let risky = failing(json!({"errorHandling": "fail_workflow"}));
+    let nodes = json!([["start", "start"], risky, echo("recover", json!(1), "a"),
                        ["beside", "delay", {"delayMinutes": 60}]]);
     let edges = ["start>risky", "risky.error>recover", "start>beside"];
     let run = run(&server.api, &graph("at-once", nodes, &edges), &json!({}));
@@ -87,7 +89,8 @@ fn an_item_that_fails_in_a_loop_stops_it_or_is_left_out_as_asked() {
     for (mode, status) in [("stop", "failed"), ("continue", "completed")] {
         let nodes = json!([
             ["start", "start"],
-            ["each", "loop", {"sourceVariable": "input.items", "itemVariable": "item", "onItemError": mode, "outputVariable": "all"}],
+            ["each", "loop", {"sourceVariable": "input.items", "itemVariable": "item", "onItemError": mode,
+                              "outputVariable": "all"}],
             ["odd", "condition", {"branches": [{"id": "bad", "condition": "ctx.item == 2"}], "defaultBranch": "good"}],
             ["risky", "tool", {"tool": "fail", "args": {"message": "two"}}],
             echo("fine", json!("{{ctx.item}}"), "x"),

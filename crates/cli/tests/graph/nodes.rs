@@ -22,11 +22,7 @@ fn a_start_passes_the_input_on_and_an_end_collects_what_it_names() {
     ]);
     let graph = graph("ends", nodes, &["start>which", "which.yes>end", "which.no>other", "other>end"]);
     let run = run(&server.api, &graph, &json!({"id": 7}));
-    assert_eq!(
-        run["tasks"]["start"]["output"]["body"],
-        json!({"started": true, "inputReceived": {"id": 7}}),
-        "{run:#}"
-    );
+    assert_eq!(run["tasks"]["start"]["output"], json!({"started": true, "inputReceived": {"id": 7}}), "{run:#}");
     let expected = json!({"id": 7, "seen": {"id": 7}, "text": "order 7", "kept": 7, "missing": null});
     assert_eq!(run["output"], expected);
 }
@@ -51,7 +47,7 @@ fn a_template_of_one_expression_keeps_the_type_and_any_other_is_text() {
 #[test]
 fn a_condition_takes_the_first_branch_that_holds() {
     let (_place, server) = server();
-    let rule = |left: &str, operator: &str, right: Value| json!({"leftValue": left, "operator": operator, "rightValue": right});
+    let rule = |left: &str, is: &str, right: Value| json!({"leftValue": left, "operator": is, "rightValue": right});
     let branches = json!([
         {"id": "big", "conditions": [rule("{{ctx.input.amount}}", "greater_than", json!(100))]},
         {"id": "vip", "condition": "ctx.input.vip == true"},
@@ -118,8 +114,7 @@ fn a_loop_walks_its_items_in_order_and_gathers_what_came_of_them() {
     let id = server.api.define(&looping(config));
     let run = server.api.finished(&id, &json!({"items": ["a", {"b": 1}, 3]}));
     assert_eq!(run["status"], "completed", "{run:#}");
-    let seen: Vec<Value> =
-        (0..3).map(|n| run["tasks"][format!("each[{n}].work")]["output"]["body"]["value"].clone()).collect();
+    let seen: Vec<Value> = (0..3).map(|n| run["tasks"][format!("each[{n}].work")]["output"]["value"].clone()).collect();
     assert_eq!(seen, [json!({"item": "a", "at": 0}), json!({"item": {"b": 1}, "at": 1}), json!({"item": 3, "at": 2})]);
     assert_eq!(run["output"]["results"].as_array().unwrap().len(), 3, "{run:#}");
     // Nothing to walk: on by the other edge.

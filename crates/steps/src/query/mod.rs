@@ -48,7 +48,10 @@ impl QueryKind {
         let mut ask = Ask::read(&call.input)?;
         let org = call.caller.org;
         let found = self.connections.connection(org, &ask.connection).await;
-        let found = found.map_err(|error| Failure::retryable("unavailable", error.to_string()))?;
+        let found = found.map_err(|error| match error {
+            Error::Unavailable(why) => Failure::retryable("unavailable", why),
+            other => failure::bad_connection(&ask.connection, &other.to_string()),
+        })?;
         let Some(connection) = found else { return Err(failure::unknown_connection(&ask.connection)) };
         ask.limit(&connection, Millis(call.timeout.as_millis() as u64))?;
         let key = Key { org, name: ask.connection.clone(), version: connection.version, write: ask.write };
