@@ -140,7 +140,11 @@ pub fn calls(asks: &Value) -> Vec<String> {
             (None, None) => format!("{head}, with arguments that are not yet known and not covered"),
         }
     };
-    calls.iter().map(line).collect()
+    let mut lines: Vec<String> = calls.iter().map(line).collect();
+    if asks.get("more_calls").is_some() {
+        lines.push("and more calls, which are not covered".into());
+    }
+    lines
 }
 
 /// To the second, in UTC.

@@ -10,6 +10,7 @@ use crate::rights::{Actor, Grants, Need, Right};
 use crate::runs::Live;
 use crate::step::Principal;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::approval::call_digest;
 use stepwell_core::event::Failure;
@@ -52,7 +53,10 @@ impl Approved {
     pub fn of_held(live: &Live, state: &StepState) -> Option<Approved> {
         let more = state.more.as_ref()?;
         let ask = live.run.values.get(more.approved?)?.clone();
-        let by = more.approvals.iter().map(|(by, _)| by.to_string()).collect();
+        let names = more.earlier.iter().chain(more.approvals.iter().map(|(by, _)| by));
+        // One who was asked twice is one.
+        let by: BTreeSet<String> = names.map(|by| by.to_string()).collect();
+        let by = by.into_iter().collect();
         Some(Approved { ask, by, generation: live.run.generation })
     }
 

@@ -60,7 +60,7 @@ fn a_policy_is_set_listed_satisfied_by_a_gate_and_removed() {
     served.run(&["approve", &run, "ask"]).expect(0);
     served.run(&["watch", &run]).expect(0).says("go success");
     served.run(&["policy", "delete", "p"]).expect(0).says("is removed");
-    served.run(&["policy", "delete", "p"]).expect(1).says("there is no");
+    served.run(&["policy", "delete", "p"]).expect(2).says("there is no");
     served.stop().sound();
 }
 

@@ -65,6 +65,10 @@ impl Planner<'_> {
         until: Option<Time>,
         calls: Vec<Value>,
     ) -> Value {
+        if calls.len() >= MAX_CALLS {
+            // Those that are not listed are not covered.
+            ask.insert("more_calls".into(), true.into());
+        }
         if !calls.is_empty() {
             ask.insert("calls".into(), Value::Array(calls));
         }

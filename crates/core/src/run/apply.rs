@@ -73,7 +73,9 @@ impl Run {
                 (state.since, state.due) = (now, *until);
                 let more = state.more();
                 (more.ask, more.approved) = (Some(*ask), None);
-                more.approvals.clear();
+                // They approved the same call, before another policy held it.
+                let earlier = std::mem::take(&mut more.approvals);
+                more.earlier.extend(earlier.into_iter().map(|(by, _)| by));
             }
             Fact::Unsure { step, .. } => {
                 self.set_phase(graph, *step, Phase::Unsure);

@@ -197,6 +197,8 @@ pub struct More {
     pub mail: Option<ValueId>,
     /// Who approved so far, and what each said.
     pub approvals: Vec<(Arc<str>, ValueId)>,
+    /// Who approved the call when it was held before.
+    pub earlier: Vec<Arc<str>>,
     pub escalate: Option<Time>,
     pub escalated: bool,
     /// What is asked about a call that is held.

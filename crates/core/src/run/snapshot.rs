@@ -70,6 +70,8 @@ pub struct Row {
     pub mail: Option<ValueId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<(Arc<str>, ValueId)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalate: Option<Time>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -174,6 +176,7 @@ impl Run {
             variable: more.variable,
             mail: more.mail,
             approvals: more.approvals,
+            earlier: more.earlier,
             escalate: more.escalate,
             escalated: more.escalated,
             ask: more.ask,
@@ -230,6 +233,7 @@ impl Run {
             variable: row.variable,
             mail: row.mail,
             approvals: row.approvals,
+            earlier: row.earlier,
             escalate: row.escalate,
             escalated: row.escalated,
             ask: row.ask,

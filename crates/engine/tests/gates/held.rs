@@ -10,7 +10,7 @@ fn pay(args: Value) -> Value {
 }
 
 fn gated(approval: Value) -> Value {
-    json!({"gate": {"approval": approval}, "pay": {"needs": ["gate"], "tool": "ok", "args": {"sum": "{{input.sum}}"}}})
+    json!({"gate": {"approval": approval}, "pay": {"needs": ["gate"], "tool": "ok", "args": {"sum": "{{input.sum ?? 1}}"}}})
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,7 +42,8 @@ struct Case {
     expected: &'static str,
 }
 
-/// `ann` starts every run; `bob` may approve; `rob` may only read; `ops` has the role of that name and `eve` is escalated to.
+/// `ann` starts every run; `bob` may approve; `boss` may all; `rob` may only read; `ops` has a role; `eve` is
+/// asked later.
 async fn rig() -> Rig {
     let rig = Rig::new().await;
     rig.engine.put_role(&rig.admin, "on_call", list(READER)).await.unwrap();
@@ -50,6 +51,7 @@ async fn rig() -> Rig {
         rig.user(name, &[], PERSON).await;
     }
     rig.user("rob", &[], READER).await;
+    rig.user("boss", &[], &["admin"]).await;
     rig.user("ops", &["on_call"], &[]).await;
     rig.user("eve", &[], READER).await;
     rig
@@ -157,11 +159,13 @@ async fn who_may_answer_where_when_and_how() {
         case("bob", held(), Grants(READER), Person, "forbidden"),
         case("bob", gate(), Disabled, Person, "unauthorised"),
         case("rob", named(json!(["rob"])), Disabled, Person, "unauthorised"),
-        // Agents are barred unless their key has the grant by name; being named is not enough.
-        case("bob", gate(), Nothing, Agent(None), "forbidden"),
+        // Agents are barred unless they or their user have the grant by name; being named as an approver is not enough.
+        case("boss", gate(), Nothing, Person, "taken"),
+        case("boss", gate(), Nothing, Agent(None), "forbidden"),
+        case("bob", gate(), Nothing, Agent(None), "taken"),
         case("bob", gate(), Nothing, Agent(Some(&["workflow.approve", "workflow.read"])), "taken"),
-        case("bob", named(json!(["bob"])), Nothing, Agent(None), "forbidden"),
-        case("bob", held(), Nothing, Agent(None), "forbidden"),
+        case("boss", named(json!(["boss"])), Nothing, Agent(None), "forbidden"),
+        case("boss", held(), Nothing, Agent(None), "forbidden"),
         case("bob", held(), Nothing, Agent(Some(&["workflow.approve", "workflow.read"])), "taken"),
         // A key that leaves less.
         case("bob", gate(), Nothing, Narrow(&["workflow.read"]), "forbidden"),

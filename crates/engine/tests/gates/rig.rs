@@ -96,8 +96,9 @@ impl Rig {
 
     /// Someone in their browser, as of now.
     pub async fn person(&self, name: &str) -> Caller {
-        let caller = self.key(NewKey { user: Some(name.into()), name: "own".into(), ..NewKey::default() }).await;
-        Caller { key: None, ..caller }
+        let mut caller = self.key(NewKey { user: Some(name.into()), name: "own".into(), ..NewKey::default() }).await;
+        caller.key = None;
+        caller
     }
 
     /// Someone by a key.

@@ -106,6 +106,16 @@ fn a_gate_that_asks_again_has_another_digest() {
 }
 
 #[test]
+fn a_gate_that_escalates_asks_others_for_as_long_again_and_is_then_denied() {
+    let gate = |more: &str| format!("{{name: w, tasks: {{g: {{approval: {{timeout: 1h, escalate_to: eve{more}}}}}}}}}");
+    for text in [gate(", on_timeout: escalate"), gate("")] {
+        check(&text, &["+119m"], "g=gate | paused");
+        check(&text, &["+119m", "g approved by eve"], "g=success | completed");
+        check(&text, &["+2h"], "g=denied | cancelled");
+    }
+}
+
+#[test]
 fn a_held_call_waits_for_approval_and_is_then_made_without_using_up_an_attempt() {
     check(RETRY, &["a held"], "a=gate | paused");
     check(RETRY, &["a held", "~a#1 ok", "a approved"], "a=running#2 | running");

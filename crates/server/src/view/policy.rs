@@ -27,8 +27,10 @@ pub struct PolicyRequest {
     pub timeout: Option<Length>,
     /// A tool's call that may have happened is not made again, unless the tool says that it can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = UnknownName, required = false)]
     pub at_most_once: Option<UnknownName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = RateView, required = false)]
     pub rate: Option<RateView>,
     /// For those who are stopped by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,7 @@ pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<(&Sent, &Faults)>) 
     let message = asks.asks.get("message").and_then(Value::as_str).unwrap_or("Do you approve?");
     let _ = write!(to, "<h2>{}</h2>", escape(message));
     calls(&asks.asks, &mut to);
+    more_calls(&asks.asks, &mut to);
     others(asks, &mut to);
     let digest = asks.digest.as_deref().unwrap_or_default();
     let _ = write!(to, "<form method=\"post\"><input type=\"hidden\" name=\"digest\" value=\"{}\">", escape(digest));
@@ -80,6 +81,12 @@ fn calls(asks: &Value, to: &mut String) {
             }
             None => write!(to, "<p>{}: its arguments are not yet known, and not covered</p>", escape(&head)),
         };
+    }
+}
+
+fn more_calls(asks: &Value, to: &mut String) {
+    if asks.get("more_calls").is_some() {
+        let _ = write!(to, "<p>And more calls, which are not covered.</p>");
     }
 }
 
