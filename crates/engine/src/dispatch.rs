@@ -5,7 +5,7 @@ use crate::lend::Lender;
 use crate::permit::{Approved, Asked, Stop, permit};
 use crate::rights::{Actor, actors};
 use crate::runs::{Live, What};
-use crate::secrets::{Use, reveal};
+use crate::secrets::{Use, reveal, signing};
 use crate::step::{Principal, StepCall, StepKind, Used};
 use crate::{drive, trace};
 use futures_util::FutureExt;
@@ -205,6 +205,9 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
     permit(inner, &asked).await?;
     let using = Use { org, kind: kind_name, named: &named };
     (call.input, call.secrets) = reveal(inner, using, payload).await.map_err(Stop::Failure)?;
+    if kind_name == "http" {
+        call.secrets.signing = signing(inner, org).await.map_err(Stop::Failure)?;
+    }
     let mask = call.secrets.mask.clone();
     let limit = call.timeout;
     let work = AssertUnwindSafe(kind.run(call)).catch_unwind();

@@ -22,7 +22,7 @@ use stepwell_store::{NewAudit, PlaceChange, Stale, StepRow, StoredMail};
 #[derive(Default)]
 pub struct Plan {
     /// What it was decided on.
-    policies: Arc<Policies>,
+    pub policies: Arc<Policies>,
     pub transition: Transition,
     pub fired: Vec<String>,
     pub read: Vec<i64>,

@@ -69,6 +69,17 @@ pub async fn check(inner: &Inner) -> Result<(), Error> {
     })
 }
 
+/// The secret that an organisation's requests are signed with, as Standard Webhooks say. Without it they are not.
+const SIGNING: &str = "WEBHOOK_SIGNING_SECRET";
+
+pub async fn signing(inner: &Inner, org: OrgId) -> Result<Option<Arc<str>>, Failure> {
+    match secret(inner, org, SIGNING).await {
+        Ok(found) => Ok(found.map(|opened| opened.value)),
+        Err(Error::Unavailable(why)) => Err(Failure::retryable("unavailable", why)),
+        Err(why) => Err(Failure::new("secret_locked", why.to_string())),
+    }
+}
+
 /// One call, as far as its secrets are concerned.
 pub struct Use<'a> {
     pub org: OrgId,
@@ -127,7 +138,7 @@ pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(A
             Arc::new(filled.map_err(unknown)?)
         }
     };
-    Ok((input, Used { mask: Arc::new(mask), bound: bound.into() }))
+    Ok((input, Used { mask: Arc::new(mask), bound: bound.into(), signing: None }))
 }
 
 /// The secrets of the call that may be sent to some hosts only. Refused where nobody would look where they go.

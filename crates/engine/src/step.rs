@@ -64,6 +64,8 @@ pub struct Used {
     pub mask: Arc<Mask>,
     /// Those that may be sent to some hosts only: to be checked before anything is sent, and at every redirect.
     pub bound: Arc<[Bound]>,
+    /// What requests of the organisation are signed with, if it has a secret for that.
+    pub signing: Option<Arc<str>>,
 }
 
 /// In whose name a run acts.

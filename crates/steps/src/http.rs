@@ -40,7 +40,10 @@ impl StepKind for HttpKind {
         match Outgoing::read(&call.input, &call.idempotency_key) {
             Ok(outgoing) => {
                 let outgoing = outgoing.bound(&call.secrets.bound).traced(call.traceparent.as_deref());
-                self.client.send(outgoing).await
+                match outgoing.signed(call.secrets.signing.as_deref(), &call.idempotency_key) {
+                    Ok(outgoing) => self.client.send(outgoing).await,
+                    Err(failure) => Outcome::Failure { failure, reply: None },
+                }
             }
             Err(failure) => Outcome::Failure { failure, reply: None },
         }

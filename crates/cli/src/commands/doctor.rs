@@ -18,6 +18,9 @@ pub struct Args {
     /// Removes finished runs whose time is over, if nothing is wrong
     #[arg(long)]
     purge: bool,
+    /// Looks only whether the audit trail was tampered with
+    #[arg(long, conflicts_with = "purge")]
+    audit: bool,
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -31,8 +34,35 @@ struct Found {
     purged: Option<u64>,
 }
 
+/// One organisation at a time; each has chains of its own.
+fn audit(args: Args) -> anyhow::Result<Exit> {
+    let checked = embedded::runtime()?.block_on(async {
+        let home = args.data.open_existing().await?;
+        let mut checked = Vec::new();
+        for (org, name) in home.store.organisations().await? {
+            checked.push((name, doctor::audit(&*home.store, org).await?));
+        }
+        anyhow::Ok(checked)
+    })?;
+    let whole = checked.iter().all(|(_, verdict)| verdict.broken_at.is_none());
+    for (name, verdict) in &checked {
+        let found = match verdict.broken_at {
+            Some(row) => format!("row {row} was tampered with: it does not have the hash that was written"),
+            None => format!("{} rows, nothing is wrong", verdict.rows),
+        };
+        match args.json {
+            true => println!("{}", json!({"organisation": name, "rows": verdict.rows, "broken_at": verdict.broken_at})),
+            false => println!("{}: {found}", plain(name)),
+        }
+    }
+    Ok(if whole { Exit::Success } else { Exit::Failed })
+}
+
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start();
+    if args.audit {
+        return audit(args);
+    }
     let (location, found) = embedded::runtime()?.block_on(async {
         let home = args.data.open_existing().await?;
         let found = look(&home.safe()?, &*home.store, args.purge).await?;

@@ -10,7 +10,6 @@ fn coded(title: &str, config: Value) -> Value {
 }
 
 #[test]
-#[ignore = "needs javascript steps"]
 fn code_returns_its_result_at_the_top_level_and_may_await() {
     let (_place, server) = server();
     let items = json!({"items": [{"id": 1}, {"id": 2}]});
@@ -26,7 +25,6 @@ fn code_returns_its_result_at_the_top_level_and_may_await() {
 }
 
 #[test]
-#[ignore = "needs javascript steps"]
 fn what_code_throws_goes_by_the_error_edge_or_fails_the_run() {
     let (_place, server) = server();
     let throwing = json!({"code": "throw new Error('no such order');", "outputVariable": "out"});
@@ -41,7 +39,6 @@ fn what_code_throws_goes_by_the_error_edge_or_fails_the_run() {
 }
 
 #[test]
-#[ignore = "needs javascript steps"]
 fn code_that_does_not_end_is_stopped_when_its_time_is_over() {
     let (_place, server) = server();
     let config = json!({"code": "while (true) {}", "timeoutSeconds": 1, "maxAttempts": 1, "outputVariable": "out"});
@@ -50,7 +47,6 @@ fn code_that_does_not_end_is_stopped_when_its_time_is_over() {
 }
 
 #[test]
-#[ignore = "needs javascript steps"]
 fn the_known_definitions_run_as_they_were_written() {
     let (_place, server) = server();
     for (name, input, status) in [

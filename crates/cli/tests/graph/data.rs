@@ -35,7 +35,6 @@ fn asking(title: &str, config: Value) -> Value {
 }
 
 #[test]
-#[ignore = "needs connections"]
 fn rows_become_a_variable_that_a_loop_can_walk() {
     let (place, server) = server();
     people(&place, &server.api);
@@ -55,7 +54,6 @@ fn rows_become_a_variable_that_a_loop_can_walk() {
 }
 
 #[test]
-#[ignore = "needs connections"]
 fn a_query_that_fails_goes_by_the_error_edge() {
     let (place, server) = server();
     people(&place, &server.api);
@@ -75,7 +73,6 @@ fn a_query_that_fails_goes_by_the_error_edge() {
 }
 
 #[test]
-#[ignore = "needs connections"]
 fn reading_and_writing_need_their_grants_when_the_step_runs() {
     let (place, server) = server();
     people(&place, &server.api);

@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_status_says_if_another_attempt_is_worth_it_and_if_the_effect_may_be_there() {
-        let trail = Trail::new(Method::POST, Url::parse("https://a.example/x?key=s3cret").unwrap(), Arc::default());
+        let trail = Trail::new(Method::POST, Url::parse("https://a.example/x?key=s3cret").unwrap());
         for code in [300u16, 304, 400, 401, 404, 408, 409, 422, 425, 429, 500, 501, 503, 504, 599] {
             let status = StatusCode::from_u16(code).unwrap();
             let failure = of_status(&trail, status, Some(Millis::SECOND));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::nearest::nearest;
-use stepwell_engine::Bound;
+use stepwell_engine::{Bound, sign_webhook};
 use url::Url;
 
 /// The methods that can be asked for. `CONNECT` and `TRACE` are for proxies and diagnosis.
@@ -60,6 +60,19 @@ impl Outgoing {
     /// Names the secrets in it that may be sent to some hosts only.
     pub fn bound(self, bound: &Arc<[Bound]>) -> Outgoing {
         Outgoing { bound: bound.clone(), ..self }
+    }
+
+    /// Signs it as Standard Webhooks say, unless the definition has a signature of its own.
+    pub fn signed(mut self, secret: Option<&str>, id: &str) -> Result<Outgoing, Failure> {
+        let Some(secret) = secret.filter(|_| !self.headers.contains_key("webhook-signature")) else { return Ok(self) };
+        let time = jiff::Timestamp::now().as_second().to_string();
+        let signature = sign_webhook(secret, (id, &time), self.body.as_deref().unwrap_or_default())
+            .map_err(|why| Failure::new("bad_signing_secret", format!("the request cannot be signed: {why}")))?;
+        for (name, value) in [("webhook-id", id), ("webhook-timestamp", &time), ("webhook-signature", &signature)] {
+            let value = HeaderValue::from_str(value).map_err(|_| bad("the signature is not a header"))?;
+            self.headers.insert(HeaderName::from_static(name), value);
+        }
+        Ok(self)
     }
 
     /// Makes what is called part of the run's trace, unless the definition says whose part it is.

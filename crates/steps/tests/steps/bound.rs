@@ -5,13 +5,13 @@ use crate::{call, failure, local, soon, success};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::Outcome;
-use stepwell_engine::{Bound, Mask, Used};
+use stepwell_engine::{Bound, Used};
 use stepwell_steps::kinds;
 
 async fn send(kind: &str, input: Value, host: &str, left_behind: bool) -> Outcome {
     let bound = Bound { secret: "KEY".into(), hosts: Arc::new([host.to_string()]), left_behind };
     let mut call = call(input);
-    call.secrets = Used { mask: Arc::new(Mask::default()), bound: Arc::new([bound]) };
+    call.secrets = Used { bound: Arc::new([bound]), ..Used::default() };
     let kinds = kinds(local());
     soon(kinds.get(kind).unwrap().run(call)).await
 }
