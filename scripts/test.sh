@@ -28,7 +28,7 @@ part "three nodes and everything that can happen to them" cargo test --quiet --w
 on_postgres() {
   STEPWELL_TEST_STORE=postgres cargo test --quiet --workspace "$@"
 }
-for suite in running durable client server live otlp; do
+for suite in running durable client server graph live otlp; do
   part "$suite, on PostgreSQL" on_postgres --test "$suite"
 done
 part "kill -9, on PostgreSQL" on_postgres --test kill -- --nocapture
