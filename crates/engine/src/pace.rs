@@ -51,7 +51,7 @@ mod tests {
     fn as_many_as_may_come_come_at_once_and_the_others_one_by_one() {
         let paces = Paces::default();
         let pace = Pace { calls: 3.0, millis: 3_000.0 };
-        let mut places = |now: i64| paces.place("a".into(), pace, Time(now)).0;
+        let places = |now: i64| paces.place("a".into(), pace, Time(now)).0;
         assert_eq!([places(0), places(0), places(0)], [0, 0, 0]);
         assert_eq!([places(0), places(0)], [1_000, 2_000]);
         assert_eq!(places(10_000), 10_000);
@@ -66,7 +66,7 @@ mod tests {
         made.sort_unstable();
         for from in 0..40 {
             let window = from * 1_000..(from + 1) * 1_000;
-            assert!(made.iter().filter(|at| window.contains(at)).count() <= 10, "{made:?}");
+            assert!(made.iter().filter(|at| window.contains(*at)).count() <= 10, "{made:?}");
         }
     }
 }
