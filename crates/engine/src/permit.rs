@@ -1,5 +1,5 @@
-//! What stands before a call: the rights of everyone in whose name it is made, the organisation's policies, and the approvals
-//! that those ask for. Looked at when the call is about to be made, every time.
+//! What stands before a call: the rights of everyone in whose name it is made, the organisation's policies, and the
+//! approvals that those ask for. Looked at when the call is about to be made, every time.
 
 use crate::drive;
 use crate::engine::Inner;

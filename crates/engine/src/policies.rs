@@ -1,5 +1,5 @@
-//! Policies: what an organisation says about calls, whatever its workflows say. An administrator can put a gate before a tool
-//! without touching a workflow, forbid it, slow it down, or demand that it is never called twice.
+//! Policies: what an organisation says about calls, whatever its workflows say. An administrator can put a gate before a
+//! tool without touching a workflow, forbid it, slow it down, or demand that it is never called twice.
 //!
 //! A policy names calls by a sort and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`. Of several that fit,
 //! `deny` goes over `require_approval`, and that over `allow`.

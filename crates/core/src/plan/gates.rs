@@ -98,8 +98,8 @@ impl Planner<'_> {
         calls
     }
 
-    /// Which steps of a gate's scope do not start before it, by their place in the scope. One that waits for all of its edges
-    /// waits for the gate if one of them does; one that some edge is enough for, only if all do.
+    /// Which steps of a gate's scope do not start before it, by their place in the scope. One that waits for all of its
+    /// edges waits for the gate if one of them does; one that some edge is enough for, only if all do.
     fn behind(&self, gate: StepIx, steps: usize) -> Vec<bool> {
         let mut behind = vec![false; steps];
         let mut edges = vec![0; steps];

@@ -1,7 +1,7 @@
 //! What people are asked and what they answer: gates, and calls that are held.
 //!
-//! An answer is for what was shown: it names the digest of that. Only a gate that asks for the first time is answered without,
-//! since there is nothing else the answer could have been meant for.
+//! An answer is for what was shown: it names the digest of that. Only a gate that asks for the first time is answered
+//! without, since there is nothing else the answer could have been meant for.
 
 use super::control::{load, step_named};
 use super::look::find;

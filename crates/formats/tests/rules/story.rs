@@ -2,7 +2,8 @@
 //!
 //! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a breaks` (not), `a times out`, `a lost`, `a unknown`,
 //! `a approved`, `a approved by bob`, `a denied`, `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
-//! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a put off 1m`, `timer` (the next one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`.
+//! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a put off 1m`, `timer` (the next
+//! one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`.
 //! `a#2 ok` reports for attempt 2 whatever the current one is. An event that must change nothing starts with `~`.
 
 use serde_json::{Value, json};
