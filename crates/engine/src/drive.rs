@@ -309,8 +309,8 @@ async fn write(
     submit(inner, live, commit, &plan.transition).await
 }
 
-/// What the audit trail says of calls: those that a policy speaks of, and those that were refused. Every other call is in the
-/// log of its run, which is chained, too.
+/// What the audit trail says of calls: those that a policy speaks of, and those that were refused. Every other call is in
+/// the log of its run, which is chained, too.
 fn watched(live: &Live, plan: &Plan, now: Time) -> Vec<NewAudit> {
     let graph = &live.compiled.definition.graph;
     let told = plan.transition.facts.iter().filter_map(|fact| {

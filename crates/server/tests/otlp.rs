@@ -228,7 +228,9 @@ async fn items_of_a_loop_share_a_name_and_a_child_run_points_to_its_parent() {
     let spans = rig.spans(7).await;
     let items = named(&spans, "each.call");
     assert_eq!(items.len(), 2, "{spans:#?}");
-    assert_eq!(items[0]["spanId"], hex(&step_span(&run, "each[0].call", 1)));
+    // They run side by side, and end in any order.
+    let first = hex(&step_span(&run, "each[0].call", 1));
+    assert!(items.iter().any(|item| item["spanId"] == first), "{spans:#?}");
     assert_eq!(attribute(items[0], "stepwell.step.kind"), json!({"stringValue": "tool"}));
     let child = named(&spans, "child")[0];
     assert_ne!(child["traceId"], hex(&trace_id(&run)));

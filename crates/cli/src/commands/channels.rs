@@ -51,8 +51,8 @@ struct Add {
     #[arg(long)]
     organisation: bool,
     /// Of a webhook or Slack; of another server of Pushover's or ntfy's kind
-    #[arg(long)]
-    url: Option<String>,
+    #[arg(long, value_name = "URL")]
+    service: Option<String>,
     /// Pushover's user or group key
     #[arg(long, value_name = "KEY")]
     user_key: Option<String>,
@@ -137,7 +137,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 }
 
 fn create(add: Add) -> anyhow::Result<Exit> {
-    let Add { medium, name, organisation, url, user_key, token, topic, to, events, common } = add;
+    let Add { medium, name, organisation, service: url, user_key, token, topic, to, events, common } = add;
     let mut new = NewChannelRequest {
         name,
         medium: MediumView::Email,
@@ -190,7 +190,7 @@ fn secret() -> anyhow::Result<String> {
         std::io::stdin().lock().take(MAX_SECRET).read_to_string(&mut text)?;
     }
     match text.trim() {
-        "" => bail!("say what opens the channel: --url, --user-key or --topic, or a line on standard input"),
+        "" => bail!("say what opens the channel: --service, --user-key or --topic, or a line on standard input"),
         text => Ok(text.to_string()),
     }
 }

@@ -10,7 +10,8 @@ fn a_channel_is_made_tried_and_removed() {
     let place = &served.place;
     let url = stepwell_testing::listen(|_| ("200 OK", "{}".into()));
     let hook = format!("{url}/s3cret");
-    let made = place.stepwell(&["channel", "add", "webhook", "hook", "--url", &hook]).expect(0).says("not shown again");
+    let made =
+        place.stepwell(&["channel", "add", "webhook", "hook", "--service", &hook]).expect(0).says("not shown again");
     assert!(made.out.trim().starts_with("whsec_") && made.out.lines().count() == 1, "{}", made.out);
     place.stepwell(&["channel", "test", "hook"]).expect(0).says("it arrived");
     let add = ["channel", "add", "slack", "team", "--organisation", "--event", "run_failed"];
@@ -24,5 +25,5 @@ fn a_channel_is_made_tried_and_removed() {
     place.stepwell(&["channel", "remove", "hook"]).expect(0).says("is removed");
     place.stepwell(&["channel", "remove", "hook"]).expect(2).says("there is no channel");
     place.stepwell(&["channel", "add", "email", "mail", "--to", "ann@example.com"]).expect(2).says("smtp");
-    place.stepwell(&["channel", "add", "webhook", "bad", "--url", "nonsense"]).expect(2).says("not a URL");
+    place.stepwell(&["channel", "add", "webhook", "bad", "--service", "nonsense"]).expect(2).says("not a URL");
 }

@@ -317,7 +317,7 @@ mod tests {
             ..Message::test("eve", Time(0))
         };
         assert_eq!(message.title(), "deploy: approval needed");
-        let expected = "Deploy 1.2?\nWho may answer: ann, bob\nUntil: 2026-02-22T10:00:00Z\nStep: ask\n\
+        let expected = "Deploy 1.2?\nWho may answer: ann, bob\nUntil: 2026-02-22T10:00:00.000Z\nStep: ask\n\
                         Run: run_1, started by eve";
         assert_eq!(message.lines(), expected);
     }

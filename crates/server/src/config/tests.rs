@@ -131,7 +131,8 @@ fn a_database_is_a_url_or_a_mapping_and_the_environment_names_another() {
 
 #[test]
 fn every_key_is_in_the_documents() {
-    let text = "otlp: {endpoint: http://127.0.0.1:4318}\ndatabase: postgres://db/flows";
+    let text =
+        "otlp: {endpoint: http://127.0.0.1:4318}\ndatabase: postgres://db/flows\nsmtp: {host: h, from: a@b.example}";
     let config = Config::read(text, "s.yaml").unwrap();
     let document = include_str!("../../../../docs/configuration.md");
     let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(&config) else { panic!("an object") };

@@ -140,7 +140,7 @@ fn write(db: &mut Connection, ask: &Ask) -> Result<Value, Failure> {
 }
 
 fn rows(statement: &mut Statement<'_>, ask: &Ask) -> Result<Rows, Failure> {
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = Rows::new(names.clone(), ask.rows)?;
     bind(statement, &ask.params)?;
     let mut found = statement.raw_query();

@@ -85,20 +85,22 @@ enum Piece<'a> {
 
 /// Cuts a statement up. What is not closed goes on to the end.
 fn pieces(sql: &str) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = sql;
+    let mut from = 0;
     std::iter::from_fn(move || {
+        let rest = &sql[from..];
         if rest.is_empty() {
             return None;
         }
-        let (piece, length) = match special(rest, 0) {
+        // What comes before decides what a quote is, so the whole statement is looked at.
+        let (piece, length) = match special(sql, from) {
             Some(piece) => piece,
             None => {
-                let starts = |at: &usize| special(rest, *at).is_some();
+                let starts = |at: &usize| special(sql, from + at).is_some();
                 let end = rest.char_indices().map(|(at, _)| at).skip(1).find(starts).unwrap_or(rest.len());
                 (Piece::Plain(&rest[..end]), end)
             }
         };
-        rest = &rest[length..];
+        from += length;
         Some(piece)
     })
 }

@@ -20,11 +20,12 @@ async fn send(kind: &str, input: Value, host: &str, left_behind: bool) -> Outcom
 async fn nothing_is_sent_to_another_host() {
     let server = Server::saying(200, &[], "").await;
     let input = json!({"url": server.url});
-    for (kind, input) in [("http", input.clone()), ("tool", json!({"tool": "http_request", "args": input}))] {
+    let calls = [("http", input.clone()), ("tool", json!({"tool": "http_request", "args": input}))];
+    for (n, (kind, input)) in calls.into_iter().enumerate() {
         let (failure, _) = failure(send(kind, input.clone(), "api.example.com", true).await);
         assert_eq!(&*failure.code, "secret_bound");
         assert!(failure.message.contains("the secret KEY may be sent only to api.example.com"), "{}", failure.message);
-        assert!(server.seen().is_empty());
+        assert_eq!(server.seen().len(), n);
         success(send(kind, input, "127.0.0.1", true).await);
     }
     assert_eq!(server.seen().len(), 2);
