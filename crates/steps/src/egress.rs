@@ -111,9 +111,20 @@ impl Resolve for Egress {
         let egress = *self;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let good = egress.permitted(name.as_str(), found)?;
-            Ok(Box::new(good.into_iter()) as Addrs)
+            egress.answer(&name, found)
         })
+    }
+}
+
+impl Egress {
+    /// What is connected to is one of these: nobody looks the name up again.
+    fn answer(
+        self,
+        name: &Name,
+        found: impl Iterator<Item = SocketAddr>,
+    ) -> Result<Addrs, Box<dyn Error + Send + Sync>> {
+        let good = self.permitted(name.as_str(), found)?;
+        Ok(Box::new(good.into_iter()))
     }
 }
 
@@ -287,5 +298,43 @@ mod tests {
         assert_eq!(permitted(false, &["169.254.169.254", "10.0.0.1"]), refused(Reach::Never));
         assert_eq!(permitted(false, &["10.0.0.1"]), refused(Reach::Private));
         assert_eq!(permitted(false, &[]), Ok(Vec::new()));
+    }
+
+    /// Answers otherwise at each look-up, as a name server that means no good would.
+    struct Fickle {
+        egress: Egress,
+        answers: std::sync::Mutex<Vec<&'static str>>,
+    }
+
+    impl Resolve for Fickle {
+        fn resolve(&self, name: Name) -> Resolving {
+            let next = self.answers.lock().unwrap().remove(0);
+            let found = [SocketAddr::new(next.parse().unwrap(), 0)];
+            let answer = self.egress.answer(&name, found.into_iter());
+            Box::pin(async move { answer })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_elsewhere_the_next_time_is_looked_at_again() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
+            }
+        });
+        let answers = ["127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "127.0.0.1"].to_vec();
+        let fickle = Fickle { egress: Egress { allow_private: true }, answers: answers.into() };
+        let client = reqwest::Client::builder().no_proxy().dns_resolver(std::sync::Arc::new(fickle)).build().unwrap();
+        let ask = async || client.get(format!("http://fickle.example:{port}/")).send().await;
+        assert!(ask().await.is_ok());
+        for _ in 0..2 {
+            let error = format!("{:?}", ask().await.unwrap_err());
+            assert!(error.contains("reach: Never"), "{error}");
+        }
+        assert!(ask().await.is_ok());
     }
 }

@@ -82,6 +82,12 @@ impl Place {
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let Some(schema) = &self.schema else { return Vec::new() };
         let lease = format!("{}ms", LEASE.as_millis());
-        vec![("STEPWELL_DATABASE", schema.url().to_string()), ("STEPWELL_NODE_LEASE", lease)]
+        // Nodes have no directory in common, in which one could be made.
+        let master = "5a".repeat(32);
+        vec![
+            ("STEPWELL_DATABASE", schema.url().to_string()),
+            ("STEPWELL_NODE_LEASE", lease),
+            ("STEPWELL_MASTER_KEY", master),
+        ]
     }
 }
