@@ -1,11 +1,11 @@
-//! Secrets that may be sent to some hosts only.
+//! Secrets that may be sent to some hosts only, and the one that requests are signed with.
 
 use crate::server::{Server, response};
 use crate::{call, failure, local, soon, success};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::Outcome;
-use stepwell_engine::{Bound, Used};
+use stepwell_engine::{Bound, Used, sign_webhook};
 use stepwell_steps::kinds;
 
 async fn send(kind: &str, input: Value, host: &str, left_behind: bool) -> Outcome {
@@ -45,4 +45,25 @@ async fn a_redirect_to_another_host_takes_no_bound_secret_along() {
     let headers = json!({"authorization": "Bearer s3cret"});
     success(send("http", json!({"url": server.url, "headers": headers}), &host, true).await);
     assert_eq!(target.only().header("authorization"), None);
+}
+
+#[tokio::test]
+async fn a_request_is_signed_with_the_organisations_secret_unless_it_has_a_signature() {
+    let server = Server::saying(200, &[], "").await;
+    let secret = "whsec_c3RlcHdlbGwtc2lnbnMtd2hhdC1pdC1zZW5kcw==";
+    let signed = async |headers: Value, signing: Option<&str>| {
+        let mut call = call(json!({"url": server.url, "headers": headers, "body": {"n": 1}}));
+        call.secrets = Used { signing: signing.map(Into::into), ..Used::default() };
+        let kinds = kinds(local());
+        success(soon(kinds.get("http").unwrap().run(call)).await);
+        server.seen().pop().unwrap()
+    };
+    let seen = signed(json!({}), Some(secret)).await;
+    let (id, time) = (seen.header("webhook-id").unwrap(), seen.header("webhook-timestamp").unwrap());
+    assert_eq!(seen.header("idempotency-key"), Some(id));
+    assert!(time.parse::<i64>().unwrap().abs_diff(jiff::Timestamp::now().as_second()) < 60);
+    let expected = sign_webhook(secret, (id, time), &seen.body).unwrap();
+    assert_eq!(seen.header("webhook-signature"), Some(&*expected));
+    assert_eq!(signed(json!({"webhook-signature": "v1,own"}), Some(secret)).await.header("webhook-timestamp"), None);
+    assert_eq!(signed(json!({}), None).await.header("webhook-signature"), None);
 }
