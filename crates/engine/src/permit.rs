@@ -5,7 +5,7 @@ use crate::drive;
 use crate::engine::Inner;
 use crate::pace::Pace;
 use crate::people;
-use crate::policies::{Effect, Policies, Policy, Subject, policies, subjects};
+use crate::policies::{Effect, Policy, Subject, policies, subjects};
 use crate::rights::{Actor, Grants, Need, Right};
 use crate::runs::Live;
 use crate::step::Principal;
@@ -97,7 +97,7 @@ pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
         }
     }
     if !asked.deferred
-        && let Some(due) = later(inner, asked.caller.org, &policies, &subjects)
+        && let Some(due) = later(inner, asked.caller.org, &fitting, &subjects)
     {
         return Err(Stop::Later(due));
     }
@@ -116,10 +116,10 @@ fn denied(policy: &Policy, subjects: &[Subject]) -> Failure {
 }
 
 /// The time that a call is given if there are too many of its sort now.
-fn later(inner: &Inner, org: OrgId, policies: &Policies, subjects: &[Subject]) -> Option<Time> {
+fn later(inner: &Inner, org: OrgId, fitting: &[&Policy], subjects: &[Subject]) -> Option<Time> {
     let now = inner.clock.now();
     let nodes = f64::from(inner.node.share(now).of.max(1));
-    let limited = policies.on(subjects).into_iter().filter_map(|policy| Some((policy, policy.rate?)));
+    let limited = fitting.iter().filter_map(|policy| Some((policy, policy.rate?)));
     let places = limited.map(|(policy, rate)| {
         let names: Vec<&str> = subjects.iter().map(|subject| &*subject.name).collect();
         let sort = format!("{}/{}/{}", org.0, policy.name, names.join("/"));

@@ -17,7 +17,7 @@ mod schema;
 mod wait;
 
 pub use cluster::Cluster;
-pub use outside::{Request, listen};
+pub use outside::{Outside, Request, listen};
 pub use place::{Place, embedded_only, on_postgres, postgres_only};
 pub use proxy::Proxy;
 pub use schema::{Schema, execute};

@@ -1,8 +1,9 @@
-//! What workflows call: a real HTTP server on loopback. What it answers is each test's own business.
+//! What workflows call: a real HTTP server on loopback. What it answers is each test's own business, but for one that several
+//! suites use.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 
 /// A request, as far as tests look at it.
 #[derive(Clone, Debug)]
@@ -52,5 +53,54 @@ fn serve(stream: TcpStream, answer: &impl Fn(Request) -> (&'static str, String))
         let (status, json) = answer(Request { path, key, body });
         let head = format!("content-type: application/json\r\ncontent-length: {}", json.len());
         answers.write_all(format!("HTTP/1.1 {status}\r\n{head}\r\n\r\n{json}").as_bytes())?;
+    }
+}
+
+/// What is sent to `/tell` is written down, `/missing` is not found, and calls of `/held` get no answer until they are let go.
+pub struct Outside {
+    pub url: String,
+    shared: Arc<(Mutex<Called>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Called {
+    let_go: bool,
+    /// Idempotency keys of the calls of `/held`.
+    held: Vec<String>,
+    told: Vec<Vec<u8>>,
+}
+
+impl Outside {
+    pub fn start() -> Outside {
+        let shared: Arc<(Mutex<Called>, Condvar)> = Arc::default();
+        let of_all = shared.clone();
+        let url = listen(move |request| {
+            let mut called = of_all.0.lock().unwrap();
+            match request.path.as_str() {
+                "/tell" => called.told.push(request.body),
+                "/held" => {
+                    called.held.push(request.key);
+                    drop(of_all.1.wait_while(called, |called| !called.let_go).unwrap());
+                }
+                _ => {}
+            }
+            (if request.path == "/missing" { "404 Not Found" } else { "200 OK" }, "{}".into())
+        });
+        Outside { url, shared }
+    }
+
+    pub fn held(&self) -> Vec<String> {
+        self.shared.0.lock().unwrap().held.clone()
+    }
+
+    /// The last that was sent to `/tell`.
+    pub fn told(&self) -> Option<Vec<u8>> {
+        self.shared.0.lock().unwrap().told.last().cloned()
+    }
+
+    /// Answers those who wait, and all who come later.
+    pub fn let_go(&self) {
+        self.shared.0.lock().unwrap().let_go = true;
+        self.shared.1.notify_all();
     }
 }

@@ -1,11 +1,11 @@
 //! The drill: a backup under load, the machine lost, the copy restored elsewhere.
 
-use crate::outside::Outside;
 use crate::rig::{Server, eventually, json, said};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
+use stepwell_testing::Outside;
 
 /// Runs by their number, once the server said that they are on disk.
 pub type Acknowledged = Mutex<BTreeMap<u64, String>>;

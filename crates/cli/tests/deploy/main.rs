@@ -9,6 +9,5 @@ mod documents;
 mod drill;
 mod dumped;
 mod kubernetes;
-mod outside;
 mod rig;
 mod systemd;

@@ -1,10 +1,10 @@
 //! The unit: what systemd says of it, and what it starts and stops.
 
-use crate::outside::Outside;
 use crate::rig::{BINARY, Server, command, eventually, is_known, root, stop_seconds, text};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
+use stepwell_testing::Outside;
 
 const UNIT: &str = "deploy/systemd/stepwell.service";
 const INSTALLED: &str = "/usr/local/bin/stepwell";

@@ -5,6 +5,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod moved;
-mod outside;
 mod refused;
 mod rig;

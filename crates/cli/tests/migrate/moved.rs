@@ -1,8 +1,8 @@
 //! An installation that is moved is the same one: its lists, its waits, its keys, its audit trail.
 
-use crate::outside::Outside;
 use crate::rig::{PUBLIC_URL, Place, Server, eventually, migrate, text};
 use serde_json::{Value, json};
+use stepwell_testing::Outside;
 
 /// Runs in every state, by their ids.
 struct Runs {
@@ -54,8 +54,9 @@ fn install(server: &Server, outside: &Outside) -> Runs {
     server.step(&waiting, "heard", "waiting");
     server.step(&first, "rest", "sleeping");
     assert_eq!(server.run(&queued)["status"], "queued");
-    eventually("the held call", || (outside.held() == 1).then_some(()));
-    let callback = outside.told().unwrap()["to"].as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_string();
+    eventually("the held call", || (outside.held().len() == 1).then_some(()));
+    let told: Value = serde_json::from_slice(&outside.told().unwrap()).unwrap();
+    let callback = told["to"].as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_string();
     Runs { done: done_large, failed, erased: done, sleeping, gate, waiting, callback, first, queued, held }
 }
 
@@ -118,7 +119,7 @@ fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
     let server = database.serve(Some(&key));
     same(before, shown(&server, &runs));
     // Taken up where it was left, as after a crash.
-    eventually("the held call again", || (outside.held() == 2).then_some(()));
+    eventually("the held call again", || (outside.held().len() == 2).then_some(()));
     outside.let_go();
     assert_eq!(server.end(&runs.held), "completed");
     server.post(&format!("/runs/{}/steps/ask/approve", runs.gate), &json!({}));

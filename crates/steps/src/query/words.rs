@@ -42,6 +42,16 @@ pub fn refused(sql: &str) -> Option<String> {
     REFUSED.contains(&word.as_str()).then(|| word.to_ascii_uppercase())
 }
 
+/// Whether the statement has parameters by number, which names would be mistaken for.
+pub fn has_numbers(sql: &str) -> bool {
+    let number = |text: &str| {
+        let signs = text.match_indices('$').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let begins = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        { signs }.any(|(before, after)| begins(before) && after.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    pieces(sql).any(|piece| matches!(piece, Piece::Plain(text) if number(text)))
+}
+
 /// `:name` turned into `$1`, `$2`, …, and the names in that order.
 pub fn numbered(sql: &str) -> (String, Vec<String>) {
     let (mut out, mut names) = (String::with_capacity(sql.len()), Vec::<String>::new());
@@ -198,7 +208,15 @@ mod tests {
         check("select a[1:2], x := 1, 'it''s :a'", "select a[1:2], x := 1, 'it''s :a'", &[]);
         check("select :größe_1;", "select $1;", &["größe_1"]);
         check("select ':a", "select ':a", &[]);
-        check("select $1, :a$", "select $1, $1$", &["a"]);
+        check("select :a$", "select $1$", &["a"]);
+    }
+
+    #[test]
+    fn a_number_is_a_parameter_only_outside_of_names_texts_and_comments() {
+        let numbered = ["select $1", "select x+$12, :a", "select 'a' || $1"];
+        assert!(numbered.iter().all(|sql| has_numbers(sql)));
+        let others = ["select :a", "select a$1", "select '$1', \"$1\" -- $1", "select $$ $1 $$", "select $t$1$t$"];
+        assert!(!others.iter().any(|sql| has_numbers(sql)));
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl PgStore {
     pub async fn open(options: &PostgresOptions) -> Result<PgStore, Error> {
         let session = Session::connect(options, Purpose::Keeping)
             .await
-            .map_err(|failed| Error::Unavailable(format!("{options}: {}", Error::from(failed))))?;
+            .map_err(|failed| Error::from(failed).of(&options.to_string()))?;
         if !options.unsafe_settings {
             schema::check_durability(&session).await?;
         }

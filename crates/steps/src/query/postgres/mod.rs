@@ -81,6 +81,10 @@ impl Postgres {
 async fn transact(client: &mut tokio_postgres::Client, ask: &Ask) -> Result<Value, Failed> {
     let (sql, names) = match &ask.params {
         Params::List(_) => (ask.sql.clone(), Vec::new()),
+        Params::Named(_) if words::has_numbers(&ask.sql) => {
+            let why = "a parameter such as `$1` needs `params` to be a list; where they have names, write `:name`";
+            return Err(failure::bad_query(why.into()).into());
+        }
         Params::Named(_) => words::numbered(&ask.sql),
     };
     let started = client.build_transaction().read_only(!ask.write).start().await;
