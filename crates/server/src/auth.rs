@@ -82,7 +82,7 @@ fn same_origin(parts: &Parts, public_url: &str) -> Result<(), Problem> {
 }
 
 /// The page's origin is the host that was asked, or the server's public one if a proxy asked in its stead.
-fn is_own_origin(headers: &HeaderMap, public_url: &str) -> bool {
+pub fn is_own_origin(headers: &HeaderMap, public_url: &str) -> bool {
     let text = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
     let Some(origin) = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok()) else { return false };
     let public = public_url.parse::<Uri>().ok();

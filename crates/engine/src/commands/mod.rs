@@ -1,6 +1,7 @@
 //! The application API: the only way in. Each command takes the caller and checks their rights; REST, MCP, CLI and the
 //! dashboard are thin over it.
 
+mod agents;
 mod change;
 mod control;
 mod define;
@@ -16,6 +17,7 @@ mod view;
 mod workflows;
 
 pub use crate::rights::Right;
+pub use agents::Refusal;
 pub use control::Retry;
 pub use define::{Defined, Source};
 pub use everyday::{Bulk, Override};

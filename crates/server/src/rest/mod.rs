@@ -2,7 +2,7 @@
 
 mod admin;
 mod incoming;
-mod look;
+pub mod look;
 mod nodes;
 mod operate;
 mod pages;
