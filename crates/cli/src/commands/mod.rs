@@ -8,6 +8,7 @@ pub mod control;
 pub mod doctor;
 pub mod graph;
 pub mod look;
+pub mod mcp;
 pub mod migrate;
 pub mod nodes;
 pub mod people;

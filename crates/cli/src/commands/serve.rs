@@ -7,8 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use stepwell_server::config::Config;
 use stepwell_server::{Served, Server};
 use stepwell_steps::Egress;
+use stepwell_store::Location;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -62,37 +64,51 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start_server(config.log);
     let data = args.data.or(config.data.clone());
     let directory = data.directory()?;
+    let started = |served: &Served, location: &Location| {
+        println!("Stepwell serves {} from {location}", served.public_url);
+        let keys = ["admin.key", "agent.key"].map(|name| directory.join(name));
+        // Another node may have them, or somebody outside.
+        if keys.iter().all(|file| file.exists()) {
+            println!("Keys: {} and {}", keys[0].display(), keys[1].display());
+        }
+        match &served.link {
+            Some(link) => println!("Sign a browser in, once: {link}"),
+            None => println!("`stepwell login` makes a link that signs a browser in"),
+        }
+    };
+    let served = embedded::runtime()?.block_on(async {
+        let stop = signals::asked_to_stop()?;
+        serve(&data, config, started, stop).await
+    });
+    served.map(|()| Exit::Success)
+}
+
+/// Serves from a data directory or database until `stop` comes.
+pub async fn serve(
+    data: &Data,
+    config: Config,
+    started: impl FnOnce(&Served, &Location),
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let directory = data.directory()?;
     let kinds = stepwell_steps::kinds(stepwell_steps::Config {
         egress: Egress { allow_private: config.private_addresses() },
         ..stepwell_steps::Config::default()
     });
-    embedded::runtime()?
-        .block_on(async {
-            let mut stop = pin!(signals::asked_to_stop()?);
-            let Home { store, location, config } = tokio::select! {
-                opened = data.open_with(config) => opened?,
-                () = &mut stop => return Ok(()),
-            };
-            let address = Address(directory.join("server.url"));
-            let mut engine = stepwell_engine::Config::new(kinds);
-            engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
-            let started = |served: &Served| {
-                address.write(served.address);
-                println!("Stepwell serves {} from {location}", served.public_url);
-                let keys = ["admin.key", "agent.key"].map(|name| directory.join(name));
-                // Another node may have them, or somebody outside.
-                if keys.iter().all(|file| file.exists()) {
-                    println!("Keys: {} and {}", keys[0].display(), keys[1].display());
-                }
-                match &served.link {
-                    Some(link) => println!("Sign a browser in, once: {link}"),
-                    None => println!("`stepwell login` makes a link that signs a browser in"),
-                }
-            };
-            let server = Server { config, store, engine, directory: &directory };
-            Ok(stepwell_server::serve(server, started, stop).await?)
-        })
-        .map(|()| Exit::Success)
+    let mut stop = pin!(stop);
+    let Home { store, location, config } = tokio::select! {
+        opened = data.open_with(config) => opened?,
+        () = &mut stop => return Ok(()),
+    };
+    let address = Address(directory.join("server.url"));
+    let mut engine = stepwell_engine::Config::new(kinds);
+    engine.secrets = Arc::new(stepwell_engine::EnvironmentSecrets);
+    let started = |served: &Served| {
+        address.write(served.address);
+        started(served, &location);
+    };
+    let server = Server { config, store, engine, directory: &directory };
+    Ok(stepwell_server::serve(server, started, stop).await?)
 }
 
 /// The file that tells other commands where this server listens, for as long as it does.

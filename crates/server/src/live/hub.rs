@@ -190,7 +190,7 @@ impl Hub {
 }
 
 /// One who watches, for as long as this lives.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     pub batches: broadcast::Receiver<Arc<Batch>>,
     pub hub: Arc<Hub>,
     _permit: OwnedSemaphorePermit,
