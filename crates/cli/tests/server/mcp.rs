@@ -119,8 +119,9 @@ fn an_agent_defines_in_any_dialect_starts_and_follows() {
     let flow = "name: flow\nflow:\n  start: {tool: echo, args: {value: \"{{input.word}}\"}, done: true}\n";
     let graph = json!({"name": "graph", "nodes": [
         {"id": "start", "type": "start"},
-        {"id": "say", "type": "tool", "data": {"tool": "echo", "args": {"value": "{{ctx.start.word}}"}}},
-        {"id": "end", "type": "end"}],
+        {"id": "say", "type": "tool", "data": {"tool": "echo", "args": {"value": "{{input.word}}"},
+            "outputVariable": "said"}},
+        {"id": "end", "type": "end", "data": {"outputParameters": [{"name": "said", "sourceVariable": "said"}]}}],
         "edges": [{"source": "start", "target": "say"}, {"source": "say", "target": "end"}]});
     for (name, definition) in [("tasks", tasks), ("flow", json!(flow)), ("graph", graph)] {
         let checked = agent.done("workflow_define", json!({"definition": definition, "check_only": true}));

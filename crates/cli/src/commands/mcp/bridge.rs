@@ -7,7 +7,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_server::view::ProblemView;
@@ -21,6 +21,9 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two attempts to listen for notices.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long answers are waited for after the last message.
+const LAST: Duration = Duration::from_secs(1);
 
 /// Of JSON-RPC: what is no message, and what could not be carried.
 const PARSE_ERROR: i64 = -32_700;
@@ -37,10 +40,18 @@ struct Inner {
     /// What the handshake said, for clients that begin with one.
     shaken: Mutex<Option<Shaken>>,
     /// Requests under way, by their id.
-    pending: Mutex<HashMap<String, AbortHandle>>,
+    pending: Mutex<HashMap<String, Pending>>,
     /// Questions that were put to the client.
     asked: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     numbers: AtomicU64,
+    /// Notices are being passed on.
+    notified: AtomicBool,
+}
+
+struct Pending {
+    task: AbortHandle,
+    /// It ends when the client says so, and not by itself.
+    listens: bool,
 }
 
 #[derive(Clone)]
@@ -62,6 +73,7 @@ impl Bridge {
                 pending: Mutex::default(),
                 asked: Mutex::default(),
                 numbers: AtomicU64::new(1),
+                notified: AtomicBool::new(false),
             }),
         }
     }
@@ -76,12 +88,14 @@ impl Bridge {
         match (method.as_str(), message.get("id")) {
             ("notifications/cancelled", _) => {
                 let id = message["params"]["requestId"].to_string();
-                if let Some(task) = held(&self.inner.pending).remove(&id) {
-                    task.abort();
+                if let Some(pending) = held(&self.inner.pending).remove(&id) {
+                    pending.task.abort();
                 }
             }
             ("notifications/initialized", _) => {
-                tokio::spawn(self.clone().notices());
+                if !self.inner.notified.swap(true, Ordering::Relaxed) {
+                    tokio::spawn(self.clone().notices());
+                }
             }
             ("", Some(id)) => {
                 let waiting = id.as_str().and_then(|id| held(&self.inner.asked).remove(id));
@@ -96,13 +110,14 @@ impl Bridge {
 
     fn begin(&self, id: String, message: Value) {
         let (bridge, of) = (self.clone(), id.clone());
+        let listens = message["method"] == "subscriptions/listen";
         // Nobody can end it before it is known.
         let mut pending = held(&self.inner.pending);
         let task = tokio::spawn(async move {
             bridge.request(message).await;
             held(&bridge.inner.pending).remove(&of);
         });
-        pending.insert(id, task.abort_handle());
+        pending.insert(id, Pending { task: task.abort_handle(), listens });
     }
 
     async fn request(&self, message: Value) {
@@ -264,9 +279,14 @@ impl Bridge {
         }
     }
 
+    /// What is under way has a moment to be answered; then the server of this process ends, if there is one.
     pub async fn end(&self) {
-        for (_, task) in held(&self.inner.pending).drain() {
-            task.abort();
+        let begun = tokio::time::Instant::now();
+        while begun.elapsed() < LAST && held(&self.inner.pending).values().any(|pending| !pending.listens) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for (_, pending) in held(&self.inner.pending).drain() {
+            pending.task.abort();
         }
         self.inner.host.end().await;
     }

@@ -118,5 +118,6 @@ impl Host {
 
 /// Somebody else has the directory just now.
 fn is_busy(error: &anyhow::Error) -> bool {
-    error.to_string().contains("in use") || error.to_string().contains("does not answer")
+    let said = error.to_string();
+    said.contains("has this directory open") || said.contains("does not answer")
 }
