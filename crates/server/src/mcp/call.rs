@@ -11,7 +11,6 @@ use crate::view::*;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -120,15 +119,15 @@ impl Call<'_> {
         self.caller.check(named.right())?;
         check(self.app, named, &arguments)?;
         let result = match named {
-            Named::Define => self.define(read(arguments)?).await?,
-            Named::ListDefinitions => self.list_definitions(read(arguments)?).await?,
-            Named::Start => return self.start(read(arguments)?).await,
-            Named::Status => self.status(read(arguments)?).await?,
-            Named::ListRuns => self.list_runs(read(arguments)?).await?,
-            Named::Approve => self.answer(read(arguments)?, true).await?,
-            Named::Deny => self.answer(read(arguments)?, false).await?,
-            Named::Cancel => self.cancel(read(arguments)?).await?,
-            Named::Events => self.events(read(arguments)?).await?,
+            Named::Define => self.define(typed(arguments)?).await?,
+            Named::ListDefinitions => self.list_definitions(typed(arguments)?).await?,
+            Named::Start => return self.start(typed(arguments)?).await,
+            Named::Status => self.status(typed(arguments)?).await?,
+            Named::ListRuns => self.list_runs(typed(arguments)?).await?,
+            Named::Approve => self.answer(typed(arguments)?, true).await?,
+            Named::Deny => self.answer(typed(arguments)?, false).await?,
+            Named::Cancel => self.cancel(typed(arguments)?).await?,
+            Named::Events => self.events(typed(arguments)?).await?,
         };
         Ok(result.into())
     }
@@ -146,9 +145,7 @@ impl Call<'_> {
         }
         let defined = self.app.engine.define(self.caller, source).await?;
         let row = &defined.compiled.row;
-        let tool = match defined.compiled.definition.expose_as_tool
-            && self.caller.may(super::tools::Named::Start.right())
-        {
+        let tool = match defined.compiled.definition.expose_as_tool && self.caller.may(Named::Start.right()) {
             true => exposed::list(self.app, self.caller).await?.into_iter().find(|one| one.compiled.row.id == row.id),
             false => None,
         };
@@ -312,10 +309,6 @@ fn plural(count: usize) -> &'static str {
 
 fn seconds(wait: f64) -> Duration {
     Duration::try_from_secs_f64(wait).unwrap_or_default().min(runs::LONGEST_WAIT)
-}
-
-fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Problem> {
-    typed(arguments)
 }
 
 /// Everything that is wrong with the arguments of a call.

@@ -83,7 +83,7 @@ fn address(base: &str, name: &str) -> String {
 }
 
 /// The name in an address; `None` if it is another's.
-pub fn name(base: &str, uri: &str) -> Option<String> {
+fn name(base: &str, uri: &str) -> Option<String> {
     let name = uri.strip_prefix(base)?.strip_prefix('/')?;
     let mut bytes = Vec::new();
     let mut rest = name.as_bytes();

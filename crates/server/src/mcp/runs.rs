@@ -114,7 +114,7 @@ pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Pro
 }
 
 /// Comes when something happened to the run.
-pub async fn moved(commits: &mut tokio::sync::broadcast::Receiver<Happened>, run: RunId) {
+async fn moved(commits: &mut tokio::sync::broadcast::Receiver<Happened>, run: RunId) {
     loop {
         match commits.recv().await {
             Ok(Happened::Here(commit)) if commit.run != run => {}

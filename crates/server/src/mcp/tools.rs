@@ -123,7 +123,7 @@ impl Named {
         let cursor = json!({"type": "string", "description": "`next` of an earlier answer"});
         let fields = match self {
             Named::Define => json!({
-                "definition": {"type": ["object", "string"],
+                "definition": {"anyOf": [{"type": "object"}, {"type": "string"}],
                     "description": "The definition: an object, or YAML or JSON text"},
                 "check_only": {"type": "boolean", "default": false, "description": "Only say what is wrong with it"},
             }),
@@ -180,8 +180,8 @@ impl Named {
     /// JSON Schema of the structured content.
     fn output(self) -> Value {
         let page = |name: &str, item: Value| {
-            let next =
-                json!({"type": ["string", "integer", "null"], "description": "Where to go on, if there is more"});
+            let kinds = json!([{"type": "string"}, {"type": "integer"}, {"type": "null"}]);
+            let next = json!({"anyOf": kinds, "description": "Where to go on, if there is more"});
             json!({"type": "object", "required": [name],
                 "properties": {name: {"type": "array", "items": item}, "next": next}})
         };
@@ -192,13 +192,14 @@ impl Named {
                 "id": {"type": "string"},
                 "version": {"type": "integer"},
                 "changed": {"type": "boolean", "description": "False if the newest version was the same"},
-                "tool": {"type": ["string", "null"], "description": "The tool that starts it, if it is one"},
+                "tool": {"anyOf": [{"type": "string"}, {"type": "null"}],
+                    "description": "The tool that starts it, if it is one"},
             }}),
             Named::ListDefinitions => page(
                 "workflows",
                 json!({"type": "object", "required": ["name", "id", "version", "enabled"], "properties": {
                     "name": {"type": "string"}, "id": {"type": "string"}, "version": {"type": "integer"},
-                    "description": {"type": ["string", "null"]}, "enabled": {"type": "boolean"},
+                    "description": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "enabled": {"type": "boolean"},
                     "input_schema": {"description": "JSON Schema of its input, if it says"},
                 }}),
             ),
@@ -239,7 +240,7 @@ pub fn run_schema() -> Value {
         "status": {"type": "string", "description": "queued, running, paused, completed, failed, cancelled or timeout"},
         "finished": {"type": "boolean"},
         "output": {"description": "The run's result, once it has one"},
-        "error": {"type": ["object", "null"]},
+        "error": {"anyOf": [{"type": "object"}, {"type": "null"}]},
         "waiting_for": {"type": "array", "items": {"type": "object"}, "description": "Why it is not finished"},
         "approvals": {"type": "array", "description": "Gates that are open, and whether you may answer (mine)",
             "items": {"type": "object"}},
