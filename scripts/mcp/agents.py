@@ -151,7 +151,8 @@ async def a_client_that_listens_hears_of_new_tools_and_of_runs(server: Server, c
 
 
 async def killed_in_the_middle_of_a_wait_a_run_finishes_after_the_restart(server: Server) -> None:
-    definition = {"name": "slow", "tasks": {"rest": {"sleep": "4s"}, "ask": {"needs": ["rest"], "approval": {"message": "?"}}}}
+    tasks = {"rest": {"sleep": "4s"}, "ask": {"needs": ["rest"], "approval": {"message": "?"}}}
+    definition = {"name": "slow", "tasks": tasks}
     approver = server.new_user("eve", ["workflow.run", "workflow.read", "workflow.approve", "workflow.define"])
     run, lost = None, False
     try:

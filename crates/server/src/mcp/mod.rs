@@ -45,9 +45,9 @@ use stepwell_engine::Caller;
 
 /// Told to every client that asks what this server is for.
 const INSTRUCTIONS: &str = "Stepwell runs durable workflows: steps survive crashes, waits cost nothing, and people approve \
-what needs approval. Look with workflow_list_definitions, start with workflow_start, follow with workflow_status. A run that \
-waits for an approval goes on once somebody who may has answered: do not start it again. The prompt define_workflow has \
-the format of definitions.";
+what needs approval. Look with workflow_list_definitions, start with workflow_start, follow with workflow_status. A run \
+that waits for an approval goes on once somebody who may has answered: do not start it again. The prompt define_workflow \
+has the format of definitions.";
 
 /// `/mcp`, for those who show a key.
 pub fn router(app: &App) -> Router<App> {
