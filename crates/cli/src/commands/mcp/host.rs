@@ -95,7 +95,10 @@ impl Host {
         let (ready, started) = oneshot::channel();
         let ended = tokio::spawn(async move {
             let stop = async { drop(stopped.await) };
-            let started = move |_: &_, _: &_| drop(ready.send(()));
+            let started = move |_: &_, _: &_| {
+                // Whoever waits for it is in this function.
+                let _ = ready.send(());
+            };
             serve(&data, config, started, stop).await
         });
         match started.await {
