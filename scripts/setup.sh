@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this machine does not have: Python with venv, for oracles and clients from PyPI;
-# PostgreSQL and PgBouncer, for the suites on a database. The server that a package starts is not used.
+# Installs what the tests need and this machine does not have: Python with venv, for oracles and clients from PyPI; npm, for
+# clients of MCP; PostgreSQL and PgBouncer, for the suites on a database. The server that a package starts is not used.
 set -euo pipefail
 
 missing=()
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
 command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+command -v npm >/dev/null || missing+=(nodejs npm)
 command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing+=(pgbouncer)
 if [ "${#missing[@]}" -gt 0 ]; then
   as_root=()

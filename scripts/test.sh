@@ -33,6 +33,7 @@ for suite in running durable client server graph live otlp; do
 done
 part "kill -9, on PostgreSQL" on_postgres --test kill -- --nocapture
 part "API against its description" bash scripts/schemathesis.sh short
+part "MCP with clients of others" bash scripts/mcp.sh
 part "properties" cargo test --quiet --workspace --test properties -- --nocapture
 part "planted bugs" bash scripts/mutants.sh
 echo "── all: $((SECONDS - total)) s"

@@ -19,7 +19,10 @@ fn held() -> MutexGuard<'static, Option<String>> {
 
 /// Once per process.
 pub fn start() {
-    let wanted = Targets::new().with_default(LevelFilter::WARN).with_target("stepwell_steps::tools", Level::INFO);
+    let wanted = Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target("stepwell_steps::tools", Level::INFO)
+        .with_target("rmcp", LevelFilter::OFF);
     let format = tracing_subscriber::fmt::layer().with_ansi(false).without_time().with_target(false);
     let _ = tracing_subscriber::registry().with(format.with_writer(Lines).with_filter(wanted)).try_init();
 }
@@ -35,6 +38,8 @@ pub fn start_server(log: Log) {
     };
     // What libraries say at these levels is about themselves.
     let wanted = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("stepwell", level);
+    // It takes every client that has gone away for an error.
+    let wanted = wanted.with_target("rmcp", LevelFilter::OFF);
     let wanted = ["core", "engine", "formats", "server", "steps", "store"]
         .iter()
         .fold(wanted, |wanted, part| wanted.with_target(format!("stepwell_{part}"), level));

@@ -35,6 +35,8 @@ enum Command {
     Serve(commands::serve::Args),
     /// Look at a server's configuration
     Config(commands::serve::ConfigArgs),
+    /// Speak MCP on standard input and output, for a program that starts this: in front of a server, or as one
+    Mcp(commands::mcp::Args),
     /// Check definitions and list everything that is wrong with them
     Check(commands::check::Args),
     /// Draw a definition
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => commands::serve::run(args),
         Command::Config(args) => commands::serve::config(args),
+        Command::Mcp(args) => commands::mcp::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Graph(args) => commands::graph::run(args),
         Command::Simulate(args) => commands::simulate::run(args),

@@ -92,7 +92,7 @@ impl<T: DeserializeOwned + ToSchema + 'static> FromRequest<App> for Json<T> {
 }
 
 /// Names with a NUL character in them cannot be kept by every store, and mean nothing to anybody.
-fn printable(value: &Value) -> Result<(), Problem> {
+pub fn printable(value: &Value) -> Result<(), Problem> {
     match value {
         Value::String(text) if text.contains('\0') => Err(Problem::input("", "there is a NUL character in a text")),
         Value::Array(list) => list.iter().try_for_each(printable),
@@ -159,12 +159,18 @@ pub fn value(bytes: &[u8], app: &App) -> Result<Value, Problem> {
         let problem = Problem::bad_request("invalid-json", format!("the body is not JSON: {error}"));
         Problem { errors: vec![fault], ..problem }
     })?;
+    shallow(&value, app)?;
+    Ok(value)
+}
+
+/// Whether it is nested no deeper than is allowed.
+pub fn shallow(value: &Value, app: &App) -> Result<(), Problem> {
     let most = app.config.limits.depth.get() as usize;
-    if depth(&value) > most {
+    if depth(value) > most {
         let detail = format!("the body is nested more than {most} deep");
         return Err(Problem::bad_request("body-too-deep", detail));
     }
-    Ok(value)
+    Ok(())
 }
 
 fn depth(value: &Value) -> usize {

@@ -62,6 +62,10 @@ fn is_plain(id: &str) -> bool {
 
 /// A failure as a problem with the request's id, whoever made it.
 async fn worded(response: Response, id: &str) -> Response {
+    // MCP has a form of its own for what went wrong.
+    if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json") {
+        return response;
+    }
     let (mut parts, body) = response.into_parts();
     let view = match parts.extensions.remove::<ProblemView>() {
         Some(view) => view,

@@ -5,6 +5,7 @@
 //! | calls of the API, thin over `engine::commands` | `rest/` |
 //! | what they show and take | `view/` |
 //! | server-sent events and WebSocket | `live/` |
+//! | the tools of agents | `mcp/` |
 //! | who asks, how often, from which page | `auth.rs`, `rates.rs`, `guard.rs` |
 //! | bodies and errors | `body.rs`, `error.rs` |
 //! | connections | `listen.rs` |
@@ -22,6 +23,7 @@ mod guard;
 mod keys;
 pub mod listen;
 pub mod live;
+mod mcp;
 pub mod metrics;
 pub mod otlp;
 mod rates;

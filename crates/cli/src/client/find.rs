@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Written by a server for as long as it runs.
 const ADDRESS: &str = "server.url";
-/// Made by the first start of a server.
-const KEY: &str = "admin.key";
+/// Made by the first start of a server: one for people, one for agents.
+const ADMIN: &str = "admin.key";
+const AGENT: &str = "agent.key";
 
 #[derive(clap::Args, Clone)]
 pub struct At {
@@ -26,17 +27,35 @@ pub struct At {
 impl At {
     /// The server that was named, or one that answers where the data directory says.
     pub async fn server(&self) -> anyhow::Result<Option<Client>> {
+        self.server_with(ADMIN).await
+    }
+
+    /// The same, with the key for agents.
+    pub async fn server_of_agents(&self) -> anyhow::Result<Option<Client>> {
+        self.server_with(AGENT).await
+    }
+
+    /// A server that was named must answer; without one the data directory itself is meant.
+    pub fn is_named(&self) -> bool {
+        self.url.is_some() || variable("STEPWELL_URL").is_some()
+    }
+
+    async fn server_with(&self, file_of_key: &str) -> anyhow::Result<Option<Client>> {
         let key = self.api_key.clone().or_else(|| variable("STEPWELL_KEY"));
         if let Some(url) = self.url.clone().or_else(|| variable("STEPWELL_URL")) {
             let url = read(&url)?;
             // The key of this directory is nobody else's business.
-            let own = if is_local(&url) { self.data.directory().ok().and_then(|home| own_key(&home)) } else { None };
+            let own = if is_local(&url) {
+                self.data.directory().ok().and_then(|home| own_key(&home, file_of_key))
+            } else {
+                None
+            };
             return Client::new(url, key.or(own), None).map(Some);
         }
         let Ok(directory) = self.data.directory() else { return Ok(None) };
         let file = directory.join(ADDRESS);
         let Some(url) = written(&file) else { return Ok(None) };
-        let client = Client::new(url, key.or_else(|| own_key(&directory)), Some(file))?;
+        let client = Client::new(url, key.or_else(|| own_key(&directory, file_of_key)), Some(file))?;
         Ok(client.answers().await.then_some(client))
     }
 
@@ -63,9 +82,10 @@ fn read(text: &str) -> anyhow::Result<Url> {
 }
 
 /// Where the server was given a key from outside, there is no file.
-fn own_key(directory: &Path) -> Option<String> {
-    let path: PathBuf = directory.join(KEY);
-    let text = std::fs::read_to_string(path).ok().or_else(|| variable("STEPWELL_ADMIN_KEY"))?;
+fn own_key(directory: &Path, file: &str) -> Option<String> {
+    let path: PathBuf = directory.join(file);
+    let given = || variable("STEPWELL_ADMIN_KEY").filter(|_| file == ADMIN);
+    let text = std::fs::read_to_string(path).ok().or_else(given)?;
     Some(text.trim().to_string()).filter(|key| !key.is_empty())
 }
 

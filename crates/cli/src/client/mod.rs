@@ -1,12 +1,14 @@
 //! A client of the server's API: JSON over HTTP, with a key, and problems turned into words.
 
 mod find;
+mod message;
 mod refusal;
 mod stream;
 
 pub use find::At;
+pub use message::Envelope;
 pub use refusal::Refusal;
-pub use stream::{Next, Stream};
+pub use stream::{Next, Parser, Stream};
 
 use crate::commands::Exit;
 use anyhow::Context;

@@ -102,17 +102,17 @@ impl<'a> Stream<'a> {
 
 /// `text/event-stream`, as far as this server uses it.
 #[derive(Default)]
-struct Parser {
+pub struct Parser {
     bytes: Vec<u8>,
     frame: Frame,
 }
 
 impl Parser {
-    fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn next(&mut self) -> Option<Frame> {
+    pub fn next(&mut self) -> Option<Frame> {
         while let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.bytes.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line);

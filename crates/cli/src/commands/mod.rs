@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod gates;
 pub mod graph;
 pub mod look;
+pub mod mcp;
 pub mod migrate;
 pub mod nodes;
 pub mod people;

@@ -6,7 +6,9 @@ use crate::{embedded, logging, signals};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
+use stepwell_server::config::Config;
 use stepwell_server::{Served, Server};
+use stepwell_store::Location;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -60,34 +62,48 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start_server(config.log);
     let data = args.data.or(config.data.clone());
     let directory = data.directory()?;
+    let started = |served: &Served, location: &Location| {
+        println!("Stepwell serves {} from {location}", served.public_url);
+        let keys = ["admin.key", "agent.key"].map(|name| directory.join(name));
+        // Another node may have them, or somebody outside.
+        if keys.iter().all(|file| file.exists()) {
+            println!("Keys: {} and {}", keys[0].display(), keys[1].display());
+        }
+        match &served.link {
+            Some(link) => println!("Sign a browser in, once: {link}"),
+            None => println!("`stepwell login` makes a link that signs a browser in"),
+        }
+    };
+    let served = embedded::runtime()?.block_on(async {
+        let stop = signals::asked_to_stop()?;
+        serve(&data, config, started, stop).await
+    });
+    served.map(|()| Exit::Success)
+}
+
+/// Serves from a data directory or database until `stop` comes.
+pub async fn serve(
+    data: &Data,
+    config: Config,
+    started: impl FnOnce(&Served, &Location),
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let directory = data.directory()?;
     let private = config.private_addresses();
-    embedded::runtime()?
-        .block_on(async {
-            let mut stop = pin!(signals::asked_to_stop()?);
-            let home = tokio::select! {
-                opened = data.open_with(config) => opened?,
-                () = &mut stop => return Ok(()),
-            };
-            let engine = embedded::engine(&home, private)?;
-            let Home { store, location, config } = home;
-            let address = Address(directory.join("server.url"));
-            let started = |served: &Served| {
-                address.write(served.address);
-                println!("Stepwell serves {} from {location}", served.public_url);
-                let keys = ["admin.key", "agent.key"].map(|name| directory.join(name));
-                // Another node may have them, or somebody outside.
-                if keys.iter().all(|file| file.exists()) {
-                    println!("Keys: {} and {}", keys[0].display(), keys[1].display());
-                }
-                match &served.link {
-                    Some(link) => println!("Sign a browser in, once: {link}"),
-                    None => println!("`stepwell login` makes a link that signs a browser in"),
-                }
-            };
-            let server = Server { config, store, engine, directory: &directory };
-            Ok(stepwell_server::serve(server, started, stop).await?)
-        })
-        .map(|()| Exit::Success)
+    let mut stop = pin!(stop);
+    let home = tokio::select! {
+        opened = data.open_with(config) => opened?,
+        () = &mut stop => return Ok(()),
+    };
+    let engine = embedded::engine(&home, private)?;
+    let Home { store, location, config } = home;
+    let address = Address(directory.join("server.url"));
+    let started = |served: &Served| {
+        address.write(served.address);
+        started(served, &location);
+    };
+    let server = Server { config, store, engine, directory: &directory };
+    Ok(stepwell_server::serve(server, started, stop).await?)
 }
 
 /// The file that tells other commands where this server listens, for as long as it does.

@@ -39,7 +39,7 @@ impl Place {
         self.at.data()
     }
 
-    fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = stepwell_testing::command(env!("CARGO_BIN_EXE_stepwell"));
         command.current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).envs(self.at.environment());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

@@ -1,6 +1,7 @@
 //! The application API: the only way in. Each command takes the caller and checks their rights; REST, MCP, CLI and the
 //! dashboard are thin over it.
 
+mod agents;
 mod change;
 mod channels;
 mod connections;
@@ -20,6 +21,7 @@ mod view;
 mod workflows;
 
 pub use crate::rights::Right;
+pub use agents::Refusal;
 pub use channels::{NewChannel, Wishes};
 pub use connections::NewConnection;
 pub use control::Retry;

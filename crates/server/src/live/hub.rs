@@ -147,7 +147,7 @@ impl Hub {
     }
 
     /// A place among the streams. What is committed after this returns is heard of.
-    pub(super) async fn watch(self: &Arc<Hub>) -> Result<Watch, Problem> {
+    pub(crate) async fn watch(self: &Arc<Hub>) -> Result<Watch, Problem> {
         let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
         let permit = self.places.clone().try_acquire_owned().map_err(|_| {
             let detail = format!("{} live streams are open, and no more are allowed", self.settings.streams);
@@ -198,7 +198,7 @@ impl Hub {
 }
 
 /// One who watches, for as long as this lives.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     pub batches: broadcast::Receiver<Arc<Batch>>,
     pub hub: Arc<Hub>,
     _permit: OwnedSemaphorePermit,

@@ -4,7 +4,7 @@ mod admin;
 mod channels;
 mod incoming;
 mod links;
-mod look;
+pub mod look;
 mod nodes;
 mod operate;
 mod pages;

@@ -1,0 +1,332 @@
+//! Calling tools: read the arguments, give one command, show what came of it.
+
+use super::runs::{self, Detail};
+use super::tools::Named;
+use super::{Client, exposed, gates, say, tasks};
+use crate::app::App;
+use crate::body::{printable, shallow, typed};
+use crate::error::Problem;
+use crate::rest::look::{cursor, query, summaries};
+use crate::view::*;
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResponse, CallToolResult};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use stepwell_engine::commands::{Decision, Source, Trigger};
+use stepwell_engine::{Caller, Error};
+
+/// Faults of arguments that are told.
+const MOST_FAULTS: usize = 20;
+/// Arguments that may hold anything: what they are checked against is not ours.
+const FREE: [&str; 3] = ["definition", "input", "data"];
+
+/// Who calls, and from what client.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub app: &'a App,
+    pub caller: &'a Caller,
+    pub client: Client,
+}
+
+#[derive(Deserialize)]
+struct Define {
+    definition: Value,
+    #[serde(default)]
+    check_only: bool,
+}
+
+#[derive(Deserialize)]
+struct List {
+    query: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    workflow: String,
+    input: Option<Value>,
+    wait_seconds: Option<f64>,
+    idempotency_key: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    run_id: String,
+    #[serde(default)]
+    wait_seconds: f64,
+}
+
+#[derive(Deserialize)]
+struct ListRuns {
+    #[serde(default)]
+    status: Vec<String>,
+    workflow: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    run_id: Option<String>,
+    step_name: Option<String>,
+    step_id: Option<String>,
+    comment: Option<String>,
+    data: Option<Value>,
+    digest: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Cancel {
+    run_id: String,
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Events {
+    run_id: String,
+    #[serde(default)]
+    after: i64,
+    limit: Option<u32>,
+}
+
+/// How long a call waits for the end of what it started, unless it says.
+const USUAL_WAIT: Duration = Duration::from_secs(5);
+
+impl Call<'_> {
+    /// What cannot be done is a result that says so: agents read those, and not errors of the protocol.
+    pub async fn tool(self, name: &str, arguments: Value) -> Result<CallToolResponse, ErrorData> {
+        let answer = match Named::parse(name) {
+            Some(named) => self.named(named, arguments).await,
+            // Tools of connected servers, `server__tool`, are called from here.
+            None => match exposed::find(self.app, self.caller, name).await {
+                Ok(Some(exposed)) => self.exposed(&exposed, arguments).await,
+                // Nobody is told here which tools others have.
+                Ok(None) | Err(Error::Forbidden { .. }) => {
+                    return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
+                }
+                Err(error) => Err(error.into()),
+            },
+        };
+        Ok(answer.unwrap_or_else(|problem| say::refusal(&problem).into()))
+    }
+
+    async fn named(self, named: Named, arguments: Value) -> Result<CallToolResponse, Problem> {
+        self.caller.check(named.right())?;
+        check(self.app, named, &arguments)?;
+        let result = match named {
+            Named::Define => self.define(typed(arguments)?).await?,
+            Named::ListDefinitions => self.list_definitions(typed(arguments)?).await?,
+            Named::Start => return self.start(typed(arguments)?).await,
+            Named::Status => self.status(typed(arguments)?).await?,
+            Named::ListRuns => self.list_runs(typed(arguments)?).await?,
+            Named::Approve => self.answer(typed(arguments)?, true).await?,
+            Named::Deny => self.answer(typed(arguments)?, false).await?,
+            Named::Cancel => self.cancel(typed(arguments)?).await?,
+            Named::Events => self.events(typed(arguments)?).await?,
+        };
+        Ok(result.into())
+    }
+
+    async fn define(self, define: Define) -> Result<CallToolResult, Problem> {
+        let text = match define.definition {
+            Value::String(text) => text,
+            object => object.to_string(),
+        };
+        let source = Source { text: &text, file: None };
+        if define.check_only {
+            let name = self.app.engine.name_of(source)?;
+            let said = format!("The definition of {name:?} is good. Nothing was stored.");
+            return Ok(say::result(json!({"name": name, "valid": true, "changed": false}), said));
+        }
+        let defined = self.app.engine.define(self.caller, source).await?;
+        let row = &defined.compiled.row;
+        let tool = match defined.compiled.definition.expose_as_tool && self.caller.may(Named::Start.right()) {
+            true => exposed::list(self.app, self.caller).await?.into_iter().find(|one| one.compiled.row.id == row.id),
+            false => None,
+        };
+        let tool = tool.map(|exposed| exposed.name);
+        let what = if defined.changed { "is stored" } else { "was there already, just so" };
+        let mut said = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
+        match &tool {
+            Some(tool) => said += &format!(" or the tool {tool}."),
+            None => said.push('.'),
+        }
+        let shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
+            "changed": defined.changed, "tool": tool});
+        Ok(say::result(shown, said))
+    }
+
+    async fn list_definitions(self, list: List) -> Result<CallToolResult, Problem> {
+        let limit = page_size(list.limit, 50)? as usize;
+        let (mut found, mut next) = (Vec::new(), None::<String>);
+        let mut said = String::new();
+        for row in self.app.engine.workflows(self.caller).await? {
+            let after = list.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
+            if !after || list.query.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
+                continue;
+            }
+            if found.len() == limit {
+                next = Some(last_name(&found));
+                break;
+            }
+            let compiled = self.app.engine.workflow(self.caller, &row.workflow).await?;
+            let enabled = self.app.engine.workflow_state(&compiled).await?.enabled;
+            let definition = &compiled.definition;
+            let about = definition.description.as_deref().unwrap_or("no description");
+            let first: String = about.lines().next().unwrap_or_default().chars().take(200).collect();
+            said += &format!("\n- {}{}: {first}", row.name, if enabled { "" } else { " (disabled)" });
+            found.push(json!({"name": row.name, "id": row.workflow, "version": row.version,
+                "description": definition.description, "enabled": enabled, "dialect": definition.graph.dialect.name(),
+                "input_schema": definition.input_schema}));
+        }
+        let count = found.len();
+        let said = match count {
+            0 => "There are no such workflows. Make one with workflow_define.".to_string(),
+            _ => format!("{count} workflow{}:{said}", if count == 1 { "" } else { "s" }),
+        };
+        Ok(say::result(json!({"workflows": found, "next": next}), said))
+    }
+
+    async fn start(self, start: Start) -> Result<CallToolResponse, Problem> {
+        let wait = start.wait_seconds.map_or(USUAL_WAIT, seconds);
+        // An empty object is what most workflows take, and what REST makes of an empty body.
+        let input = start.input.unwrap_or_else(|| json!({}));
+        let mut trigger = Trigger::new(&start.workflow, input);
+        trigger.key = start.idempotency_key.as_deref();
+        trigger.labels = start.labels;
+        self.begin(trigger, wait).await
+    }
+
+    async fn exposed(self, exposed: &exposed::Exposed, arguments: Value) -> Result<CallToolResponse, Problem> {
+        shallow(&arguments, self.app)?;
+        let input = exposed.input(arguments);
+        self.begin(Trigger::new(&exposed.compiled.row.workflow, input), runs::LONGEST_WAIT).await
+    }
+
+    /// Starts a run: as a task if the client knows them, else with a wait for the end.
+    async fn begin(self, trigger: Trigger<'_>, wait: Duration) -> Result<CallToolResponse, Problem> {
+        let started = self.app.engine.trigger(self.caller, trigger).await?;
+        if self.client.tasks {
+            return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
+        }
+        runs::settled(self.app, started.id, wait).await?;
+        Ok(runs::look(self.app, self.caller, &started.run).await?.outcome().into())
+    }
+
+    async fn status(self, status: Status) -> Result<CallToolResult, Problem> {
+        // A run of others is not there.
+        let seen = runs::look(self.app, self.caller, &status.run_id).await?;
+        if status.wait_seconds > 0.0
+            && seen.run.finished_at.is_none()
+            && let Some(id) = self.app.engine.store().find_run(&status.run_id).await.map_err(Error::from)?
+        {
+            runs::settled(self.app, id, seconds(status.wait_seconds)).await?;
+        }
+        Ok(runs::look(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
+    }
+
+    async fn list_runs(self, list: ListRuns) -> Result<CallToolResult, Problem> {
+        let status = Some(list.status.join(",")).filter(|status| !status.is_empty());
+        let filters = RunFilters {
+            status,
+            workflow: list.workflow,
+            limit: Some(page_size(list.limit, 50)?),
+            cursor: list.cursor,
+            ..RunFilters::default()
+        };
+        let query = query(filters)?;
+        let limit = query.limit as usize;
+        let rows = self.app.engine.runs(self.caller, query).await?;
+        let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
+        let found = summaries(self.app, &rows).await?;
+        let lines =
+            found.iter().map(|run| format!("\n- {} {:?}: {}, {}", run.id, run.workflow, run.status, run.created_at.0));
+        let said = match found.len() {
+            0 => "There are no such runs.".to_string(),
+            count => format!("{count} run{}, newest first:{}", plural(count), lines.collect::<String>()),
+        };
+        Ok(say::result(json!({"runs": found, "next": next}), said))
+    }
+
+    async fn answer(self, answer: Answer, approve: bool) -> Result<CallToolResult, Problem> {
+        if !gates::may_answer(self.caller) {
+            let detail = "over MCP a gate is answered only with workflow.approve by name: admin does not stand for it";
+            return Err(Problem::new(axum::http::StatusCode::FORBIDDEN, "forbidden", detail));
+        }
+        let (run, step) = match (answer.step_id, answer.run_id, answer.step_name) {
+            (Some(id), None, None) => {
+                step_named(&id).ok_or_else(|| Problem::not_found(format!("there is no step {id:?}")))?
+            }
+            (None, Some(run), Some(step)) => (run, step),
+            _ => return Err(Problem::input("step_name", "give run_id and step_name, or step_id alone")),
+        };
+        let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
+        self.app.engine.answer(self.caller, &run, &step, decision).await?;
+        self.after(&run).await
+    }
+
+    async fn cancel(self, cancel: Cancel) -> Result<CallToolResult, Problem> {
+        self.app.engine.cancel(self.caller, &cancel.run_id, cancel.reason.as_deref()).await?;
+        self.after(&cancel.run_id).await
+    }
+
+    /// The run as it stands after something was done to it.
+    async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
+        let run = Run::from(self.app.engine.look_again(self.caller, run).await?);
+        Ok(runs::Seen::alone(run, self.caller).shown(Detail::Brief))
+    }
+
+    async fn events(self, events: Events) -> Result<CallToolResult, Problem> {
+        let limit = page_size(events.limit, 200)?;
+        let found = self.app.engine.events(self.caller, &events.run_id, events.after, limit).await?;
+        let next = found.last().map(|last| last.version);
+        let found: Vec<Event> = found.into_iter().map(|event| Event::new(&events.run_id, event)).collect();
+        let line = |event: &Event| {
+            let step = event.step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();
+            format!("\n- {} {}{step}", event.at.0, event.kind)
+        };
+        let lines: String = found.iter().map(line).collect();
+        let said = match found.len() {
+            0 => "Nothing more has happened.".to_string(),
+            count => format!("{count} event{}:{lines}", plural(count)),
+        };
+        Ok(say::result(json!({"events": found, "next": next}), said))
+    }
+}
+
+fn last_name(found: &[Value]) -> String {
+    found.last().and_then(|last| last["name"].as_str()).unwrap_or_default().to_string()
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn seconds(wait: f64) -> Duration {
+    Duration::try_from_secs_f64(wait).unwrap_or_default().min(runs::LONGEST_WAIT)
+}
+
+/// Everything that is wrong with the arguments of a call.
+fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
+    shallow(arguments, app)?;
+    let schema = jsonschema::validator_for(&named.input()).expect("a test looks at every schema");
+    let faults = schema.iter_errors(arguments).take(MOST_FAULTS).map(|fault| FaultView {
+        path: fault.instance_path().to_string().trim_start_matches('/').replace('/', "."),
+        message: fault.to_string(),
+        ..FaultView::default()
+    });
+    let errors: Vec<FaultView> = faults.collect();
+    if let Some(first) = errors.first() {
+        let Problem { detail, .. } = Problem::input(&first.path, first.message.clone());
+        let detail = format!("the arguments of {} cannot be used: {detail}", named.name());
+        let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
+        return Err(Problem { errors, ..Problem::new(status, "invalid-input", detail) });
+    }
+    let fields = arguments.as_object().into_iter().flatten();
+    { fields }.filter(|(name, _)| !FREE.contains(&name.as_str())).try_for_each(|(_, value)| printable(value))
+}

@@ -1,0 +1,212 @@
+//! Gates as questions to whoever is behind a client, and their answers.
+//!
+//! A question's name is the gate's path, its attempt and the digest of what is shown: an answer is for just that. Over MCP
+//! gates are answered only with the right to do so by name: an administrator's key in the hands of a program is none.
+
+use crate::app::App;
+use crate::error::Problem;
+use crate::view::{ApprovalView, Run};
+use rmcp::model::InputRequest;
+use serde_json::{Map, Value, json};
+use stepwell_engine::Caller;
+use stepwell_engine::commands::{Decision, Right};
+
+/// Gates of one run that are looked at.
+const MOST: usize = 20;
+/// Characters of the calls behind a gate that a question shows.
+const SHOWN: usize = 4_000;
+/// What every question asks beside the gate's own form.
+const DECISION: &str = "decision";
+const COMMENT: &str = "comment";
+/// The whole form as one text, where it cannot be asked field by field.
+const DATA: &str = "data";
+
+/// Whether this caller answers gates here at all.
+pub fn may_answer(caller: &Caller) -> bool {
+    caller.may(Right::Approve) && caller.grants.names().iter().any(|grant| grant == Right::Approve.name())
+}
+
+/// The open gates of a run that the caller may see, and which of them are theirs to answer.
+pub async fn open(app: &App, caller: &Caller, run: &Run) -> Result<Vec<ApprovalView>, Problem> {
+    let mut found = Vec::new();
+    for wait in run.waiting_for.iter().filter(|wait| wait.what == "approval").take(MOST) {
+        // Answered just now, or not for their eyes.
+        let Ok(approval) = app.engine.approval(caller, &run.id, &wait.step).await else { continue };
+        let mut view = ApprovalView::from(approval);
+        view.mine &= may_answer(caller) && !view.approved_by.iter().any(|by| **by == *caller.name);
+        found.push(view);
+    }
+    Ok(found)
+}
+
+/// The name of a question.
+pub fn key(approval: &ApprovalView) -> String {
+    format!("{}#{}@{}", approval.step, approval.attempt, approval.digest.as_deref().unwrap_or_default())
+}
+
+/// The path of the gate that a question is about.
+pub fn path(key: &str) -> &str {
+    let before = key.rsplit_once('@').map_or(key, |(before, _)| before);
+    before.rsplit_once('#').map_or(before, |(path, _)| path)
+}
+
+/// What a client puts to its user. `None` if the question cannot be written as one.
+pub fn question(approval: &ApprovalView) -> Option<InputRequest> {
+    let asked = json!({"method": "elicitation/create", "params": {
+        "mode": "form", "message": message(approval), "requestedSchema": schema(&approval.asks["form"])}});
+    serde_json::from_value(asked).ok().or_else(|| {
+        let asked = json!({"method": "elicitation/create", "params": {
+            "mode": "form", "message": message(approval), "requestedSchema": whole(&approval.asks["form"])}});
+        serde_json::from_value(asked).ok()
+    })
+}
+
+fn message(approval: &ApprovalView) -> String {
+    let asks = &approval.asks;
+    let mut text = format!("Workflow {:?} asks at {:?}", approval.workflow, approval.step);
+    match asks["message"].as_str().filter(|message| !message.is_empty()) {
+        Some(message) => text += &format!(": {message}"),
+        None => text += " for an approval.",
+    }
+    if let Some(calls) = asks.get("calls").filter(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())) {
+        let calls: String = calls.to_string().chars().take(SHOWN).collect();
+        text += &format!("\nApproved would be: {calls}");
+    }
+    text
+}
+
+fn asked() -> Map<String, Value> {
+    let mut fields = Map::new();
+    let decision = json!({"type": "string", "title": "Decision", "enum": ["approve", "deny"]});
+    fields.insert(DECISION.into(), decision);
+    fields.insert(COMMENT.into(), json!({"type": "string", "title": "Comment"}));
+    fields
+}
+
+/// The fields of the gate's form beside ours, if they are plain values under other names.
+fn schema(form: &Value) -> Value {
+    let Some(properties) = fields(form) else { return whole(form) };
+    let mut all = asked();
+    all.extend(properties.clone());
+    // Somebody who denies fills nothing in: what is missing is found when the answer comes.
+    json!({"type": "object", "properties": all, "required": [DECISION]})
+}
+
+fn whole(form: &Value) -> Value {
+    let mut all = asked();
+    if !form.is_null() {
+        let description = format!("JSON that fits this schema: {form}");
+        all.insert(DATA.into(), json!({"type": "string", "title": "Data", "description": description}));
+    }
+    json!({"type": "object", "properties": all, "required": [DECISION]})
+}
+
+/// The form's own fields, if a client can ask for each of them.
+fn fields(form: &Value) -> Option<&Map<String, Value>> {
+    let properties = form.get("properties")?.as_object()?;
+    let plain = |(name, field): (&String, &Value)| {
+        ![DECISION, COMMENT, DATA].contains(&name.as_str())
+            && matches!(field["type"].as_str(), Some("string" | "number" | "integer" | "boolean"))
+    };
+    properties.iter().all(plain).then_some(properties)
+}
+
+/// What was answered. `None` if the question was put aside: then it stays open.
+pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Decision>, String> {
+    let digest = approval.digest.clone();
+    let content = &response["content"];
+    let comment = content[COMMENT].as_str().filter(|comment| !comment.is_empty()).map(str::to_string);
+    let deny = Decision { approve: false, comment: comment.clone(), data: None, digest: digest.clone() };
+    match response["action"].as_str() {
+        Some("decline") => return Ok(Some(deny)),
+        Some("cancel") => return Ok(None),
+        Some("accept") => {}
+        _ => return Err("an answer has the action accept, decline or cancel".into()),
+    }
+    match content[DECISION].as_str() {
+        Some("approve") => {
+            let data = data(&approval.asks["form"], content)?;
+            Ok(Some(Decision { approve: true, comment, data, digest }))
+        }
+        Some("deny") => Ok(Some(deny)),
+        _ => Err("the content's decision is approve or deny".into()),
+    }
+}
+
+fn data(form: &Value, content: &Value) -> Result<Option<Value>, String> {
+    if form.is_null() {
+        return Ok(None);
+    }
+    if let Some(text) = content[DATA].as_str() {
+        let read = serde_json::from_str(text).map_err(|error| format!("data is not JSON: {error}"))?;
+        return Ok(Some(read));
+    }
+    let mut given = content.as_object().cloned().unwrap_or_default();
+    given.retain(|name, _| ![DECISION, COMMENT].contains(&name.as_str()));
+    Ok(Some(Value::Object(given)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Instant;
+    use stepwell_core::time::Time;
+
+    fn gate(form: Value) -> ApprovalView {
+        ApprovalView {
+            id: String::new(),
+            run_id: "run_1".into(),
+            step: "each[3].ask#me@home".into(),
+            workflow: "w".into(),
+            version: 1,
+            attempt: 2,
+            asks: json!({"message": "well?", "form": form}),
+            digest: Some("abc".into()),
+            approved_by: Vec::new(),
+            since: Instant(Time(0)),
+            until: None,
+            created_by: "ann".into(),
+            kind: "approval".into(),
+            mine: true,
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_question_leads_back_to_its_gate() {
+        assert_eq!(key(&gate(Value::Null)), "each[3].ask#me@home#2@abc");
+        assert_eq!(path(&key(&gate(Value::Null))), "each[3].ask#me@home");
+        assert_eq!(path("plain"), "plain");
+    }
+
+    #[test]
+    fn a_plain_form_is_asked_field_by_field_and_any_other_as_text() {
+        let asked = |form: Value| {
+            let question = serde_json::to_value(question(&gate(form)).unwrap()).unwrap();
+            let fields = question["params"]["requestedSchema"]["properties"].as_object().unwrap().clone();
+            fields.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(asked(Value::Null), "decision comment");
+        assert_eq!(asked(json!({"properties": {"amount": {"type": "number"}}})), "decision comment amount");
+        assert_eq!(asked(json!({"properties": {"amount": {"type": "array"}}})), "decision comment data");
+        assert_eq!(asked(json!({"properties": {"decision": {"type": "string"}}})), "decision comment data");
+        assert_eq!(asked(json!({"type": "array"})), "decision comment data");
+    }
+
+    #[test]
+    fn an_answer_is_read_as_it_was_meant() {
+        let form = json!({"properties": {"amount": {"type": "number"}}});
+        let read = |response: Value| decision(&gate(form.clone()), &response);
+        let given = json!({"action": "accept", "content": {"decision": "approve", "comment": "ok", "amount": 3}});
+        let approved = read(given).unwrap().unwrap();
+        assert!(approved.approve && approved.digest.as_deref() == Some("abc"));
+        assert_eq!((approved.comment.as_deref(), approved.data), (Some("ok"), Some(json!({"amount": 3}))));
+        let whole = json!({"action": "accept", "content": {"decision": "approve", "data": "{\"amount\": 4}"}});
+        assert_eq!(read(whole).unwrap().unwrap().data, Some(json!({"amount": 4})));
+        assert!(!read(json!({"action": "accept", "content": {"decision": "deny"}})).unwrap().unwrap().approve);
+        assert!(!read(json!({"action": "decline"})).unwrap().unwrap().approve);
+        assert_eq!(read(json!({"action": "cancel"})).unwrap(), None);
+        assert!(read(json!({"action": "accept", "content": {}})).is_err());
+        assert!(read(json!({})).is_err());
+        assert!(read(json!("yes")).is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! Notices to clients that listen: the list of tools has changed, a run has moved on.
+//!
+//! A notice only says that it is worth looking again. Definitions and grants move the organisation's epoch, so that one
+//! number tells whether the list of tools may have changed.
+
+use super::{resources, tools};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::error::Problem;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use rmcp::model::*;
+use rmcp::service::SubscriptionContext;
+use std::time::Duration;
+use stepwell_engine::commands::Right;
+use stepwell_engine::{Caller, Error};
+use stepwell_store::{RunId, Version};
+
+/// How often is looked whether anything has changed.
+const LOOK: Duration = Duration::from_secs(1);
+/// Every so many looks it is asked whether the key is still good, even if nothing has changed.
+const RECHECK: u32 = 30;
+/// Runs that one client follows at a time.
+const MOST: usize = 100;
+
+/// What can be listened to: the list of tools, and runs.
+pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let mut accepted = SubscriptionFilter::new();
+    accepted.tools_list_changed = requested.tools_list_changed.filter(|wanted| *wanted);
+    let runs = requested.resource_subscriptions.iter().flatten();
+    let runs: Vec<String> = runs.filter(|uri| resources::run_named(uri).is_some()).take(MOST).cloned().collect();
+    accepted.resource_subscriptions = Some(runs).filter(|runs| !runs.is_empty());
+    accepted
+}
+
+struct Listener<'a> {
+    app: &'a App,
+    caller: Caller,
+    parts: Parts,
+    subscription: &'a SubscriptionContext,
+    epoch: Option<i64>,
+    tools: Option<Vec<Tool>>,
+    runs: Vec<(String, RunId, Version)>,
+}
+
+/// Tells until the client goes away, its key is no longer good, or the server stops.
+pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) -> Result<(), Problem> {
+    // As many as there may be of other streams.
+    let _place = app.hub.watch().await?;
+    let parts = subscription.request_context().extensions.get::<Parts>();
+    let parts = parts.ok_or_else(|| Problem::from(Error::Unavailable("nobody knows who asks".into())))?.clone();
+    let mut listener = Listener { app, caller, parts, subscription, epoch: None, tools: None, runs: Vec::new() };
+    listener.begin().await?;
+    for n in 1_u32.. {
+        tokio::select! {
+            () = subscription.cancelled() => return Ok(()),
+            () = app.hub.stopping() => return Ok(()),
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        if !listener.look(n.is_multiple_of(RECHECK)).await? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+impl Listener<'_> {
+    async fn begin(&mut self) -> Result<(), Problem> {
+        self.epoch = self.app.engine.store().epoch(self.caller.org).await.map_err(Error::from)?;
+        if self.subscription.accepted().tools_list_changed == Some(true) {
+            self.tools = Some(tools::all(self.app, &self.caller).await?);
+        }
+        for uri in self.subscription.accepted().resource_subscriptions.iter().flatten() {
+            self.caller.check(Right::Read)?;
+            let Some(run) = resources::run_named(uri) else { continue };
+            // One of another organisation is not there, and nothing ever happens to it.
+            if let Ok(row) = crate::live::find(self.app, &self.caller, &run).await {
+                let version = self.latest(row.id, Version(0)).await?;
+                self.runs.push((uri.clone(), row.id, version));
+            }
+        }
+        Ok(())
+    }
+
+    /// False if there is nobody to tell any more.
+    async fn look(&mut self, recheck: bool) -> Result<bool, Problem> {
+        let epoch = self.app.engine.store().epoch(self.caller.org).await.map_err(Error::from)?;
+        if epoch != self.epoch || recheck {
+            let Auth(caller) = Auth::from_request_parts(&mut self.parts, self.app).await?;
+            self.caller = caller;
+        }
+        if epoch != self.epoch
+            && let Some(before) = &self.tools
+        {
+            let now = tools::all(self.app, &self.caller).await?;
+            let changed = now != *before;
+            self.tools = Some(now);
+            let notice = ServerNotification::ToolListChangedNotification(Default::default());
+            if changed && self.subscription.sink().send(notice).await.is_err() {
+                return Ok(false);
+            }
+        }
+        self.epoch = epoch;
+        for at in 0..self.runs.len() {
+            let (uri, id, seen) = self.runs[at].clone();
+            let version = self.latest(id, seen).await?;
+            if version != seen {
+                self.runs[at].2 = version;
+                let notice = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri));
+                let notice = ServerNotification::ResourceUpdatedNotification(notice);
+                if self.subscription.sink().send(notice).await.is_err() {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// How far the run's log goes, as far as one look sees.
+    async fn latest(&self, run: RunId, after: Version) -> Result<Version, Error> {
+        let rows = self.app.engine.store().tail(run, after, 1_000).await?;
+        Ok(rows.last().map_or(after, |row| row.version))
+    }
+}

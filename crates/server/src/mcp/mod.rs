@@ -1,0 +1,230 @@
+//! The MCP server: streamable HTTP at `/mcp`, thin over `engine::commands`.
+//!
+//! There are no sessions: each request stands for itself, so any node answers any of them. What lasts is a run, which is
+//! also what a task is. `stepwell mcp` carries the same messages over standard input and output.
+//!
+//! | part | where |
+//! | --- | --- |
+//! | who may come in, and the protocol's methods | `mod.rs` |
+//! | the tools and what they take | `tools.rs`, `exposed.rs` |
+//! | calling them, and what is said of it | `call.rs`, `runs.rs`, `say.rs` |
+//! | runs as tasks, gates as questions | `tasks.rs`, `gates.rs` |
+//! | resources, prompts, notices of changes | `resources.rs`, `prompts.rs`, `listen.rs` |
+
+mod call;
+mod exposed;
+mod gates;
+mod listen;
+mod prompts;
+mod resources;
+mod runs;
+mod say;
+mod tasks;
+mod tools;
+
+use crate::app::App;
+use crate::auth::{Auth, is_own_origin};
+use crate::body::Raw;
+use crate::error::Problem;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::http::header::ORIGIN;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use rmcp::model::*;
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, ServerHandler};
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_engine::Caller;
+
+/// Told to every client that asks what this server is for.
+const INSTRUCTIONS: &str = "Stepwell runs durable workflows: steps survive crashes, waits cost nothing, and people approve \
+what needs approval. Look with workflow_list_definitions, start with workflow_start, follow with workflow_status. A run \
+that waits for an approval goes on once somebody who may has answered: do not start it again. The prompt define_workflow \
+has the format of definitions.";
+
+/// `/mcp`, for those who show a key.
+pub fn router(app: &App) -> Router<App> {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(usize::try_from(app.config.limits.body).unwrap_or(usize::MAX))
+        // Hosts and origins are checked for all paths alike, and before the key is.
+        .disable_allowed_hosts();
+    let handler = Mcp { app: app.clone() };
+    let service =
+        StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
+    Router::new().route_service("/mcp", service).layer(middleware::from_fn_with_state(app.clone(), admit))
+}
+
+/// Finds out who asks, and reads the body within its bounds.
+async fn admit(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
+    check_origin(request.headers(), &app)?;
+    let (mut parts, body) = request.into_parts();
+    let Auth(caller) = Auth::from_request_parts(&mut parts, &app).await?;
+    parts.extensions.insert(caller);
+    let Raw(bytes) = Raw::from_request(Request::from_parts(parts.clone(), body), &app).await?;
+    Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)
+}
+
+/// Programs send no origin. A page of another one could be anybody's.
+fn check_origin(headers: &HeaderMap, app: &App) -> Result<(), Problem> {
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let named = app.config.cors.origins.iter().any(|known| origin == known.as_str());
+    if named || is_own_origin(headers, &app.public_url) {
+        return Ok(());
+    }
+    let detail = "pages of this origin may not ask: name it in `cors.origins`";
+    Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail))
+}
+
+/// Answers what clients ask. One is made for each request.
+#[derive(Clone)]
+struct Mcp {
+    app: App,
+}
+
+type Context = RequestContext<RoleServer>;
+
+/// Whoever showed the key.
+fn caller(context: &Context) -> Result<Caller, ErrorData> {
+    let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+    caller.cloned().ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))
+}
+
+/// What the client of this very request can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Client {
+    /// It knows runs as tasks.
+    tasks: bool,
+    /// It can put a question to its user.
+    elicits: bool,
+}
+
+impl Client {
+    fn of(context: &Context) -> Client {
+        let can = context.client_capabilities().unwrap_or_default();
+        Client { tasks: can.supports_tasks(), elicits: can.elicitation.is_some() }
+    }
+}
+
+impl ServerHandler for Mcp {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_tasks()
+            .build();
+        let own = Implementation::new("stepwell", env!("CARGO_PKG_VERSION")).with_title("Stepwell");
+        ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)
+    }
+
+    /// Clients that begin this way are older than tasks, and without a session nothing can be sent to them unasked.
+    async fn initialize(&self, request: InitializeRequestParams, _: Context) -> Result<InitializeResult, ErrorData> {
+        let mut info = self.negotiate_initialize(&request)?;
+        info.capabilities.extensions = None;
+        info.capabilities.tools.get_or_insert_default().list_changed = None;
+        info.capabilities.resources.get_or_insert_default().subscribe = None;
+        Ok(info)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let caller = caller(&context)?;
+        let tools = tools::all(&self.app, &caller).await.map_err(failed)?;
+        // It depends on the key what is in it.
+        Ok(ListToolsResult::with_all_items(tools).with_cache_scope(CacheScope::Private).with_ttl_ms(0))
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        let caller = caller(&context)?;
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let call = call::Call { app: &self.app, caller: &caller, client: Client::of(&context) };
+        call.tool(&request.name, arguments).await
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: Context,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = resources::list(&self.app, &caller(&context)?).await.map_err(failed)?;
+        Ok(ListResourcesResult::with_all_items(resources).with_cache_scope(CacheScope::Private).with_ttl_ms(0))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Context,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: Context,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = resources::read(&self.app, &caller(&context)?, &request.uri).await?;
+        let result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private).with_ttl_ms(0);
+        Ok(result.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: Context,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(&self, request: GetPromptRequestParams, _: Context) -> Result<GetPromptResponse, ErrorData> {
+        Ok(prompts::get(&request.name, &request.arguments.unwrap_or_default())?.into())
+    }
+
+    async fn get_task(&self, request: GetTaskParams, context: Context) -> Result<GetTaskResult, ErrorData> {
+        let caller = caller(&context)?;
+        tasks::get(&self.app, &caller, &request.task_id, Client::of(&context)).await.map_err(failed)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, context: Context) -> Result<(), ErrorData> {
+        let caller = caller(&context)?;
+        tasks::update(&self.app, &caller, &request.task_id, request.input_responses).await.map_err(failed)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, context: Context) -> Result<(), ErrorData> {
+        tasks::cancel(&self.app, &caller(&context)?, &request.task_id).await.map_err(failed)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(listen::accepted(requested))
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let caller = caller(subscription.request_context())?;
+        listen::run(&self.app, caller, &subscription).await.map_err(failed)
+    }
+}
+
+/// For requests that are not calls of tools: what went wrong is told by the protocol.
+fn failed(problem: impl Into<Problem>) -> ErrorData {
+    let problem = problem.into();
+    let code = match problem.status {
+        StatusCode::NOT_FOUND | StatusCode::UNPROCESSABLE_ENTITY | StatusCode::BAD_REQUEST => ErrorCode::INVALID_PARAMS,
+        StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => ErrorCode::INTERNAL_ERROR,
+        _ => ErrorCode::INVALID_REQUEST,
+    };
+    ErrorData::new(code, say::problem(&problem), Some(serde_json::json!({"code": problem.code})))
+}

@@ -1,0 +1,121 @@
+//! What agents are told in words: short, with the next call to make.
+
+use crate::error::Problem;
+use crate::view::{ApprovalView, FaultView, Run};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Characters of a value that are told in words; all of it is in the structured content.
+const SHOWN: usize = 4_000;
+/// Steps that are told in words.
+const STEPS: usize = 50;
+
+/// A result for programs, and in words.
+pub fn result(structured: Value, text: String) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(structured);
+    result
+}
+
+/// What went wrong, for whoever made the call to mend it.
+pub fn refusal(problem: &Problem) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(self::problem(problem))])
+}
+
+/// What is wrong, and all faults with their places.
+pub fn problem(problem: &Problem) -> String {
+    let mut text = format!("{} [{}]", problem.detail, problem.code);
+    if problem.code == "invalid-definition" || problem.errors.len() > 1 {
+        for fault in &problem.errors {
+            let _ = write!(text, "\n- {}", self::fault(fault));
+        }
+    }
+    if let Some(wait) = problem.retry_after {
+        let _ = write!(text, "\nTry again in {} s.", wait.as_secs_f64().ceil());
+    }
+    text
+}
+
+fn fault(fault: &FaultView) -> String {
+    let mut text = String::new();
+    if !fault.path.is_empty() {
+        let _ = write!(text, "{}", fault.path);
+    }
+    if let Some(line) = fault.line {
+        let _ = write!(text, "{}line {line}", if text.is_empty() { "" } else { ", " });
+    }
+    let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ": " }, fault.message);
+    if let Some(hint) = &fault.hint {
+        let _ = write!(text, "; {hint}");
+    }
+    if let Some(code) = &fault.code {
+        let _ = write!(text, " [{code}]");
+    }
+    text
+}
+
+/// How a run stands, and what can be done about it.
+pub fn run(run: &Run, approvals: &[ApprovalView], may_read: bool) -> String {
+    let mut text =
+        format!("Run {} of {:?} (version {}) is {}.", run.id, run.workflow, run.workflow_version, run.status);
+    if let Some(error) = &run.error {
+        let _ = write!(text, "\nError: {} [{}]", error.message, error.code);
+    }
+    if let Some(output) = &run.output {
+        let _ = write!(text, "\nOutput: {}", cut(output));
+    }
+    for wait in &run.waiting_for {
+        let at = if wait.step.is_empty() { String::new() } else { format!(" at {:?}", wait.step) };
+        let until = wait.until.map(|until| format!(", until {} at the latest", until.0)).unwrap_or_default();
+        let _ = write!(text, "\nIt waits for {}{at}: {}{until}.", wait.what, wait.moved_on_by);
+    }
+    for approval in approvals {
+        let _ = write!(text, "\n{}", gate(approval));
+    }
+    if run.finished_at.is_none() && may_read {
+        let _ = write!(text, "\nIt goes on by itself. Look again with workflow_status, run_id {:?}.", run.id);
+    }
+    text
+}
+
+fn gate(approval: &ApprovalView) -> String {
+    let message = approval.asks["message"].as_str().unwrap_or_default();
+    let asked = if message.is_empty() { String::new() } else { format!(" {message:?}") };
+    if !approval.mine {
+        return format!("Somebody else has to answer{asked} at {:?}; this key may not.", approval.step);
+    }
+    let digest = approval.digest.as_ref().map(|digest| format!(", digest {digest:?}")).unwrap_or_default();
+    format!(
+        "You may answer{asked}: workflow_approve or workflow_deny with run_id {:?}, step_name {:?}{digest}.",
+        approval.run_id, approval.step
+    )
+}
+
+/// A line for each step.
+pub fn steps(run: &Run) -> String {
+    let mut text = String::new();
+    for (path, step) in run.tasks.0.iter().take(STEPS) {
+        let _ = write!(text, "\n- {path}: {}", step.status);
+        if step.attempt > 1 {
+            let _ = write!(text, ", attempt {}", step.attempt);
+        }
+        if let Some(error) = &step.error {
+            let _ = write!(text, ", {} [{}]", error.message, error.code);
+        }
+    }
+    if run.tasks.0.len() > STEPS {
+        let _ = write!(text, "\n- and {} more", run.tasks.0.len() - STEPS);
+    }
+    text
+}
+
+/// A value in as many characters as are told in words.
+pub fn cut(value: &Value) -> String {
+    let text = value.to_string();
+    if text.len() <= SHOWN {
+        return text;
+    }
+    let start: String = text.chars().take(SHOWN).collect();
+    format!("{start}… (cut; the structured content has all of it)")
+}

@@ -1,0 +1,283 @@
+//! The tools: their names, what they take and give, and which right each needs.
+
+use super::{exposed, gates};
+use crate::app::App;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use stepwell_engine::commands::Right;
+use stepwell_engine::{Caller, Error};
+
+/// What can be called by these names, whatever workflows there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Named {
+    Define,
+    ListDefinitions,
+    Start,
+    Status,
+    ListRuns,
+    Approve,
+    Deny,
+    Cancel,
+    Events,
+}
+
+impl Named {
+    pub const ALL: [Named; 9] = [
+        Named::Define,
+        Named::ListDefinitions,
+        Named::Start,
+        Named::Status,
+        Named::ListRuns,
+        Named::Approve,
+        Named::Deny,
+        Named::Cancel,
+        Named::Events,
+    ];
+
+    pub fn parse(name: &str) -> Option<Named> {
+        Named::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Named::Define => "workflow_define",
+            Named::ListDefinitions => "workflow_list_definitions",
+            Named::Start => "workflow_start",
+            Named::Status => "workflow_status",
+            Named::ListRuns => "workflow_list_runs",
+            Named::Approve => "workflow_approve",
+            Named::Deny => "workflow_deny",
+            Named::Cancel => "workflow_cancel",
+            Named::Events => "workflow_events",
+        }
+    }
+
+    pub fn right(self) -> Right {
+        match self {
+            Named::Define => Right::Define,
+            Named::Start | Named::Cancel => Right::Run,
+            Named::Approve | Named::Deny => Right::Approve,
+            Named::ListDefinitions | Named::Status | Named::ListRuns | Named::Events => Right::Read,
+        }
+    }
+
+    fn is_for(self, caller: &Caller) -> bool {
+        match self {
+            Named::Approve | Named::Deny => gates::may_answer(caller),
+            _ => caller.may(self.right()),
+        }
+    }
+
+    /// Title, what it does, and what can be relied on.
+    fn about(self) -> (&'static str, &'static str, ToolAnnotations) {
+        let looks = || ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
+        let changes = || ToolAnnotations::new().read_only(false).open_world(false);
+        match self {
+            Named::Define => (
+                "Define a workflow",
+                "Store a workflow definition, or its next version if the name is taken. Takes any of the three dialects \
+                 (tasks, flow, or nodes and edges), as an object or as YAML or JSON text. Everything that is wrong with \
+                 it is listed at once, with places. The prompt define_workflow explains the format.",
+                changes().destructive(false).idempotent(true),
+            ),
+            Named::ListDefinitions => {
+                ("List workflows", "The workflows that can be started, by name, with what input they take.", looks())
+            }
+            Named::Start => (
+                "Start a run",
+                "Start a run of a workflow. It is on disk before this answers and survives crashes. Waits a while for \
+                 its end; a run that is still under way goes on by itself and is followed with workflow_status.",
+                ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true),
+            ),
+            Named::Status => (
+                "Look at a run",
+                "How a run stands: its steps with input, output and errors, what it waits for, and who can move it on.",
+                looks(),
+            ),
+            Named::ListRuns => ("List runs", "Runs, newest first, by status or workflow.", looks()),
+            Named::Approve => (
+                "Approve at a gate",
+                "Approve what a run asks at an approval gate. Say the digest that workflow_status showed, so that the \
+                 approval is for just that.",
+                changes().destructive(true).idempotent(false),
+            ),
+            Named::Deny => (
+                "Deny at a gate",
+                "Deny what a run asks at an approval gate. Unless the workflow handles it, the run ends.",
+                changes().destructive(true).idempotent(false),
+            ),
+            Named::Cancel => (
+                "Cancel a run",
+                "Stop a run that is under way. What it has done already stays done.",
+                changes().destructive(true).idempotent(true),
+            ),
+            Named::Events => ("Read a run's log", "Everything that happened to a run, oldest first.", looks()),
+        }
+    }
+
+    /// JSON Schema of the arguments.
+    pub fn input(self) -> Value {
+        let run_id = json!({"type": "string", "description": "The run's id, run_…"});
+        let limit = json!({"type": "integer", "minimum": 1, "maximum": 200, "default": 50});
+        let cursor = json!({"type": "string", "description": "`next` of an earlier answer"});
+        let fields = match self {
+            Named::Define => json!({
+                "definition": {"anyOf": [{"type": "object"}, {"type": "string"}],
+                    "description": "The definition: an object, or YAML or JSON text"},
+                "check_only": {"type": "boolean", "default": false, "description": "Only say what is wrong with it"},
+            }),
+            Named::ListDefinitions => json!({
+                "query": {"type": "string", "description": "Part of the name"},
+                "limit": limit,
+                "cursor": cursor,
+            }),
+            Named::Start => json!({
+                "workflow": {"type": "string", "description": "Its name or id"},
+                "input": {"description": "The run's input, as the workflow's input_schema says"},
+                "wait_seconds": {"type": "number", "minimum": 0, "maximum": 20, "default": 5,
+                    "description": "How long to wait for the end"},
+                "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 255,
+                    "description": "The same key with the same input starts one run only: give one to be able to repeat"},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            }),
+            Named::Status => json!({
+                "run_id": run_id,
+                "wait_seconds": {"type": "number", "minimum": 0, "maximum": 20, "default": 0,
+                    "description": "How long to wait for the end, or for a gate"},
+            }),
+            Named::ListRuns => json!({
+                "status": {"type": "array", "items": {"type": "string", "enum":
+                    ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]}},
+                "workflow": {"type": "string", "description": "Name or id"},
+                "limit": limit,
+                "cursor": cursor,
+            }),
+            Named::Approve | Named::Deny => json!({
+                "run_id": run_id,
+                "step_name": {"type": "string", "description": "The gate's name or path"},
+                "step_id": {"type": "string", "description": "Instead of both: the step's id, step_…"},
+                "comment": {"type": "string"},
+                "data": {"description": "What the gate's form asks for"},
+                "digest": {"type": "string", "description": "Of what was shown, as workflow_status has it"},
+            }),
+            Named::Cancel => json!({"run_id": run_id, "reason": {"type": "string"}}),
+            Named::Events => json!({
+                "run_id": run_id,
+                "after": {"type": "integer", "minimum": 0, "default": 0, "description": "`next` of an earlier answer"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 200},
+            }),
+        };
+        let required: &[&str] = match self {
+            Named::Define => &["definition"],
+            Named::Start => &["workflow"],
+            Named::Status | Named::Cancel | Named::Events => &["run_id"],
+            Named::ListDefinitions | Named::ListRuns | Named::Approve | Named::Deny => &[],
+        };
+        json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false})
+    }
+
+    /// JSON Schema of the structured content.
+    fn output(self) -> Value {
+        let page = |name: &str, item: Value| {
+            let kinds = json!([{"type": "string"}, {"type": "integer"}, {"type": "null"}]);
+            let next = json!({"anyOf": kinds, "description": "Where to go on, if there is more"});
+            json!({"type": "object", "required": [name],
+                "properties": {name: {"type": "array", "items": item}, "next": next}})
+        };
+        match self {
+            Named::Define => json!({"type": "object", "required": ["name", "valid"], "properties": {
+                "name": {"type": "string"},
+                "valid": {"type": "boolean"},
+                "id": {"type": "string"},
+                "version": {"type": "integer"},
+                "changed": {"type": "boolean", "description": "False if the newest version was the same"},
+                "tool": {"anyOf": [{"type": "string"}, {"type": "null"}],
+                    "description": "The tool that starts it, if it is one"},
+            }}),
+            Named::ListDefinitions => page(
+                "workflows",
+                json!({"type": "object", "required": ["name", "id", "version", "enabled"], "properties": {
+                    "name": {"type": "string"}, "id": {"type": "string"}, "version": {"type": "integer"},
+                    "description": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "enabled": {"type": "boolean"},
+                    "input_schema": {"description": "JSON Schema of its input, if it says"},
+                }}),
+            ),
+            Named::ListRuns => page(
+                "runs",
+                json!({"type": "object", "required": ["id", "workflow", "status", "created_at"], "properties": {
+                    "id": {"type": "string"}, "workflow": {"type": "string"}, "status": {"type": "string"},
+                    "created_at": {"type": "string"}, "created_by": {"type": "string"},
+                }}),
+            ),
+            Named::Events => page(
+                "events",
+                json!({"type": "object", "required": ["version", "at", "type"], "properties": {
+                    "version": {"type": "integer"}, "at": {"type": "string"}, "type": {"type": "string"},
+                    "step": {"type": "string"},
+                }}),
+            ),
+            Named::Start | Named::Status | Named::Approve | Named::Deny | Named::Cancel => run_schema(),
+        }
+    }
+
+    fn tool(self) -> Tool {
+        let (title, description, annotations) = self.about();
+        let mut tool = Tool::new(self.name(), description, object(self.input()));
+        tool.title = Some(title.into());
+        tool.output_schema = Some(object(self.output()));
+        tool.annotations = Some(annotations);
+        tool
+    }
+}
+
+/// What every tool gives that shows a run.
+pub fn run_schema() -> Value {
+    json!({"type": "object", "required": ["run_id", "workflow", "status", "finished"], "properties": {
+        "run_id": {"type": "string"},
+        "workflow": {"type": "string"},
+        "workflow_version": {"type": "integer"},
+        "status": {"type": "string", "description": "queued, running, paused, completed, failed, cancelled or timeout"},
+        "finished": {"type": "boolean"},
+        "output": {"description": "The run's result, once it has one"},
+        "error": {"anyOf": [{"type": "object"}, {"type": "null"}]},
+        "waiting_for": {"type": "array", "items": {"type": "object"}, "description": "Why it is not finished"},
+        "approvals": {"type": "array", "description": "Gates that are open, and whether you may answer (mine)",
+            "items": {"type": "object"}},
+        "tasks": {"type": "object", "description": "Steps by path, with input, output, errors and attempts"},
+    }})
+}
+
+/// Schemas are written as objects here.
+pub fn object(schema: Value) -> Arc<JsonObject> {
+    match schema {
+        Value::Object(fields) => Arc::new(fields),
+        _ => Arc::default(),
+    }
+}
+
+/// Everything that this caller may call. Tools of connected servers join here, under their grants.
+pub async fn all(app: &App, caller: &Caller) -> Result<Vec<Tool>, Error> {
+    let mut tools: Vec<Tool> = Named::ALL.into_iter().filter(|tool| tool.is_for(caller)).map(Named::tool).collect();
+    if caller.may(Right::Run) {
+        tools.extend(exposed::list(app, caller).await?.iter().map(exposed::Exposed::tool));
+    }
+    Ok(tools)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_can_be_used_and_every_name_is_found() {
+        for named in Named::ALL {
+            assert_eq!(Named::parse(named.name()), Some(named));
+            for schema in [named.input(), named.output()] {
+                assert!(jsonschema::validator_for(&schema).is_ok(), "{}", named.name());
+                assert_eq!(schema["type"], "object");
+            }
+        }
+        assert_eq!(Named::parse("workflow_destroy"), None);
+    }
+}
