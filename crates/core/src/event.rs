@@ -30,12 +30,16 @@ pub enum Event {
         /// What is asked: `message`, `approvers`, `allow_self`, `approvals`, …
         ask: Arc<Value>,
         timeout: Option<Millis>,
+        /// What the next attempt goes on with, if this one has begun.
+        note: Option<Arc<Value>>,
     },
-    /// The attempt was not made: there are too many such calls now.
+    /// The attempt is put off: there are too many such calls now, or what it began takes its time.
     Deferred {
         at: At,
         attempt: u32,
         due: Time,
+        /// What the next attempt goes on with, if this one has begun.
+        note: Option<Arc<Value>>,
     },
     /// The node that ran the attempt is gone.
     Lost {

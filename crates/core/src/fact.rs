@@ -42,6 +42,9 @@ pub enum Fact<S = At, E = Exit> {
         failure: Failure,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Output>,
+        /// What the next attempt goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<ValueId>,
     },
     /// Another attempt begins.
     Again {
@@ -52,13 +55,16 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
     },
-    /// The call is not made before somebody approves it.
+    /// The call is not made, or does not go on, before somebody approves it.
     Held {
         step: S,
         attempt: u32,
         ask: ValueId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
+        /// What the next attempt goes on with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<ValueId>,
     },
     /// It is not known whether the call happened; a person is asked.
     Unsure {
@@ -193,7 +199,7 @@ pub enum Reason {
     Asked,
     /// It was held until somebody approved it.
     Approved,
-    /// There were too many such calls before.
+    /// It was put off.
     Deferred,
 }
 
@@ -228,13 +234,15 @@ impl<S, E> Fact<S, E> {
             Fact::Entered { step, attempt, input, wait } => {
                 Fact::Entered { step: names.step(step)?, attempt, input, wait }
             }
-            Fact::Retrying { step, attempt, due, failure, output } => {
-                Fact::Retrying { step: names.step(step)?, attempt, due, failure, output }
+            Fact::Retrying { step, attempt, due, failure, output, note } => {
+                Fact::Retrying { step: names.step(step)?, attempt, due, failure, output, note }
             }
             Fact::Again { step, attempt, reason, until } => {
                 Fact::Again { step: names.step(step)?, attempt, reason, until }
             }
-            Fact::Held { step, attempt, ask, until } => Fact::Held { step: names.step(step)?, attempt, ask, until },
+            Fact::Held { step, attempt, ask, until, note } => {
+                Fact::Held { step: names.step(step)?, attempt, ask, until, note }
+            }
             Fact::Unsure { step, attempt } => Fact::Unsure { step: names.step(step)?, attempt },
             Fact::Opened { step, index } => Fact::Opened { step: names.step(step)?, index },
             Fact::Closed { step, index, end, result } => Fact::Closed { step: names.step(step)?, index, end, result },

@@ -2,11 +2,12 @@
 
 use crate::engine::Inner;
 use crate::lend::Lender;
+use crate::mask::Mask;
 use crate::permit::{Approved, Asked, Stop, permit};
 use crate::rights::{Actor, actors};
 use crate::runs::{Live, What};
 use crate::secrets::{Use, reveal, signing};
-use crate::step::{Principal, StepCall, StepKind, Used};
+use crate::step::{Principal, Resumed, StepCall, StepKind, Until, Used, Waits};
 use crate::{drive, trace};
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -15,8 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::graph::Kind;
-use stepwell_core::plan::DEFERRED;
-use stepwell_core::run::Phase;
+use stepwell_core::run::{Phase, StepState};
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
 use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
@@ -118,7 +118,7 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
         payload: payload.unwrap_or_else(|| Value::Null.into()),
         timeout,
         approved: Approved::of_held(live, state),
-        deferred: state.failure().is_some_and(|failure| &*failure.code == DEFERRED),
+        deferred: state.is_put_off(),
         lender: lender.clone(),
         named: live.compiled.secrets.clone(),
         call: StepCall {
@@ -133,9 +133,18 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
             timeout: Duration::from_millis(timeout.0),
             allow_hosts: live.compiled.definition.allow_hosts.clone(),
             lender,
+            resumed: resumed(live, state),
             cancel: cancel.clone(),
         },
     })
+}
+
+/// What an earlier attempt left, and what people have said to what it asked.
+fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
+    let more = state.more.as_ref()?;
+    let note = live.run.values.payload(more.note?)?.value.clone();
+    let said = more.approvals.iter().filter_map(|(_, id)| live.run.values.get(*id)?.get("data").cloned());
+    Some(Resumed { note, answers: said.collect() })
 }
 
 async fn run(inner: Arc<Inner>, execution: Execution) {
@@ -152,8 +161,8 @@ async fn run(inner: Arc<Inner>, execution: Execution) {
     let what = attempted.map(|attempted| match attempted {
         Ok(outcome) => What::Report { key: key.clone(), outcome },
         Err(Stop::Failure(failure)) => What::Report { key: key.clone(), outcome: failed(failure) },
-        Err(Stop::Held { ask, timeout }) => What::Held { key: key.clone(), ask, timeout },
-        Err(Stop::Later(due)) => What::Deferred { key: key.clone(), due },
+        Err(Stop::Held { ask, timeout, note }) => What::Held { key: key.clone(), ask, timeout, note },
+        Err(Stop::Later { due, note }) => What::Deferred { key: key.clone(), due, note },
     });
     if inner.runs.report(run, &key, what) {
         drive::drive(&inner, run, None).await;
@@ -177,7 +186,7 @@ impl Measure {
         let outcome = match attempted {
             Some(Ok(Outcome::Success(_))) => "success",
             Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
-            Some(Err(Stop::Held { .. } | Stop::Later(_))) => "held",
+            Some(Err(Stop::Held { .. } | Stop::Later { .. })) => "held",
             None => "aborted",
         };
         metrics::gauge!("stepwell_steps_running").decrement(1.0);
@@ -200,6 +209,7 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
         payload: &payload,
         caller: &call.caller,
         approved: approved.as_ref(),
+        note: call.resumed.as_ref().map(|resumed| &resumed.note),
         deferred,
     };
     permit(inner, &asked).await?;
@@ -210,10 +220,11 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
     }
     let mask = call.secrets.mask.clone();
     let limit = call.timeout;
-    let work = AssertUnwindSafe(kind.run(call)).catch_unwind();
+    let work = AssertUnwindSafe(kind.attempt(call)).catch_unwind();
     let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
     Ok(match ended {
-        Ok(Ok(outcome)) => readable(lender.outcome(mask.outcome(outcome))),
+        Ok(Ok(Ok(outcome))) => readable(lender.outcome(mask.outcome(outcome))),
+        Ok(Ok(Err(waits))) => return Err(put_off(inner, &mask, waits)),
         Ok(Err(_)) => {
             let mut failure = Failure::new("internal", "the executor of this step broke down");
             failure.may_have_happened = true;
@@ -221,6 +232,29 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
         }
         Err(_) => failed(Failure::timeout(timeout)),
     })
+}
+
+/// What has to be waited for, without secrets.
+fn put_off(inner: &Inner, mask: &Mask, waits: Waits) -> Stop {
+    let masked = |mut value: Value| {
+        mask.value(&mut value);
+        check_size(&value).map(|()| Arc::new(value))
+    };
+    let too_much = |failure: Failure| Stop::Failure(Failure { may_have_happened: true, ..failure });
+    let note = match masked(waits.note) {
+        Ok(note) => Some(note),
+        Err(failure) => return too_much(failure),
+    };
+    match waits.until {
+        Until::Later(pause) => {
+            let pause = Millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+            Stop::Later { due: inner.clock.now() + pause.min(Millis::DAY), note }
+        }
+        Until::Answered { ask, timeout } => match masked(ask) {
+            Ok(ask) => Stop::Held { ask, timeout, note },
+            Err(failure) => too_much(failure),
+        },
+    }
 }
 
 /// A result that could not be read back must not be written.

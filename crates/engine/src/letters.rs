@@ -83,10 +83,13 @@ fn event(live: &Live, what: &What) -> Result<Event, Ignored> {
         What::Report { key, outcome } => {
             Event::Reported { at: at(&key.path)?, attempt: key.attempt, outcome: outcome.clone() }
         }
-        What::Held { key, ask, timeout } => {
-            Event::Held { at: at(&key.path)?, attempt: key.attempt, ask: ask.clone(), timeout: *timeout }
+        What::Held { key, ask, timeout, note } => {
+            let (at, attempt) = (at(&key.path)?, key.attempt);
+            Event::Held { at, attempt, ask: ask.clone(), timeout: *timeout, note: note.clone() }
         }
-        What::Deferred { key, due } => Event::Deferred { at: at(&key.path)?, attempt: key.attempt, due: *due },
+        What::Deferred { key, due, note } => {
+            Event::Deferred { at: at(&key.path)?, attempt: key.attempt, due: *due, note: note.clone() }
+        }
         What::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
         What::Deliver { path, body } => Event::Delivered { at: at(path)?, body: body.clone() },
         What::Answer { path, attempt, answer } => {

@@ -14,6 +14,7 @@
 //! | looking whether everything is sound | `doctor.rs`, `doctor/` |
 //! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
 //! | what stands before a call | `permit.rs`, `policies.rs`, `pace.rs` |
+//! | MCP servers and what was accepted of their tools | `upstream.rs` |
 //! | what is kept sealed | `vault.rs` (keys), `safe.rs` (secrets, connections), `hosts.rs` (where they may go) |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
@@ -59,6 +60,7 @@ mod timers;
 pub mod trace;
 mod triggers;
 mod upkeep;
+pub mod upstream;
 mod vault;
 
 pub use audit::Verdict as AuditVerdict;
@@ -81,7 +83,7 @@ pub use record::{Place, StoredRunError, record, restore};
 pub use rights::{Actor, Grants, Need, Right};
 pub use safe::{Database, Safe, Secret};
 pub use secrets::{EnvironmentSecrets, Secrets};
-pub use step::{Kinds, Principal, StepCall, StepKind, Used};
+pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Until, Used, Waits};
 pub use switches::{Pause, Switches};
 pub use triggers::Hook;
 pub use vault::Vault;

@@ -29,6 +29,8 @@ pub struct Asked<'a> {
     pub caller: &'a Principal,
     /// What was approved of this very step.
     pub approved: Option<&'a Approved>,
+    /// What an earlier attempt left, which stays if this one is stopped.
+    pub note: Option<&'a Arc<Value>>,
     /// It was put off before, to the time it was given.
     pub deferred: bool,
 }
@@ -36,8 +38,8 @@ pub struct Asked<'a> {
 /// Why a call is not made.
 pub enum Stop {
     Failure(Failure),
-    Held { ask: Arc<Value>, timeout: Option<Millis> },
-    Later(Time),
+    Held { ask: Arc<Value>, timeout: Option<Millis>, note: Option<Arc<Value>> },
+    Later { due: Time, note: Option<Arc<Value>> },
 }
 
 /// What was shown, and who approved it.
@@ -92,14 +94,14 @@ pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
             _ if is_approved(inner, asked, policy).await.map_err(unknown)? => {}
             _ => {
                 let ask = Arc::new(policy.ask(&words(&subjects)));
-                return Err(Stop::Held { ask, timeout: policy.timeout });
+                return Err(Stop::Held { ask, timeout: policy.timeout, note: asked.note.cloned() });
             }
         }
     }
     if !asked.deferred
         && let Some(due) = later(inner, asked.caller.org, &fitting, &subjects)
     {
-        return Err(Stop::Later(due));
+        return Err(Stop::Later { due, note: asked.note.cloned() });
     }
     Ok(())
 }

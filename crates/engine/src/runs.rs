@@ -54,16 +54,18 @@ pub enum What {
         key: WorkKey,
         outcome: Outcome,
     },
-    /// The attempt was not made: it needs an approval.
+    /// The attempt needs an approval or an answer to go on.
     Held {
         key: WorkKey,
         ask: Arc<Value>,
         timeout: Option<Millis>,
+        note: Option<Arc<Value>>,
     },
-    /// The attempt was not made: it is put off.
+    /// The attempt is put off.
     Deferred {
         key: WorkKey,
         due: Time,
+        note: Option<Arc<Value>>,
     },
     Lost {
         key: WorkKey,

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Outcome;
+use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,11 @@ use tokio_util::sync::CancellationToken;
 pub trait StepKind: Send + Sync {
     /// Makes one attempt. The future is dropped when the attempt no longer counts, whatever it is doing then.
     async fn run(&self, call: StepCall) -> Outcome;
+
+    /// The same, for kinds that may begin something that takes its time or asks people.
+    async fn attempt(&self, call: StepCall) -> Result<Outcome, Waits> {
+        Ok(self.run(call).await)
+    }
 
     /// Whether a call with this input can be made again without harm, as far as is known.
     fn is_idempotent(&self, _input: &Value) -> bool {
@@ -53,8 +59,34 @@ pub struct StepCall {
     pub allow_hosts: Vec<String>,
     /// For secrets that its code asks for.
     pub lender: Arc<dyn Lend>,
+    /// What an earlier attempt left, if it had to wait.
+    pub resumed: Option<Resumed>,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
     pub cancel: CancellationToken,
+}
+
+/// An attempt did its part and waits. Nothing is held meanwhile: the next attempt goes on with the note, on any node.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Waits {
+    pub note: Value,
+    pub until: Until,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Until {
+    /// Somebody has answered: `message`, `form`, … of the question are shown among what waits for approval.
+    Answered {
+        ask: Value,
+        timeout: Option<Millis>,
+    },
+    Later(Duration),
+}
+
+/// What an earlier attempt left, and what people have answered since, as it came with their approvals.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Resumed {
+    pub note: Arc<Value>,
+    pub answers: Vec<Value>,
 }
 
 /// What the secrets of a call ask of whoever makes it.

@@ -10,8 +10,9 @@ use crate::time::Time;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The code of a failure that says that the attempt was put off.
+/// The codes of failures that say that the attempt was put off: before it was made, or after it began something.
 pub const DEFERRED: &str = "deferred";
+pub const UNDER_WAY: &str = "under_way";
 
 impl Planner<'_> {
     pub(super) fn attempt_ended(&mut self, at: At, outcome: Outcome) {
@@ -40,15 +41,19 @@ impl Planner<'_> {
         let due = self.env.now + pause;
         let attempt = state.attempt;
         let output = reply.map(|reply| self.add_reply(reply));
-        self.fact(Fact::Retrying { step: at, attempt, due, failure, output });
+        self.fact(Fact::Retrying { step: at, attempt, due, failure, output, note: None });
         self.set_timer(Some(at), TimerKind::Retry, due);
     }
 
-    /// The attempt was not made and does not count; it will be at `due`.
-    pub(super) fn defer(&mut self, at: At, due: Time) {
+    /// The attempt does not count; the next one is at `due`, and goes on with the note if there is one.
+    pub(super) fn defer(&mut self, at: At, due: Time, note: Option<Arc<Value>>) {
         let attempt = self.state(at).attempt;
-        let failure = Failure::retryable(DEFERRED, "too many such calls are made at present");
-        self.fact(Fact::Retrying { step: at, attempt, due, failure, output: None });
+        let failure = match note {
+            None => Failure::retryable(DEFERRED, "too many such calls are made at present"),
+            Some(_) => Failure::retryable(UNDER_WAY, "what was called has taken the task and is working on it"),
+        };
+        let note = note.map(|note| self.add(Arc::unwrap_or_clone(note)));
+        self.fact(Fact::Retrying { step: at, attempt, due, failure, output: None, note });
         self.set_timer(Some(at), TimerKind::Retry, due);
     }
 
@@ -147,7 +152,7 @@ impl Planner<'_> {
     /// Ends a sleep, or a pause between attempts.
     pub(super) fn wake(&mut self, at: At) {
         if self.state(at).phase == Phase::Backoff {
-            let deferred = self.state(at).failure().is_some_and(|failure| &*failure.code == DEFERRED);
+            let deferred = self.state(at).is_put_off();
             self.again(at, if deferred { Reason::Deferred } else { Reason::Retry });
         } else {
             self.succeed(at, Reply::default());

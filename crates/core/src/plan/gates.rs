@@ -41,8 +41,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A call may not be made before somebody approves it.
-    pub(super) fn hold(&mut self, at: At, ask: Arc<Value>, timeout: Option<Millis>) {
+    /// A call may not be made before somebody approves it, or not go on before somebody says what it asks for.
+    pub(super) fn hold(&mut self, at: At, ask: Arc<Value>, timeout: Option<Millis>, note: Option<Arc<Value>>) {
         let ask = match Arc::unwrap_or_clone(ask) {
             Value::Object(fields) => fields,
             _ => Map::new(),
@@ -53,7 +53,8 @@ impl Planner<'_> {
         let call = self.call(at, &mut MAX_SHOWN.clone(), Some(input));
         let shown = self.shown((at, attempt), ask, until, vec![call]);
         let ask = self.add(shown);
-        self.fact(Fact::Held { step: at, attempt, ask, until });
+        let note = note.map(|note| self.add(Arc::unwrap_or_clone(note)));
+        self.fact(Fact::Held { step: at, attempt, ask, until, note });
         until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
     }
 

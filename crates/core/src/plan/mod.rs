@@ -17,7 +17,7 @@ mod newer;
 mod retry;
 mod scopes;
 
-pub use attempts::DEFERRED;
+pub use attempts::{DEFERRED, UNDER_WAY};
 pub use newer::{Newer, Standing, retry_onto, standing};
 
 use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
@@ -136,14 +136,14 @@ impl<'a> Planner<'a> {
                 self.attempt_ended(at, outcome);
                 Ok(())
             }
-            Event::Held { at, attempt, ask, timeout } => {
+            Event::Held { at, attempt, ask, timeout, note } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
-                self.hold(at, ask, timeout);
+                self.hold(at, ask, timeout, note);
                 Ok(())
             }
-            Event::Deferred { at, attempt, due } => {
+            Event::Deferred { at, attempt, due, note } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
-                self.defer(at, due);
+                self.defer(at, due, note);
                 Ok(())
             }
             Event::Lost { at, attempt } => {

@@ -34,15 +34,17 @@ impl Run {
                 state.input = *input;
                 state.since = now;
             }
-            Fact::Retrying { step, due, failure, output, .. } => {
+            Fact::Retrying { step, due, failure, output, note, .. } => {
                 self.set_phase(graph, *step, Phase::Backoff);
                 output.iter().for_each(|output| self.seen_output(output));
+                note.iter().for_each(|id| self.seen(*id));
                 let state = self.state_mut(graph, *step);
                 state.due = Some(*due);
                 state.losses = 0;
                 state.since = now;
                 state.output = *output;
-                state.more().failure = Some(failure.clone());
+                let more = state.more();
+                (more.failure, more.note) = (Some(failure.clone()), *note);
             }
             Fact::Again { step, attempt, reason, until } => {
                 let child = matches!(graph.step(step.step).def.kind, crate::graph::Kind::Child { .. });
@@ -66,13 +68,14 @@ impl Run {
                     Reason::Retry | Reason::Asked => {}
                 }
             }
-            Fact::Held { step, ask, until, .. } => {
+            Fact::Held { step, ask, until, note, .. } => {
                 self.seen(*ask);
+                note.iter().for_each(|id| self.seen(*id));
                 self.set_phase(graph, *step, Phase::Gate);
                 let state = self.state_mut(graph, *step);
                 (state.since, state.due) = (now, *until);
                 let more = state.more();
-                (more.ask, more.approved) = (Some(*ask), None);
+                (more.ask, more.approved, more.note) = (Some(*ask), None, *note);
                 // They approved the same call, before another policy held it.
                 let earlier = std::mem::take(&mut more.approvals);
                 more.earlier.extend(earlier.into_iter().map(|(by, _)| by));

@@ -21,6 +21,7 @@ use crate::event::Failure;
 use crate::expr::StepIx;
 use crate::fact::{End, Output, SkipReason};
 use crate::graph::{Graph, Handle, Out, ScopeIx};
+use crate::plan::{DEFERRED, UNDER_WAY};
 use crate::time::Time;
 use crate::value::{ValueId, Values};
 use serde::{Deserialize, Serialize};
@@ -205,6 +206,8 @@ pub struct More {
     pub ask: Option<ValueId>,
     /// What was asked, once it was approved.
     pub approved: Option<ValueId>,
+    /// What an attempt left for the next one to go on with.
+    pub note: Option<ValueId>,
     /// It was not known once whether the call happened.
     pub unsure: bool,
     pub scope: Option<ScopeState>,
@@ -429,6 +432,11 @@ impl StepState {
 
     pub fn failure(&self) -> Option<&Failure> {
         self.more.as_ref()?.failure.as_ref()
+    }
+
+    /// Whether it waits, or waited just now, for the time it was put off to.
+    pub fn is_put_off(&self) -> bool {
+        self.failure().is_some_and(|failure| matches!(&*failure.code, DEFERRED | UNDER_WAY))
     }
 
     pub fn scope(&self) -> Option<&ScopeState> {

@@ -80,6 +80,8 @@ pub struct Row {
     pub ask: Option<ValueId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<ValueId>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,6 +183,7 @@ impl Run {
             escalated: more.escalated,
             ask: more.ask,
             approved: more.approved,
+            note: more.note,
             unsure: more.unsure,
             scope: more.scope.map(|scope| ScopeRow { count: scope.count, opened: scope.opened }),
         }
@@ -238,6 +241,7 @@ impl Run {
             escalated: row.escalated,
             ask: row.ask,
             approved: row.approved,
+            note: row.note,
             unsure: row.unsure,
             scope: scope.map(|scope| ScopeState { instances, ..scope }),
         };

@@ -287,11 +287,12 @@ impl<'a> Walk<'a> {
                     // Before its first attempt a call may be held for an approval, or put off.
                     match generate::choice(seed, &format!("{path}?"), 0, 10) {
                         0 => {
-                            let event = Event::Held { at, attempt, ask: Arc::default(), timeout: None };
+                            let event = Event::Held { at, attempt, ask: Arc::default(), timeout: None, note: None };
                             return self.feed(event, Input::Held { path });
                         }
                         1 => {
-                            let event = Event::Deferred { at, attempt, due: self.world.now + Millis(1_000) };
+                            let event =
+                                Event::Deferred { at, attempt, due: self.world.now + Millis(1_000), note: None };
                             return self.feed(event, Input::Deferred { path });
                         }
                         _ => {}

@@ -114,11 +114,11 @@ impl<'g> Story<'g> {
                 let needed: u64 = rest.strip_prefix("for ").map_or(1, |needed| needed.parse().unwrap());
                 let ask = Arc::new(json!({"message": "may it?", "approvals": needed}));
                 let timeout = Millis::parse(rest);
-                return self.world.stop(at, attempt, Event::Held { at, attempt, ask, timeout });
+                return self.world.stop(at, attempt, Event::Held { at, attempt, ask, timeout, note: None });
             }
             "put" => {
                 let due = self.world.now + Millis::parse(rest.trim_start_matches("off ")).unwrap();
-                return self.world.stop(at, attempt, Event::Deferred { at, attempt, due });
+                return self.world.stop(at, attempt, Event::Deferred { at, attempt, due, note: None });
             }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),
             "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),
