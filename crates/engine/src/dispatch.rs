@@ -143,7 +143,11 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
 fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
     let more = state.more.as_ref()?;
     let note = live.run.values.payload(more.note?)?.value.clone();
-    let said = more.approvals.iter().filter_map(|(_, id)| live.run.values.get(*id)?.get("data").cloned());
+    let said = more
+        .approvals
+        .iter()
+        .filter(|_| more.question)
+        .filter_map(|(_, id)| live.run.values.get(*id)?.get("data").cloned());
     Some(Resumed { note, answers: said.collect() })
 }
 
@@ -250,11 +254,19 @@ fn put_off(inner: &Inner, mask: &Mask, waits: Waits) -> Stop {
             let pause = Millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
             Stop::Later { due: inner.clock.now() + pause.min(Millis::DAY), note }
         }
-        Until::Answered { ask, timeout } => match masked(ask) {
+        Until::Answered { ask, timeout } => match masked(question(ask)) {
             Ok(ask) => Stop::Held { ask, timeout, note },
             Err(failure) => too_much(failure),
         },
     }
+}
+
+/// Whoever was called may say what it asks, but not whom, nor how many of them.
+fn question(mut ask: Value) -> Value {
+    if let Some(ask) = ask.as_object_mut() {
+        ask.retain(|name, _| ["message", "form", "server", "tool"].contains(&name.as_str()));
+    }
+    ask
 }
 
 /// A result that could not be read back must not be written.

@@ -18,6 +18,7 @@ use crate::secrets::{EnvironmentSecrets, Secrets};
 use crate::slots::Slots;
 use crate::switches::Switches;
 use crate::timers::Timers;
+use crate::upstream::{NoServers, Pins, Servers};
 use crate::vault::Vault;
 use crate::{Kinds, children, dispatch, drive, hints, secrets, timers, triggers, upkeep};
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub struct Config {
     pub plans: Plans,
     /// Takes messages to people; without one this process sends none.
     pub courier: Option<Arc<dyn Courier>>,
+    /// MCP servers that steps of kind `tool` can call.
+    pub servers: Arc<dyn Servers>,
     /// Calls tell services which trace they belong to.
     pub traced: bool,
 }
@@ -79,6 +82,7 @@ impl Config {
             vault: Arc::default(),
             plans: Plans::default(),
             courier: None,
+            servers: Arc::new(NoServers),
             traced: false,
         }
     }
@@ -130,6 +134,8 @@ pub(crate) struct Inner {
     /// Schedules have changed.
     pub rescheduled: tokio::sync::Notify,
     pub courier: Option<Arc<dyn Courier>>,
+    pub servers: Arc<dyn Servers>,
+    pub pins: Pins,
     /// There is something to deliver.
     pub parcels: tokio::sync::Notify,
     pub channels: ByEpoch<OrgId, Arc<Channels>>,
@@ -250,6 +256,7 @@ impl Inner {
         Arc::new(Inner {
             safe: Safe::new(store.clone(), config.vault, config.secrets),
             opened: ByEpoch::default(),
+            pins: Pins::new(store.clone()),
             store,
             shared,
             clock,
@@ -264,6 +271,7 @@ impl Inner {
             traced: config.traced,
             rescheduled: tokio::sync::Notify::new(),
             courier: config.courier,
+            servers: config.servers,
             parcels: tokio::sync::Notify::new(),
             channels: ByEpoch::default(),
             limits: ByEpoch::default(),

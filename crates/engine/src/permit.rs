@@ -29,7 +29,7 @@ pub struct Asked<'a> {
     pub caller: &'a Principal,
     /// What was approved of this very step.
     pub approved: Option<&'a Approved>,
-    /// What an earlier attempt left, which stays if this one is stopped.
+    /// What an earlier attempt left, which stays if this one is put off.
     pub note: Option<&'a Arc<Value>>,
     /// It was put off before, to the time it was given.
     pub deferred: bool,
@@ -38,8 +38,16 @@ pub struct Asked<'a> {
 /// Why a call is not made.
 pub enum Stop {
     Failure(Failure),
-    Held { ask: Arc<Value>, timeout: Option<Millis>, note: Option<Arc<Value>> },
-    Later { due: Time, note: Option<Arc<Value>> },
+    /// With a note it is what was called that asks.
+    Held {
+        ask: Arc<Value>,
+        timeout: Option<Millis>,
+        note: Option<Arc<Value>>,
+    },
+    Later {
+        due: Time,
+        note: Option<Arc<Value>>,
+    },
 }
 
 /// What was shown, and who approved it.
@@ -55,7 +63,8 @@ impl Approved {
     pub fn of_held(live: &Live, state: &StepState) -> Option<Approved> {
         let more = state.more.as_ref()?;
         let ask = live.run.values.get(more.approved?)?.clone();
-        let names = more.earlier.iter().chain(more.approvals.iter().map(|(by, _)| by));
+        let last = more.approvals.iter().filter(|_| !more.question).map(|(by, _)| by);
+        let names = more.earlier.iter().chain(last);
         // One who was asked twice is one.
         let by: BTreeSet<String> = names.map(|by| by.to_string()).collect();
         let by = by.into_iter().collect();
@@ -94,7 +103,7 @@ pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
             _ if is_approved(inner, asked, policy).await.map_err(unknown)? => {}
             _ => {
                 let ask = Arc::new(policy.ask(&words(&subjects)));
-                return Err(Stop::Held { ask, timeout: policy.timeout, note: asked.note.cloned() });
+                return Err(Stop::Held { ask, timeout: policy.timeout, note: None });
             }
         }
     }

@@ -74,7 +74,8 @@ pub struct Waits {
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Until {
-    /// Somebody has answered: `message`, `form`, … of the question are shown among what waits for approval.
+    /// Somebody has answered. Of what is asked `message`, `form`, `server` and `tool` are shown among what waits for
+    /// approval; the answer approves nothing.
     Answered {
         ask: Value,
         timeout: Option<Millis>,

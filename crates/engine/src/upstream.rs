@@ -133,6 +133,13 @@ impl Accepted {
             Some(_) => Standing::Changed,
         }
     }
+
+    /// There is one for each server, whoever makes it.
+    pub(crate) fn record(&self, org: OrgId) -> Record {
+        let (kind, key) = (Accepted::KIND.to_string(), name_key(org, &self.server));
+        let id = format!("mcp_{}_{}", org.0, self.server);
+        Record { kind, id, org, key, due: None, body: text(self), version: 0 }
+    }
 }
 
 /// Only what is accepted can be called.
@@ -188,10 +195,7 @@ impl Pins {
         }
         let tools = offered.iter().map(|offered| (offered.tool.clone(), offered.pin(now, "first seen"))).collect();
         let accepted = Accepted { server: server.to_string(), tools };
-        let key = name_key(org, server);
-        let (kind, id) = (Accepted::KIND.to_string(), format!("mcp_{}_{server}", org.0));
-        let record = Record { kind, id, org, key, due: None, body: text(&accepted), version: 0 };
-        let change = Change { records: vec![RecordChange::Create(record)], ..Change::default() };
+        let change = Change { records: vec![RecordChange::Create(accepted.record(org))], ..Change::default() };
         match self.store.change(change).await? {
             Ok(()) => Ok(accepted),
             // Another node saw it first.

@@ -62,7 +62,10 @@ impl Run {
                     Reason::Approved => {
                         state.uncounted += 1;
                         let more = state.more();
-                        more.approved = more.ask.take();
+                        let ask = more.ask.take();
+                        if !more.question {
+                            more.approved = ask;
+                        }
                     }
                     Reason::Deferred => state.uncounted += 1,
                     Reason::Retry | Reason::Asked => {}
@@ -75,10 +78,17 @@ impl Run {
                 let state = self.state_mut(graph, *step);
                 (state.since, state.due) = (now, *until);
                 let more = state.more();
-                (more.ask, more.approved, more.note) = (Some(*ask), None, *note);
-                // They approved the same call, before another policy held it.
+                more.ask = Some(*ask);
                 let earlier = std::mem::take(&mut more.approvals);
-                more.earlier.extend(earlier.into_iter().map(|(by, _)| by));
+                if !more.question {
+                    // They approved the same call, before another policy held it.
+                    more.earlier.extend(earlier.into_iter().map(|(by, _)| by));
+                }
+                more.question = note.is_some();
+                match note {
+                    Some(_) => more.note = *note,
+                    None => more.approved = None,
+                }
             }
             Fact::Unsure { step, .. } => {
                 self.set_phase(graph, *step, Phase::Unsure);

@@ -208,6 +208,8 @@ pub struct More {
     pub approved: Option<ValueId>,
     /// What an attempt left for the next one to go on with.
     pub note: Option<ValueId>,
+    /// What is or was asked last came from what was called, and `approvals` are answers to it: they approve nothing.
+    pub question: bool,
     /// It was not known once whether the call happened.
     pub unsure: bool,
     pub scope: Option<ScopeState>,

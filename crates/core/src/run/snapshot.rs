@@ -83,6 +83,8 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<ValueId>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub question: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ScopeRow>,
@@ -184,6 +186,7 @@ impl Run {
             ask: more.ask,
             approved: more.approved,
             note: more.note,
+            question: more.question,
             unsure: more.unsure,
             scope: more.scope.map(|scope| ScopeRow { count: scope.count, opened: scope.opened }),
         }
@@ -242,6 +245,7 @@ impl Run {
             ask: row.ask,
             approved: row.approved,
             note: row.note,
+            question: row.question,
             unsure: row.unsure,
             scope: scope.map(|scope| ScopeState { instances, ..scope }),
         };

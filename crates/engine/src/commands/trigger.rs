@@ -112,20 +112,8 @@ impl Engine {
         });
         let labels = labels(&compiled, trigger.labels)?;
         let audit = self.trail(caller, "run.start", "", json!({"workflow": compiled.row.name}));
-        Ok(Beginning {
-            epoch,
-            compiled,
-            input: Arc::new(trigger.input),
-            headers: trigger.headers.map(Arc::new),
-            by: caller.name.clone(),
-            acts_as: caller.actor().to_string(),
-            labels,
-            unique,
-            parent: None,
-            test: false,
-            most_open: None,
-            audit,
-        })
+        let plain = Beginning::plain(caller, (compiled, epoch), trigger.input, audit);
+        Ok(Beginning { headers: trigger.headers.map(Arc::new), labels, unique, ..plain })
     }
 
     /// Comes when the run ends, or at once if it has.
@@ -153,22 +141,24 @@ impl Engine {
         plans::check_steps(&self.inner, caller.org, &definition).await?;
         let compiled = keep_for_test(&self.inner, caller, &definition, source.text).await?;
         let audit = self.trail(caller, "run.test", "", json!({"workflow": definition.name}));
-        let beginning = Beginning {
-            epoch,
-            compiled,
-            input: Arc::new(input),
-            headers: None,
-            by: caller.name.clone(),
-            acts_as: caller.actor().to_string(),
-            labels: Vec::new(),
-            unique: None,
-            parent: None,
-            test: true,
-            most_open: None,
-            audit,
-        };
+        let plain = Beginning::plain(caller, (compiled, epoch), input, audit);
+        begin(&self.inner, Beginning { test: true, ..plain }, &mut None).await
+    }
+
+    pub(super) async fn start_call(&self, caller: &Caller, call: Call<'_>) -> Result<Started, Error> {
+        let audit = self.trail(caller, "tool.call", "", json!({"tool": call.tool}));
+        let beginning = Beginning::plain(caller, (call.compiled, call.epoch), call.arguments, audit);
         begin(&self.inner, beginning, &mut None).await
     }
+}
+
+/// A call of a tool, as a run of one step.
+pub(super) struct Call<'a> {
+    pub compiled: Arc<Compiled>,
+    /// From before everything that the decision to make it rests on.
+    pub epoch: i64,
+    pub tool: &'a str,
+    pub arguments: Value,
 }
 
 #[derive(Clone)]
@@ -189,6 +179,30 @@ struct Beginning {
     most_open: Option<u32>,
     /// Its target is the run, whose id is not known yet.
     audit: Option<NewAudit>,
+}
+
+impl Beginning {
+    fn plain(
+        caller: &Caller,
+        (compiled, epoch): (Arc<Compiled>, i64),
+        input: Value,
+        audit: Option<NewAudit>,
+    ) -> Beginning {
+        Beginning {
+            epoch,
+            compiled,
+            input: Arc::new(input),
+            headers: None,
+            by: caller.name.clone(),
+            acts_as: caller.actor().to_string(),
+            labels: Vec::new(),
+            unique: None,
+            parent: None,
+            test: false,
+            most_open: None,
+            audit,
+        }
+    }
 }
 
 /// Whether a run asks for one of the workflow's places, or goes to the queue for it.
