@@ -91,6 +91,8 @@ enum Command {
     Grant(commands::people::GrantArgs),
     /// Say which calls are denied, need approval, are slowed down or are never made twice
     Policy(commands::policy::Args),
+    /// MCP servers whose tools steps can call: list them, accept what they offer
+    McpServer(commands::servers::Args),
     /// Set, list and delete secrets, and seal them anew under another master key
     Secret(commands::secrets::SecretArgs),
     /// Set, list and delete the databases that query steps use
@@ -148,6 +150,7 @@ fn main() -> ExitCode {
         Command::User(args) => commands::people::user(args),
         Command::Grant(args) => commands::people::grant(args),
         Command::Policy(args) => commands::policy::run(args),
+        Command::McpServer(args) => commands::servers::run(args),
         Command::Secret(args) => commands::secrets::secret(args),
         Command::Connection(args) => commands::secrets::connection(args),
         Command::Channel(args) => commands::channels::run(args),

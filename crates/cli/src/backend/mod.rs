@@ -7,6 +7,7 @@ mod nodes;
 mod people;
 mod runs;
 mod secrets;
+mod servers;
 mod workflows;
 
 pub use workflows::Current;

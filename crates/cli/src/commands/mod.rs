@@ -20,6 +20,7 @@ pub mod restore;
 pub mod run;
 pub mod secrets;
 pub mod serve;
+pub mod servers;
 pub mod simulate;
 pub mod start;
 pub mod watch;

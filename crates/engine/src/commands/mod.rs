@@ -35,7 +35,7 @@ pub use organisation::{AuditQuery, Organisation, Usage};
 pub use people::{KeyChange, NewKey, NewUser, UserChange, With};
 pub use policies::NewPolicy;
 pub use secrets::{NewSecret, Rotated};
-pub use servers::{Acceptance, KnownServer, KnownTool};
+pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
 pub use trigger::{End, Started, Trigger};
 pub use view::{AttemptView, RunView, StepView};
 pub use workflows::{ScheduleView, State};

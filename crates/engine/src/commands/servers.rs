@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_store::{Change, Record, RecordChange};
 
+/// The label of a run that is nothing but the call of a tool: its value is the tool.
+pub const CALLED: &str = "called_tool";
+
 /// A server as this process knows it, and how its tools stand.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KnownServer {
@@ -151,7 +154,7 @@ impl Engine {
     pub async fn call_tool(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Started, Error> {
         caller.check(Right::Run)?;
         // The arguments are data: nothing in them is a template.
-        let document = json!({"name": tool, "retention": "7d", "output": "{{call.body}}",
+        let document = json!({"name": tool, "retention": "7d", "output": "{{call.body}}", "labels": {CALLED: tool},
             "steps": [{"name": "call", "tool": tool, "args": "{{input}}"}]});
         let document = document.to_string();
         let definition = check(&self.inner, Source { text: &document, file: None })?;

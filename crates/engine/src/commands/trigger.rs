@@ -147,7 +147,9 @@ impl Engine {
 
     pub(super) async fn start_call(&self, caller: &Caller, call: Call<'_>) -> Result<Started, Error> {
         let audit = self.trail(caller, "tool.call", "", json!({"tool": call.tool}));
-        let beginning = Beginning::plain(caller, (call.compiled, call.epoch), call.arguments, audit);
+        let labels = labels(&call.compiled, BTreeMap::new())?;
+        let plain = Beginning::plain(caller, (call.compiled, call.epoch), call.arguments, audit);
+        let beginning = Beginning { labels, ..plain };
         begin(&self.inner, beginning, &mut None).await
     }
 }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | every key, and how it is read | `read.rs` |
 //! | objects field by field, with unknown keys | `fields.rs` |
+//! | MCP servers | `servers.rs` |
 //! | one value: a size, a length of time, a URL | `values.rs` |
 //!
 //! All faults are told at once. Nothing here touches the process's environment or a file, but for the master keys that the
@@ -12,9 +13,12 @@
 
 mod fields;
 mod read;
+mod servers;
 #[cfg(test)]
 mod tests;
 mod values;
+
+pub use servers::{McpServer, McpTransport};
 
 use axum::http::uri::{Authority, Uri};
 use serde::Serialize;
@@ -57,6 +61,8 @@ pub struct Config {
     pub default_plan: String,
     pub otlp: Option<Otlp>,
     pub smtp: Option<Smtp>,
+    #[serde(rename = "mcpServers")]
+    pub mcp_servers: BTreeMap<String, McpServer>,
     pub metrics: Metrics,
     /// An administrator's key that was made elsewhere. From the environment only: files are copied and shown.
     #[serde(skip)]
@@ -272,6 +278,7 @@ impl Default for Config {
             default_plan: "unlimited".into(),
             otlp: None,
             smtp: None,
+            mcp_servers: BTreeMap::new(),
             metrics: Metrics::default(),
             admin_key: None,
             master_key: None,

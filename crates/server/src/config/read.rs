@@ -1,7 +1,7 @@
 //! Every key of the file and every variable of the environment.
 
 use super::fields::{Fields, fault, object};
-use super::{Config, Database, DatabaseUrl, Encryption, Otlp, Plan, Secret, Smtp, values};
+use super::{Config, Database, DatabaseUrl, Encryption, Otlp, Plan, Secret, Smtp, servers, values};
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -74,6 +74,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     config.master_key_file = fields.take("master_key_file", values::text).map(PathBuf::from);
     fields.section("otlp", |fields| config.otlp = otlp(fields));
     fields.section("smtp", |fields| config.smtp = smtp(fields));
+    config.mcp_servers = servers::read(fields);
     fields.section("metrics", |fields| config.metrics.token = fields.take("token", values::secret));
 }
 
@@ -155,7 +156,7 @@ fn smtp(fields: &mut Fields<'_>) -> Option<Smtp> {
     Some(Smtp { host: host?, given_port, encryption, username, password, from: from? })
 }
 
-fn header(name: &str, value: &Value) -> Result<Secret, String> {
+pub fn header(name: &str, value: &Value) -> Result<Secret, String> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_| "this is not the name of a header")?;
     let text = values::text(value)?;
     HeaderValue::from_str(&text).map_err(|_| "a header may hold no line breaks or other control characters")?;

@@ -1,5 +1,6 @@
 //! Calling tools: read the arguments, give one command, show what came of it.
 
+use super::proxied::{self, Other};
 use super::runs::{self, Detail};
 use super::tools::Named;
 use super::{Client, exposed, gates, say, tasks};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_engine::commands::{Decision, Source, Trigger};
+use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
 /// Faults of arguments that are told.
@@ -102,9 +104,9 @@ impl Call<'_> {
     pub async fn tool(self, name: &str, arguments: Value) -> Result<CallToolResponse, ErrorData> {
         let answer = match Named::parse(name) {
             Some(named) => self.named(named, arguments).await,
-            // Tools of connected servers, `server__tool`, are called from here.
-            None => match exposed::find(self.app, self.caller, name).await {
-                Ok(Some(exposed)) => self.exposed(&exposed, arguments).await,
+            None => match proxied::find(self.app, self.caller, name).await {
+                Ok(Some(Other::Workflow(exposed))) => self.exposed(&exposed, arguments).await,
+                Ok(Some(Other::Tool(offered))) => self.proxied(&offered, arguments).await,
                 // Nobody is told here which tools others have.
                 Ok(None) | Err(Error::Forbidden { .. }) => {
                     return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
@@ -206,6 +208,18 @@ impl Call<'_> {
         shallow(&arguments, self.app)?;
         let input = exposed.input(arguments);
         self.begin(Trigger::new(&exposed.compiled.row.workflow, input), runs::LONGEST_WAIT).await
+    }
+
+    /// A call is a run of one step: if it has to be approved, the run waits, and nobody's socket does.
+    async fn proxied(self, offered: &Offered, arguments: Value) -> Result<CallToolResponse, Problem> {
+        shallow(&arguments, self.app)?;
+        let started = self.app.engine.call_tool(self.caller, &offered.name, arguments).await?;
+        if self.client.tasks {
+            return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
+        }
+        runs::settled(self.app, started.id, runs::LONGEST_WAIT).await?;
+        let seen = runs::look(self.app, self.caller, &started.run).await?;
+        Ok(proxied::result(&seen).into())
     }
 
     /// Starts a run: as a task if the client knows them, else with a wait for the end.

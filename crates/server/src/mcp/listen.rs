@@ -1,7 +1,7 @@
 //! Notices to clients that listen: the list of tools has changed, a run has moved on.
 //!
 //! A notice only says that it is worth looking again. Definitions and grants move the organisation's epoch, so that one
-//! number tells whether the list of tools may have changed.
+//! number tells whether the list of tools may have changed; but for tools of connected servers, which are compared.
 
 use super::{resources, tools};
 use crate::app::App;
@@ -13,6 +13,7 @@ use rmcp::model::*;
 use rmcp::service::SubscriptionContext;
 use std::time::Duration;
 use stepwell_engine::commands::Right;
+use stepwell_engine::upstream::Server;
 use stepwell_engine::{Caller, Error};
 use stepwell_store::{RunId, Version};
 
@@ -39,6 +40,8 @@ struct Listener<'a> {
     parts: Parts,
     subscription: &'a SubscriptionContext,
     epoch: Option<i64>,
+    /// What connected servers offer, which moves no epoch.
+    offered: Vec<Server>,
     tools: Option<Vec<Tool>>,
     runs: Vec<(String, RunId, Version)>,
 }
@@ -49,7 +52,9 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
     let _place = app.hub.watch().await?;
     let parts = subscription.request_context().extensions.get::<Parts>();
     let parts = parts.ok_or_else(|| Problem::from(Error::Unavailable("nobody knows who asks".into())))?.clone();
-    let mut listener = Listener { app, caller, parts, subscription, epoch: None, tools: None, runs: Vec::new() };
+    let offered = app.engine.offered(&caller);
+    let (tools, runs) = (None, Vec::new());
+    let mut listener = Listener { app, caller, parts, subscription, epoch: None, offered, tools, runs };
     listener.begin().await?;
     for n in 1_u32.. {
         tokio::select! {
@@ -89,7 +94,8 @@ impl Listener<'_> {
             let Auth(caller) = Auth::from_request_parts(&mut self.parts, self.app).await?;
             self.caller = caller;
         }
-        if epoch != self.epoch
+        let offered = self.app.engine.offered(&self.caller);
+        if (epoch != self.epoch || offered != self.offered)
             && let Some(before) = &self.tools
         {
             let now = tools::all(self.app, &self.caller).await?;
@@ -100,7 +106,7 @@ impl Listener<'_> {
                 return Ok(false);
             }
         }
-        self.epoch = epoch;
+        (self.epoch, self.offered) = (epoch, offered);
         for at in 0..self.runs.len() {
             let (uri, id, seen) = self.runs[at].clone();
             let version = self.latest(id, seen).await?;

@@ -6,7 +6,7 @@
 //! | part | where |
 //! | --- | --- |
 //! | who may come in, and the protocol's methods | `mod.rs` |
-//! | the tools and what they take | `tools.rs`, `exposed.rs` |
+//! | the tools and what they take | `tools.rs`, `exposed.rs` (workflows), `proxied.rs` (tools of connected servers) |
 //! | calling them, and what is said of it | `call.rs`, `runs.rs`, `say.rs` |
 //! | runs as tasks, gates as questions | `tasks.rs`, `gates.rs` |
 //! | resources, prompts, notices of changes | `resources.rs`, `prompts.rs`, `listen.rs` |
@@ -16,6 +16,7 @@ mod exposed;
 mod gates;
 mod listen;
 mod prompts;
+mod proxied;
 mod resources;
 mod runs;
 mod say;

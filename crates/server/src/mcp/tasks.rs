@@ -4,7 +4,7 @@
 //! A run that failed is a task that completed with an error as its result: the call was carried out, to a bad end.
 
 use super::runs::{Seen, look};
-use super::{Client, gates, say};
+use super::{Client, gates, proxied, say};
 use crate::app::App;
 use crate::error::Problem;
 use rmcp::model::*;
@@ -29,6 +29,9 @@ pub async fn get(app: &App, caller: &Caller, run: &str, client: Client) -> Resul
     let seen = look(app, caller, run).await?;
     let mut task = task(&seen, TaskStatus::Working);
     let payload = match seen.run.status.as_str() {
+        "completed" | "failed" | "timeout" if proxied::is_call(&seen) => {
+            TaskPayload::Completed { result: fields(&proxied::result(&seen)) }
+        }
         "completed" | "failed" | "timeout" => TaskPayload::Completed { result: fields(&seen.outcome()) },
         "cancelled" => TaskPayload::Cancelled,
         _ => {

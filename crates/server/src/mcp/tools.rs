@@ -1,6 +1,6 @@
 //! The tools: their names, what they take and give, and which right each needs.
 
-use super::{exposed, gates};
+use super::{exposed, gates, proxied};
 use crate::app::App;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -256,11 +256,17 @@ pub fn object(schema: Value) -> Arc<JsonObject> {
     }
 }
 
-/// Everything that this caller may call. Tools of connected servers join here, under their grants.
+/// Everything that this caller may call.
 pub async fn all(app: &App, caller: &Caller) -> Result<Vec<Tool>, Error> {
     let mut tools: Vec<Tool> = Named::ALL.into_iter().filter(|tool| tool.is_for(caller)).map(Named::tool).collect();
     if caller.may(Right::Run) {
         tools.extend(exposed::list(app, caller).await?.iter().map(exposed::Exposed::tool));
+        for offered in app.engine.proxied(caller).await? {
+            // Of two with one name the workflow is called.
+            if tools.iter().all(|tool| *tool.name != *offered.name) {
+                tools.push(proxied::tool(&offered));
+            }
+        }
     }
     Ok(tools)
 }

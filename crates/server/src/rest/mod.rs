@@ -11,6 +11,7 @@ mod pages;
 mod policies;
 mod runs;
 mod secrets;
+mod servers;
 mod sessions;
 mod steps;
 mod workflows;
@@ -33,6 +34,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(nodes::router())
         .merge(admin::router())
         .merge(secrets::router())
+        .merge(servers::router())
         .merge(channels::router())
         .merge(sessions::router())
         .merge(incoming::router())

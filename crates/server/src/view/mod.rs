@@ -9,6 +9,7 @@ mod policy;
 mod problem;
 mod run;
 mod secret;
+mod server;
 mod workflow;
 
 pub use channel::*;
@@ -19,6 +20,7 @@ pub use policy::*;
 pub use problem::*;
 pub use run::*;
 pub use secret::*;
+pub use server::*;
 pub use workflow::*;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,0 +1,90 @@
+//! `stepwell mcp-server`: the MCP servers whose tools steps can call, and accepting what they offer.
+
+use super::{Exit, document, lines};
+use crate::backend::{Missing, with};
+use crate::client::At;
+use crate::draw::plain;
+use stepwell_server::view::*;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the servers that the configuration names, and how their tools stand
+    List {
+        /// Only this one, with what its tools say
+        server: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Accept what a server offers now: tools that are new or have changed can be called from then on
+    Accept {
+        server: String,
+        /// Only these; all without any
+        tools: Vec<String>,
+        /// Refuse if the one tool is not as it was when this digest was shown
+        #[arg(long)]
+        digest: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(clap::Args)]
+struct Common {
+    #[command(flatten)]
+    at: At,
+    /// For programs: a JSON document, or in lists one object per line
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<Exit> {
+    match args.command {
+        Command::List { server, common } => with(&common.at, Missing::Refuse, async |backend| {
+            let mut servers = backend.mcp_servers().await?;
+            if let Some(name) = &server {
+                servers.retain(|known| known.name == *name);
+                anyhow::ensure!(!servers.is_empty(), "there is no MCP server {name:?}");
+            }
+            lines(&servers, common.json, |known| listed(known, server.is_some()))
+        }),
+        Command::Accept { server, tools, digest, common } => {
+            anyhow::ensure!(digest.is_none() || tools.len() == 1, "--digest is of one tool: name it");
+            let tools = tools.into_iter().map(|tool| AcceptedTool { tool, digest: digest.clone() }).collect();
+            with(&common.at, Missing::Refuse, async |backend| {
+                let known = backend.accept_tools(&server, AcceptRequest { tools }).await?;
+                if common.json {
+                    document(&known)?;
+                } else {
+                    eprintln!("{}", plain(&listed(&known, false)));
+                }
+                Ok(Exit::Success)
+            })
+        }
+    }
+}
+
+fn listed(server: &McpServerView, full: bool) -> String {
+    let mut text = format!("{}  {}", server.name, server.state);
+    for part in [&server.transport, &server.about, &server.why].into_iter().flatten() {
+        text += &format!("  {part}");
+    }
+    for tool in &server.tools {
+        let digest: String = tool.digest.as_ref().or(tool.accepted_digest.as_ref()).into_iter().cloned().collect();
+        let digest: String = if full { digest } else { digest.chars().take(12).collect() };
+        text += &format!("\n  {}  {}  {digest}", tool.name.as_ref().unwrap_or(&tool.tool), tool.standing);
+        if full && let Some(description) = &tool.description {
+            text += &format!("\n    {}", description.replace('\n', "\n    "));
+        }
+        if full && tool.standing == "changed" {
+            let before = tool.accepted_description.as_deref().unwrap_or_default();
+            text += &format!("\n    accepted was: {}", before.replace('\n', "\n    "));
+        }
+    }
+    text
+}

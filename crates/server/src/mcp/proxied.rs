@@ -1,0 +1,59 @@
+//! Tools of connected servers, offered on under the caller's grants, and what comes of calling them.
+
+use super::exposed::{self, Exposed};
+use super::runs::{Detail, Seen};
+use super::tools::object;
+use crate::app::App;
+use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_engine::commands::CALLED;
+use stepwell_engine::upstream::Offered;
+use stepwell_engine::{Caller, Error};
+
+/// What can be called beside the tools that are always there.
+pub enum Other {
+    Workflow(Exposed),
+    Tool(Arc<Offered>),
+}
+
+pub async fn find(app: &App, caller: &Caller, name: &str) -> Result<Option<Other>, Error> {
+    if let Some(exposed) = exposed::find(app, caller, name).await? {
+        return Ok(Some(Other::Workflow(exposed)));
+    }
+    let offered = app.engine.proxied(caller).await?.into_iter().find(|offered| offered.name == name);
+    Ok(offered.map(Other::Tool))
+}
+
+/// As its server offers it, but for its name. What it gives is not promised: a call may have to wait for an approval.
+pub fn tool(offered: &Offered) -> Tool {
+    let mut tool = Tool::new(offered.name.clone(), offered.description.clone(), object(offered.input_schema.clone()));
+    tool.title = offered.title.clone();
+    let given = offered.annotations.clone().and_then(|given| serde_json::from_value::<ToolAnnotations>(given).ok());
+    tool.annotations = given;
+    tool
+}
+
+/// Whether the run is nothing but the call of a tool.
+pub fn is_call(seen: &Seen) -> bool {
+    seen.run.labels.get(CALLED) == Some(&seen.run.workflow)
+}
+
+/// The tool's own result; of a call that has not ended, how its run stands.
+pub fn result(seen: &Seen) -> CallToolResult {
+    let run = &seen.run;
+    match run.status.as_str() {
+        "completed" => {
+            let output = run.output.clone().unwrap_or_default();
+            let text = match &output {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = Some(output).filter(Value::is_object);
+            result
+        }
+        "failed" | "timeout" | "cancelled" => seen.outcome(),
+        _ => seen.shown(Detail::Brief),
+    }
+}
