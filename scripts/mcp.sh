@@ -10,22 +10,9 @@ if [ -z "${STEPWELL_BINARY:-}" ]; then
 fi
 binary=$(realpath "${STEPWELL_BINARY:-$target/debug/stepwell}")
 
+scripts/mcp-install.sh
 venv=$target/mcp-python
-if ! cmp -s scripts/mcp/requirements.txt "$venv/pinned"; then
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/mcp/requirements.txt
-  cp scripts/mcp/requirements.txt "$venv/pinned"
-fi
 node=$target/mcp-node
-if ! cmp -s scripts/mcp/package-lock.json "$node/pinned"; then
-  rm -rf "$node"
-  mkdir -p "$node"
-  cp scripts/mcp/package.json scripts/mcp/package-lock.json "$node"
-  # Not `ci`: it does not take a lock file without the addresses of packages.
-  npm install --prefix "$node" --ignore-scripts --no-audit --no-fund --loglevel=error
-  cp scripts/mcp/package-lock.json "$node/pinned"
-fi
 cp scripts/mcp/*.mjs "$node"
 node=$(realpath "$node")
 # The suite and the Inspector need a newer Node.js than some systems have.

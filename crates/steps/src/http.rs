@@ -14,6 +14,8 @@ mod request;
 
 pub use answer::{MAX_BODY_DEPTH, deeper_than};
 pub use client::Client;
+pub(crate) use client::builder;
+pub(crate) use failure::cause;
 pub use failure::shown;
 pub use hosts::Hosts;
 pub use request::{METHODS, Outgoing};

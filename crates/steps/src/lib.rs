@@ -6,6 +6,7 @@
 pub mod egress;
 pub mod http;
 pub mod javascript;
+pub mod mcp;
 mod notify;
 mod query;
 pub mod tool;
@@ -35,6 +36,8 @@ pub struct Config {
     pub smtp: Option<Smtp>,
     /// Where `query` steps find their databases.
     pub connections: Arc<dyn Connections>,
+    /// MCP servers whose tools `tool` steps can call.
+    pub upstreams: Option<Arc<mcp::Upstreams>>,
 }
 
 /// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
@@ -50,6 +53,7 @@ impl Default for Config {
             javascript: javascript::Config::default(),
             smtp: None,
             connections: Arc::new(query::NoConnections),
+            upstreams: None,
         }
     }
 }
@@ -63,7 +67,7 @@ pub fn kinds(config: Config) -> Kinds {
         .with("http", http::HttpKind::new(client.clone()))
         .with("javascript", javascript::JavascriptKind::new(config.javascript, client))
         .with("query", query)
-        .with("tool", tool::ToolKind::new(Arc::new(tools)))
+        .with("tool", tool::ToolKind::new(Arc::new(tools), config.upstreams))
 }
 
 /// The built-in tools, to list them or to call them outside of a run. Makes a client of its own.

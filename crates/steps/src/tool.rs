@@ -2,20 +2,21 @@
 //!
 //! [`Tools`] is the one way to call a tool, from a step as from elsewhere, so that no call goes unchecked.
 //!
-//! Not here: who may call what (the engine's grants and policies), and tools of connected MCP servers.
+//! Not here: who may call what (the engine's grants and policies), and how tools of MCP servers are called (`mcp`).
 
 mod arguments;
 
 pub use arguments::integer;
 
+use crate::mcp::Upstreams;
 use arguments::Shape;
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
-use stepwell_engine::{StepCall, StepKind};
+use stepwell_engine::{StepCall, StepKind, Waits};
 
 /// Names that a message lists when none is near to what was asked for.
 const MAX_LISTED: usize = 20;
@@ -69,15 +70,16 @@ impl Tools {
 
     /// Looks the tool up, checks the arguments and calls it.
     pub async fn call(&self, name: &str, args: Arc<Value>, ctx: &StepCall) -> Outcome {
-        let Some(entry) = self.entries.get(name) else { return failed(self.unknown(name)) };
+        let Some(entry) = self.entries.get(name) else { return failed(self.unknown(name, &[])) };
         match entry.shape.check(&args) {
             Ok(()) => entry.tool.call(args, ctx).await,
             Err(why) => failed(Failure::new("bad_arguments", format!("`{name}` was not called: {why}"))),
         }
     }
 
-    fn unknown(&self, name: &str) -> Failure {
-        let names = || self.entries.keys().map(String::as_str);
+    /// `others` can be called as well.
+    fn unknown(&self, name: &str, others: &[String]) -> Failure {
+        let names = || self.entries.keys().chain(others).map(String::as_str);
         let hint = match nearest(name, names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known: {}", names().take(MAX_LISTED).collect::<Vec<_>>().join(", ")),
@@ -94,28 +96,57 @@ pub(crate) fn failed(failure: Failure) -> Outcome {
 /// Input: `{tool, args}`.
 pub struct ToolKind {
     tools: Arc<Tools>,
+    upstreams: Option<Arc<Upstreams>>,
+    /// Names of built-in tools that a server has taken.
+    taken: Mutex<BTreeSet<String>>,
 }
 
 impl ToolKind {
-    pub fn new(tools: Arc<Tools>) -> ToolKind {
-        ToolKind { tools }
+    pub fn new(tools: Arc<Tools>, upstreams: Option<Arc<Upstreams>>) -> ToolKind {
+        ToolKind { tools, upstreams, taken: Mutex::default() }
+    }
+
+    /// Whoever runs the server may not have meant it.
+    fn tell_taken(&self, name: &str) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.tools.get(name).is_some() && taken.insert(name.to_owned()) {
+            tracing::warn!(tool = name, "a tool of an MCP server is called in place of the built-in one");
+        }
     }
 }
 
 #[async_trait]
 impl StepKind for ToolKind {
     fn is_idempotent(&self, input: &Value) -> bool {
-        let tool = input.get("tool").and_then(Value::as_str).and_then(|name| self.tools.get(name));
-        tool.is_some_and(|tool| tool.spec().idempotent)
+        let Some(name) = input.get("tool").and_then(Value::as_str) else { return false };
+        match &self.upstreams {
+            Some(upstreams) if upstreams.has(name) => upstreams.is_idempotent(name),
+            Some(_) | None => self.tools.get(name).is_some_and(|tool| tool.spec().idempotent),
+        }
     }
 
-    async fn run(&self, mut call: StepCall) -> Outcome {
+    async fn run(&self, call: StepCall) -> Outcome {
+        let waits =
+            |_| failed(Failure::new("cannot_wait", "the tool asks for more time or an answer; there is none here"));
+        self.attempt(call).await.unwrap_or_else(waits)
+    }
+
+    async fn attempt(&self, mut call: StepCall) -> Result<Outcome, Waits> {
         let Some(name) = call.input.get("tool").and_then(Value::as_str).map(str::to_owned) else {
-            return failed(Failure::new("unknown_tool", "`tool` must be the name of a tool"));
+            return Ok(failed(Failure::new("unknown_tool", "`tool` must be the name of a tool")));
         };
         let args = Arc::new(args(&mut call.input));
         call.input = Arc::clone(&args);
-        self.tools.call(&name, args, &call).await
+        if let Some(upstreams) = &self.upstreams {
+            if let Some(outcome) = upstreams.call(&name, &args, &call).await {
+                self.tell_taken(&name);
+                return outcome;
+            }
+            if self.tools.get(&name).is_none() {
+                return Ok(failed(self.tools.unknown(&name, &upstreams.names(call.caller.org))));
+            }
+        }
+        Ok(self.tools.call(&name, args, &call).await)
     }
 }
 

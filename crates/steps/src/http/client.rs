@@ -37,21 +37,8 @@ pub struct Client {
 impl Client {
     /// A machine without root certificates (a bare container) can still call `http` URLs.
     pub fn new(egress: Egress, connect_timeout: Duration) -> Client {
-        let builder = || {
-            reqwest::Client::builder()
-                .user_agent(USER_AGENT)
-                // A proxy would make the connection that the egress rules are about.
-                .no_proxy()
-                // It would hand the query of one host, secrets and all, to the next.
-                .referer(false)
-                .redirect(Policy::custom(move |attempt| redirect(egress, attempt)))
-                .retry(reqwest::retry::never())
-                .dns_resolver(egress)
-                .connect_timeout(connect_timeout)
-                .pool_idle_timeout(POOL_IDLE)
-                .pool_max_idle_per_host(POOL_IDLE_PER_HOST)
-                .http1_only()
-        };
+        let builder =
+            || builder(egress, connect_timeout).redirect(Policy::custom(move |attempt| redirect(egress, attempt)));
         match builder().build() {
             Ok(http) => Client { egress, http: Some(http), no_tls: None },
             Err(error) => {
@@ -125,6 +112,22 @@ impl Client {
             Err(error) => Err(failure::of_error(&trail, &error)),
         }
     }
+}
+
+/// What every client of ours has in common. Where redirects lead is not said yet.
+pub fn builder(egress: Egress, connect_timeout: Duration) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(USER_AGENT)
+        // A proxy would make the connection that the egress rules are about.
+        .no_proxy()
+        // It would hand the query of one host, secrets and all, to the next.
+        .referer(false)
+        .retry(reqwest::retry::never())
+        .dns_resolver(egress)
+        .connect_timeout(connect_timeout)
+        .pool_idle_timeout(POOL_IDLE)
+        .pool_max_idle_per_host(POOL_IDLE_PER_HOST)
+        .http1_only()
 }
 
 fn failed(failure: Failure) -> Outcome {

@@ -15,12 +15,13 @@ mod sandbox;
 mod wire;
 mod worker;
 
+pub(crate) use log::Log;
+pub(crate) use wire::Line;
 pub use worker::work;
 
 use crate::http::Client;
 use async_trait::async_trait;
 use fetch::Fetcher;
-use log::Log;
 use pool::{Pool, Worker};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};

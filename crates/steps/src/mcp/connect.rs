@@ -1,0 +1,127 @@
+//! One connection to a server, from its configuration to the end of the handshake.
+
+use super::book::{Book, Handler};
+use super::child::{self, Process, Program};
+use super::http;
+use super::secrets::{self, Filled};
+use super::upstream::Link;
+use super::{Around, ServerConfig, Transport};
+use crate::http::cause as http_cause;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, RunningService};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
+use std::sync::Arc;
+use stepwell_engine::Mask;
+use stepwell_store::OrgId;
+
+/// How the talk begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// The newest revision, or an older handshake if the server answers that it does not know it.
+    Newest,
+    /// The older handshake at once: some servers end, or stay silent, at what they do not know.
+    Older,
+}
+
+impl Opening {
+    pub fn other(self) -> Opening {
+        match self {
+            Opening::Newest => Opening::Older,
+            Opening::Older => Opening::Newest,
+        }
+    }
+
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Opening::Newest => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Opening::Older => ClientLifecycleMode::Initialize,
+        }
+    }
+}
+
+/// A server that has introduced itself.
+pub struct Connected {
+    pub service: RunningService<RoleClient, Handler>,
+    pub link: Link,
+    pub about: Option<String>,
+    pub protocol: Option<String>,
+}
+
+/// The parts of a connection in the making that outlive a failure: to say why, and without secrets.
+#[derive(Default)]
+pub struct Making {
+    pub process: Option<Process>,
+    pub mask: Arc<Mask>,
+}
+
+pub async fn connect(
+    around: &Around,
+    config: &ServerConfig,
+    org: OrgId,
+    opening: Opening,
+    making: &mut Making,
+) -> Result<Connected, String> {
+    let Filled { transport, mask } = secrets::fill(around, org, &config.transport).await?;
+    making.mask = Arc::new(mask);
+    let book = Arc::new(Book::new(making.mask.clone()));
+    let handler = Handler { book: book.clone() };
+    let served = match transport {
+        Transport::Stdio { command, args, env, cwd } => {
+            let program = Program { command, args, env, cwd };
+            let started = child::start(program, making.mask.clone(), &config.name).await?;
+            making.process = Some(started.process);
+            let pipes =
+                AsyncRwTransport::new_client(started.stdout, started.stdin).with_max_line_length(http::MAX_MESSAGE);
+            handler.serve_with_lifecycle(pipes, opening.lifecycle()).await
+        }
+        Transport::Http { url, headers } => {
+            let transport = http::transport(&url, &headers, around.egress, config.connect_timeout)?;
+            handler.serve_with_lifecycle(transport, opening.lifecycle()).await
+        }
+    };
+    let service = served.map_err(|error| refused(&error))?;
+    let peer = service.peer().clone();
+    let info = peer.peer_info();
+    let about = info.as_ref().and_then(|info| info.server_info.as_ref());
+    let about = about.map(|who| short(&making.mask.shown(&format!("{} {}", who.name, who.version))));
+    let version = info.as_ref().map(|info| info.protocol_version.clone());
+    let modern = version.as_ref().is_some_and(|version| *version >= ProtocolVersion::V_2026_07_28);
+    let protocol = version.map(|version| version.as_str().to_owned());
+    let link = Link { peer, book, mask: making.mask.clone(), modern };
+    Ok(Connected { service, link, about, protocol })
+}
+
+fn refused(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => "it hung up before it introduced itself".into(),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        other => causes(other),
+    }
+}
+
+/// An error with what is behind it.
+pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let mut text = String::new();
+    for cause in chain {
+        // Its own words repeat the URL.
+        if let Some(cause) = cause.downcast_ref::<reqwest::Error>() {
+            return short(&http_cause(cause));
+        }
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text = if text.is_empty() { words } else { format!("{text}: {words}") };
+        }
+    }
+    short(&text)
+}
+
+/// As much of a foreign text as a message needs.
+pub fn short(text: &str) -> String {
+    const MAX: usize = 1_000;
+    if text.len() <= MAX { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MAX)]) }
+}

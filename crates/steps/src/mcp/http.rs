@@ -1,0 +1,45 @@
+//! Servers behind a URL: the transport of the SDK on a client that keeps to the egress rules.
+
+use crate::egress::Egress;
+use crate::http::builder;
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use url::Url;
+
+/// Bytes of one message of a server.
+pub const MAX_MESSAGE: usize = 16 << 20;
+
+pub fn transport(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+    egress: Egress,
+    connect_timeout: Duration,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    let url = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("its URL must begin with http:// or https://".into());
+    }
+    egress.check_url(&url).map_err(|refused| refused.to_string())?;
+    // Whoever answers is who was asked: nothing is followed elsewhere, least of all with headers that hold secrets.
+    let client = builder(egress, connect_timeout).redirect(Policy::none()).build();
+    let client = client.map_err(|error| format!("no client for HTTP: {error}"))?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+    config.custom_headers = read(headers)?;
+    config.max_sse_event_size = MAX_MESSAGE;
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+fn read(headers: &BTreeMap<String, String>) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let read = |(name, value): (&String, &String)| {
+        let bad = || format!("its header {name} cannot be sent");
+        let read = HeaderName::try_from(name).map_err(|_| bad())?;
+        let mut value = HeaderValue::try_from(value.trim()).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        Ok((read, value))
+    };
+    headers.iter().map(read).collect()
+}

@@ -1,0 +1,118 @@
+//! What a tool gave back, as the result of a step.
+
+use super::call::faults;
+use super::connect::short;
+use super::upstream::Known;
+use serde_json::Value;
+use stepwell_core::event::{Failure, Outcome, Reply};
+
+/// The structured content, where a lone `{"result": x}` counts as `x`; else the text, read as JSON where it is JSON; else
+/// the content list.
+pub fn outcome(known: &Known, mut answer: Value) -> Outcome {
+    let name = &known.offered.name;
+    let structured = answer.get_mut("structuredContent").map(Value::take);
+    let content = answer.get_mut("content").map(Value::take);
+    if structured.is_none() && !content.as_ref().is_some_and(Value::is_array) {
+        let failure = Failure::new("bad_result", format!("`{name}` gave back what is no result of a tool"));
+        return Outcome::Failure { failure: Failure { may_have_happened: true, ..failure }, reply: None };
+    }
+    let content = content.unwrap_or_default();
+    if answer.get("isError") == Some(&Value::Bool(true)) {
+        let said = text(&content).filter(|text| !text.is_empty());
+        let message = said.map_or_else(|| format!("`{name}` says that it failed"), |said| short(&said));
+        let body = structured.unwrap_or(content);
+        return Outcome::Failure { failure: Failure::new("tool_error", message), reply: Some(Reply::body(body)) };
+    }
+    let Some(structured) = structured else { return Outcome::Success(Reply::body(plain(content))) };
+    if let Some(schema) = known.output().filter(|schema| !schema.is_valid(&structured)) {
+        let why = faults(schema, &structured, "result");
+        let message = format!("the result of `{name}` is not what its schema says: {why}");
+        let failure = Failure { may_have_happened: true, ..Failure::new("bad_result", message) };
+        return Outcome::Failure { failure, reply: Some(Reply::body(structured)) };
+    }
+    Outcome::Success(Reply::body(unwrapped(structured)))
+}
+
+/// Many servers wrap what is no object.
+fn unwrapped(mut structured: Value) -> Value {
+    match structured.as_object_mut() {
+        Some(fields) if fields.len() == 1 && fields.contains_key("result") => {
+            fields.remove("result").unwrap_or_default()
+        }
+        _ => structured,
+    }
+}
+
+fn plain(content: Value) -> Value {
+    match text(&content) {
+        Some(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        None => content,
+    }
+}
+
+/// All of it, if there is nothing but text.
+fn text(content: &Value) -> Option<String> {
+    let blocks = content.as_array().filter(|blocks| !blocks.is_empty())?;
+    let of = |block: &Value| {
+        let is_text = block.get("type").and_then(Value::as_str) == Some("text");
+        block.get("text").and_then(Value::as_str).filter(|_| is_text).map(str::to_owned)
+    };
+    blocks.iter().map(of).collect::<Option<Vec<String>>>().map(|texts| texts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use stepwell_engine::upstream::Offered;
+
+    fn tool() -> Known {
+        Known::new(Offered {
+            name: "s__t".into(),
+            tool: "t".into(),
+            title: None,
+            description: String::new(),
+            input_schema: json!({"type": "object"}),
+            output_schema: Some(json!({"type": "object", "properties": {"n": {"type": "integer"}}})),
+            annotations: None,
+        })
+    }
+
+    fn check(answer: Value, expected: Value) {
+        let body = match outcome(&tool(), answer.clone()) {
+            Outcome::Success(reply) => (*reply.body).clone(),
+            Outcome::Failure { failure, reply } => {
+                json!({"code": failure.code, "message": failure.message, "reply": reply.map(|reply| reply.body)})
+            }
+        };
+        assert_eq!(body, expected, "{answer}");
+    }
+
+    #[test]
+    fn a_result_is_read_from_where_the_server_put_it() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        check(json!({"content": [text("x")], "structuredContent": {"n": 1}}), json!({"n": 1}));
+        check(json!({"structuredContent": {"result": [1]}}), json!([1]));
+        check(json!({"structuredContent": {"result": 1, "n": 2}}), json!({"result": 1, "n": 2}));
+        check(
+            json!({"structuredContent": null}),
+            json!({"code": "bad_result", "reply": null,
+            "message": "the result of `s__t` is not what its schema says: `result`: null is not of type \"object\""}),
+        );
+        check(json!({"content": [text("{\"a\": 1}")]}), json!({"a": 1}));
+        check(json!({"content": [text("true")]}), json!(true));
+        check(json!({"content": [text("two"), text("lines")]}), json!("two\nlines"));
+        check(json!({"content": []}), json!([]));
+        let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
+        check(json!({"content": [text("x"), image]}), json!([text("x"), image]));
+        check(
+            json!({"content": [text("no")], "isError": true}),
+            json!({"code": "tool_error", "message": "no", "reply": [text("no")]}),
+        );
+        check(
+            json!({}),
+            json!({"code": "bad_result", "message": "`s__t` gave back what is no result of a tool",
+            "reply": null}),
+        );
+    }
+}
