@@ -5,11 +5,16 @@ use crate::home::Home;
 use crate::source::Source;
 use anyhow::Context;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_core::run::{RunStatus, Snapshot};
 use stepwell_engine::commands as define;
-use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, Safe};
+use stepwell_engine::upstream::Pins;
+use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, Safe, SystemClock};
+use stepwell_server::config::{McpServer, McpTransport, Secret};
 use stepwell_steps::Egress;
+use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
 /// The organisation of whoever works on this machine.
@@ -26,27 +31,67 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Where nobody else can start runs, steps may reach what this person's own programs may. In a database that others use
 /// too this process executes what others have written.
-fn config(home: &Home) -> anyhow::Result<Config> {
+fn config(home: &Home, servers: Connect) -> anyhow::Result<Config> {
     let alone = !home.store.is_shared();
-    let mut config = engine(home, home.config.given_private_addresses.unwrap_or(alone))?;
+    let mut config = engine(home, home.config.given_private_addresses.unwrap_or(alone), servers)?;
     home.config.node.give(&mut config);
     Ok(config)
 }
 
-/// An engine with all that its steps need; `private` says whether they may reach private addresses.
-pub fn engine(home: &Home, private: bool) -> anyhow::Result<Config> {
+/// Whether MCP servers are connected to. Who executes nothing calls nobody.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Connect {
+    Yes,
+    No,
+}
+
+/// An engine with all that its steps need; `private` says whether they may reach private addresses. To be called within a
+/// runtime.
+pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Config> {
     let vault = home.vault()?;
     let safe = Safe::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
+    let egress = Egress { allow_private: private };
+    let upstreams = match home.config.mcp_servers.iter().map(server).collect::<Vec<_>>() {
+        named if named.is_empty() || servers == Connect::No => None,
+        named => {
+            let pins = Pins::new(home.store.clone());
+            Some(Upstreams::start(named, safe.clone(), pins, egress, Arc::new(SystemClock)))
+        }
+    };
     let steps = stepwell_steps::Config {
-        egress: Egress { allow_private: private },
+        egress,
         smtp: home.config.smtp.as_ref().map(smtp),
         connections: Arc::new(safe),
+        upstreams: upstreams.clone(),
         ..stepwell_steps::Config::default()
     };
     let mut config = Config::new(stepwell_steps::kinds(steps.clone()));
     config.courier = Some(stepwell_steps::courier(&steps));
     config.vault = vault;
+    if let Some(upstreams) = upstreams {
+        config.servers = upstreams;
+    }
     Ok(config)
+}
+
+/// As the steps know it.
+fn server((name, is): (&String, &McpServer)) -> ServerConfig {
+    let revealed = |texts: &BTreeMap<String, Secret>| {
+        texts.iter().map(|(name, text)| (name.clone(), text.reveal().to_string())).collect()
+    };
+    let transport = match &is.transport {
+        McpTransport::Stdio { command, args, env, cwd } => {
+            Transport::Stdio { command: command.clone(), args: args.clone(), env: revealed(env), cwd: cwd.clone() }
+        }
+        McpTransport::Http { url, headers } => Transport::Http { url: url.clone(), headers: revealed(headers) },
+    };
+    ServerConfig {
+        name: name.clone(),
+        organisation: is.organisation.clone(),
+        transport,
+        plain_names: is.plain_names,
+        connect_timeout: Duration::from_millis(is.timeout.0),
+    }
 }
 
 /// As the steps know it.
@@ -67,12 +112,12 @@ fn smtp(is: &stepwell_server::config::Smtp) -> stepwell_steps::Smtp {
 }
 
 pub async fn start(home: &Home) -> anyhow::Result<Engine> {
-    Ok(Engine::start(home.store.clone(), config(home)?).await?)
+    Ok(Engine::start(home.store.clone(), config(home, Connect::Yes)?).await?)
 }
 
 /// An engine to ask and to tell things, which executes nothing.
 pub fn at_rest(home: &Home) -> anyhow::Result<Engine> {
-    Ok(Engine::at_rest(home.store.clone(), config(home)?))
+    Ok(Engine::at_rest(home.store.clone(), config(home, Connect::No)?))
 }
 
 /// Whoever is signed in on this machine.

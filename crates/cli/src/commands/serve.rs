@@ -95,7 +95,7 @@ pub async fn serve(
         opened = data.open_with(config) => opened?,
         () = &mut stop => return Ok(()),
     };
-    let engine = embedded::engine(&home, private)?;
+    let engine = embedded::engine(&home, private, embedded::Connect::Yes)?;
     let Home { store, location, config } = home;
     let address = Address(directory.join("server.url"));
     let started = |served: &Served| {
