@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod agent;
 mod answers;
 mod approvals;
 mod callbacks;

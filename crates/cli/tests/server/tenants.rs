@@ -119,6 +119,7 @@ fn filled(route: &Route, things: &Things) -> String {
         "{secret}" => "SECRET_KEY".into(),
         "{connection}" => "secret-db".into(),
         "{policy}" => "secret-policy".into(),
+        "{server}" => "secret-server".into(),
         "{version}" => "1".into(),
         "{token}" | "{link}" => "unknown".into(),
         other if other.starts_with('{') => panic!("say here what fills {other} of {}", route.name),
@@ -198,7 +199,8 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let place = Place::new().variable("STEPWELL_MASTER_KEY", crate::canary::MASTER);
+    let servers = "mcpServers: {secret-server: {command: /nowhere/secret-program}}\n";
+    let place = Place::new().variable("STEPWELL_MASTER_KEY", crate::canary::MASTER).config(servers);
     let server = place.serve();
     let outside = Outside::start();
     let things = things(&server.api, &outside);

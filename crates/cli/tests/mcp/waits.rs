@@ -1,0 +1,135 @@
+//! What a tool asks goes to people, and what it begins is waited for: durably, through a crash of this side.
+
+use crate::rig::{Api, eventually};
+use crate::{again, calling, program, python, script, serve};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A server that goes on when ours is killed.
+struct Apart {
+    child: Child,
+    port: u16,
+}
+
+impl Apart {
+    fn new() -> Apart {
+        let mut command = Command::new(python());
+        command.arg(script("bad_server.py")).args(["--http", "0"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Apart { child, port: line.trim().parse().unwrap() }
+    }
+
+    fn servers(&self) -> Value {
+        json!({"odd": {"type": "http", "url": format!("http://127.0.0.1:{}/mcp", self.port)}})
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn asked(api: &Api, run: &str) -> Value {
+    eventually("a question", || {
+        let open = api.get("/api/v1/approvals").is(200).data();
+        open.as_array().unwrap().iter().find(|gate| gate["run_id"] == run).cloned()
+    })
+}
+
+#[test]
+fn a_question_of_a_tool_waits_through_a_crash_for_somebody_to_answer_it() {
+    let servers = json!({"odd": program("bad_server.py", json!({}))});
+    let (place, server) = serve(&servers);
+    server.api.define(&calling("ask", "odd__ask", json!({})));
+    let run = server.api.trigger("ask", &json!({}));
+    asked(&server.api, &run);
+    server.kill();
+
+    let server = again(&place, &servers);
+    let gate = asked(&server.api, &run);
+    assert!(gate["message"].as_str().unwrap().contains("Which color?"), "{gate:#}");
+    assert_eq!(gate["form"]["required"], json!(["color"]), "{gate:#}");
+    let approve = format!("/api/v1/runs/{run}/steps/call/approve");
+    let without = server.api.post(&approve, &json!({"digest": gate["digest"]}));
+    assert_eq!(without.status, 422, "{}", without.text());
+    server.api.post(&approve, &json!({"digest": gate["digest"], "data": {"color": "blue"}})).is(200);
+    let ended = server.api.end(&run);
+    let body = &ended["tasks"]["call"]["output"]["body"];
+    assert_eq!(body["answers"]["color"]["content"]["color"], "blue", "{ended:#}");
+    assert_eq!(body["state"], "kept by the client", "{ended:#}");
+}
+
+#[test]
+fn an_answer_to_a_tools_question_is_no_approval_of_the_call() {
+    let (_place, server) = serve(&json!({"odd": program("bad_server.py", json!({}))}));
+    let api = &server.api;
+    let policy = json!({"calls": "tool:odd__ask", "effect": "require_approval", "approvers": ["boss"]});
+    api.call("PUT", "/api/v1/policies/asks", &policy).is(200);
+    let boss = api.new_user("boss", &["workflow.read", "workflow.approve"]);
+    api.define(&calling("ask", "odd__ask", json!({})));
+    let run = api.trigger("ask", &json!({}));
+    let approve = format!("/api/v1/runs/{run}/steps/call/approve");
+    let held = asked(api, &run);
+    boss.post(&approve, &json!({"digest": held["digest"]})).is(200);
+    let question = eventually("the question", || Some(asked(api, &run)).filter(|gate| gate["form"].is_object()));
+    api.post(&approve, &json!({"digest": question["digest"], "data": {"color": "red"}})).is(200);
+    // The approval of before still stands: nobody is asked for it again.
+    let ended = api.end(&run);
+    assert_eq!(ended["status"], "completed", "{ended:#}");
+}
+
+#[test]
+fn a_task_that_a_tool_began_is_taken_up_again_after_a_crash_and_not_begun_twice() {
+    let apart = Apart::new();
+    let servers = apart.servers();
+    let (place, server) = serve(&servers);
+    server.api.define(&calling("task", "odd__task", json!({"word": "tides"})));
+    let run = server.api.trigger("task", &json!({}));
+    eventually("it is under way", || {
+        let events = server.api.get(&format!("/api/v1/runs/{run}/events")).is(200).text();
+        events.contains("under_way").then_some(())
+    });
+    server.kill();
+
+    let server = again(&place, &servers);
+    let ended = server.api.end(&run);
+    assert_eq!(ended["tasks"]["call"]["output"]["body"]["said"]["word"], "tides", "{ended:#}");
+    // The next task is the second.
+    let second = server.api.finished("task", &json!({}));
+    assert_eq!(second["status"], "completed", "{second:#}");
+    let events = server.api.get(&format!("/api/v1/runs/{}/events", second["id"].as_str().unwrap())).is(200).text();
+    assert!(!events.contains("task-2"), "{events}");
+}
+
+#[test]
+fn a_task_that_asks_gets_its_answer_from_people() {
+    let (_place, server) = serve(&json!({"odd": program("bad_server.py", json!({}))}));
+    let api = &server.api;
+    api.define(&calling("task", "odd__task_asks", json!({})));
+    let run = api.trigger("task", &json!({}));
+    let gate = asked(api, &run);
+    assert!(gate["message"].as_str().unwrap().contains("Who is it for?"), "{gate:#}");
+    let approve = format!("/api/v1/runs/{run}/steps/call/approve");
+    api.post(&approve, &json!({"digest": gate["digest"], "data": {"name": "Ann"}})).is(200);
+    let ended = api.end(&run);
+    assert_eq!(ended["tasks"]["call"]["output"]["body"]["said"]["who"]["content"]["name"], "Ann", "{ended:#}");
+}
+
+#[test]
+fn a_denied_question_ends_the_step() {
+    let (_place, server) = serve(&json!({"odd": program("bad_server.py", json!({}))}));
+    let api = &server.api;
+    api.define(&calling("ask", "odd__ask", json!({})));
+    let run = api.trigger("ask", &json!({}));
+    let gate = asked(api, &run);
+    let deny = format!("/api/v1/runs/{run}/steps/call/deny");
+    api.post(&deny, &json!({"digest": gate["digest"], "comment": "none of its business"})).is(200);
+    let ended = api.end(&run);
+    assert_eq!(ended["tasks"]["call"]["status"], "denied", "{ended:#}");
+}
