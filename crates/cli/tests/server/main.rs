@@ -22,6 +22,7 @@ mod notifications;
 mod outside;
 mod policies;
 mod postbox;
+mod queries;
 mod raw;
 mod rig;
 mod schedules;

@@ -9,6 +9,7 @@ mod nodes;
 mod operate;
 mod pages;
 mod policies;
+mod queries;
 mod runs;
 mod secrets;
 mod sessions;
@@ -32,6 +33,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())
+        .merge(queries::router())
         .merge(secrets::router())
         .merge(channels::router())
         .merge(sessions::router())
