@@ -21,6 +21,12 @@ pub trait StepKind: Send + Sync {
     /// Makes one attempt. The future is dropped when the attempt no longer counts, whatever it is doing then.
     async fn run(&self, call: StepCall) -> Outcome;
 
+    /// What is wrong with this part of its input, which a definition gives once and for all; as far as that can be told
+    /// without carrying it out.
+    async fn check(&self, _constant: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Whether a call with this input can be made again without harm, as far as is known.
     fn is_idempotent(&self, _input: &Value) -> bool {
         false
