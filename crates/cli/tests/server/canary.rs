@@ -86,7 +86,7 @@ impl Canary {
     }
 
     /// Stops the server, and searches everything.
-    fn is_silent(mut self) {
+    fn keeps_silent(mut self) {
         let api = &self.server.api;
         eventually("notifications that are done", || {
             let all = api.get("/api/v1/notifications?limit=1000").is(200).data();

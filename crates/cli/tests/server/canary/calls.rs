@@ -51,7 +51,7 @@ fn no_secret_of_a_request_or_a_tool_leaves_or_is_stored_in_any_form() {
     }
     let heard = canary.echo.heard.lock().unwrap().clone();
     assert!(heard.contains(&STANDARD.encode(format!("user:{PASS}"))), "{heard}");
-    canary.is_silent();
+    canary.keeps_silent();
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn no_secret_that_code_sends_comes_back_to_it_or_to_a_later_step() {
     for backwards in [KEY, PASS, DIGITS].map(|secret| secret.chars().rev().collect::<String>()) {
         assert!(!ended.to_string().contains(&backwards), "the code had it: {backwards}");
     }
-    canary.is_silent();
+    canary.keeps_silent();
 }
 
 #[test]
@@ -140,5 +140,5 @@ fn neither_a_parameter_nor_the_password_of_a_database_comes_back_from_it() {
         assert_eq!(task["status"], status, "{step}: {task}");
         assert!(task.to_string().contains("(the password of "), "{step}: {task}");
     }
-    canary.is_silent();
+    canary.keeps_silent();
 }

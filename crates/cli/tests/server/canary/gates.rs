@@ -57,5 +57,5 @@ fn nobody_who_is_asked_or_told_is_shown_a_secret() {
             assert!(told.contains("{{secrets."), "{medium}: {told}");
         }
     }
-    canary.is_silent();
+    canary.keeps_silent();
 }

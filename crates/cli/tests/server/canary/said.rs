@@ -34,7 +34,9 @@ impl Said {
             let pairs = (0..digits(text)).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap());
             pairs.chain([b' ']).collect::<Vec<u8>>()
         });
-        self.add("the bytes of a dump", bytes.collect::<Vec<u8>>());
+        let bytes: Vec<u8> = bytes.collect();
+        assert!(dump.contains("canary") && !bytes.is_empty(), "this is no dump of it: {dump}");
+        self.add("the bytes of a dump", bytes);
     }
 
     #[track_caller]
