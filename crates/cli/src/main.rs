@@ -97,6 +97,8 @@ enum Command {
     Secret(commands::secrets::SecretArgs),
     /// Set, list and delete the databases that query steps use
     Connection(commands::secrets::ConnectionArgs),
+    /// Save, list and delete queries that steps use by name
+    Query(commands::queries::Args),
     /// Make, list, try and remove channels that notifications go to
     Channel(commands::channels::Args),
     /// Print a link that signs a browser in, once
@@ -153,6 +155,7 @@ fn main() -> ExitCode {
         Command::McpServer(args) => commands::servers::run(args),
         Command::Secret(args) => commands::secrets::secret(args),
         Command::Connection(args) => commands::secrets::connection(args),
+        Command::Query(args) => commands::queries::run(args),
         Command::Channel(args) => commands::channels::run(args),
         Command::Login(args) => commands::people::login(args),
         Command::Nodes(args) => commands::nodes::run(args),

@@ -3,13 +3,14 @@
 use crate::cache::ByEpoch;
 use crate::engine::Inner;
 use crate::error::Error;
+use crate::safe::is_name;
 use jsonschema::Validator;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::definition::Definition;
 use stepwell_core::expr::Expr;
-use stepwell_core::graph::Kind;
+use stepwell_core::graph::{Call, Graph, Kind, Step};
 use stepwell_core::template::Template;
 use stepwell_formats::Faults;
 use stepwell_store::{DefinitionRow, OrgId, Store};
@@ -67,9 +68,37 @@ fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
         _ => None,
     });
     let paths = inputs.flat_map(Template::exprs).filter_map(Expr::as_path);
-    let names: BTreeSet<&str> =
+    let mut names: BTreeSet<&str> =
         paths.filter(|path| path.begins_with("secrets")).filter_map(|path| path.key(1)).collect();
+    for (_, input) in code(definition) {
+        names.extend(in_code(input["code"].as_str().unwrap_or_default()));
+    }
     names.into_iter().map(Into::into).collect()
+}
+
+/// The inputs of javascript steps, which never change, by the paths of the steps.
+pub fn code(definition: &Definition) -> impl Iterator<Item = (String, &Value)> {
+    let graph = &definition.graph;
+    graph.steps.iter().filter_map(|step| match &step.def.kind {
+        Kind::Call { call: Call::Javascript, input } => Some((path(graph, step), input.as_constant()?)),
+        _ => None,
+    })
+}
+
+/// Of a step, as far as it is known before there are iterations.
+fn path(graph: &Graph, step: &Step) -> String {
+    let owner = graph.scopes[step.scope.0 as usize].owner;
+    let before = owner.map(|owner| path(graph, graph.step(owner)) + ".").unwrap_or_default();
+    before + &step.def.name
+}
+
+/// Secrets that code names, as `secrets.NAME` or `secrets["NAME"]`.
+fn in_code(code: &str) -> impl Iterator<Item = &str> {
+    code.split("secrets").skip(1).filter_map(|rest| {
+        let name = rest.trim_start_matches(|c: char| c.is_whitespace() || "?.[\"'`".contains(c));
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        (name.len() < rest.len() && is_name(&name[..end])).then(|| &name[..end])
+    })
 }
 
 #[derive(Default)]
@@ -130,4 +159,16 @@ pub fn read(source: &str) -> Result<Definition, Faults> {
     // YAML may look like JSON at first; a good definition is good in one of the two.
     stepwell_formats::read(source.as_bytes(), None)
         .or_else(|faults| stepwell_formats::read(source.as_bytes(), Some("stored.yaml")).map_err(|_| faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_code_names_are_found() {
+        let code = "a(secrets.KEY, secrets?.OTHER, secrets [ 'THIRD' ], secrets[name]); const { LOST } = secrets;";
+        assert_eq!(in_code(code).collect::<Vec<_>>(), ["KEY", "OTHER", "THIRD", "name"]);
+        assert_eq!(in_code("no_secrets_here + secrets").count(), 0);
+    }
 }

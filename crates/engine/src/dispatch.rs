@@ -4,6 +4,7 @@ use crate::engine::Inner;
 use crate::lend::Lender;
 use crate::mask::Mask;
 use crate::permit::{Approved, Asked, Stop, permit};
+use crate::queries::saved;
 use crate::rights::{Actor, actors};
 use crate::runs::{Live, What};
 use crate::secrets::{Use, reveal, signing};
@@ -206,11 +207,16 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
         let message = format!("steps of kind {kind_name} cannot be executed here");
         return Err(Stop::Failure(Failure::new("unknown_kind", message)));
     };
+    let saved = match kind_name {
+        "query" => saved(inner, org, &payload).await.map_err(Stop::Failure)?,
+        _ => None,
+    };
     let asked = Asked {
         run,
         path: &call.path,
         kind: kind_name,
         payload: &payload,
+        sent: saved.as_ref().unwrap_or(&payload),
         caller: &call.caller,
         approved: approved.as_ref(),
         note: call.resumed.as_ref().map(|resumed| &resumed.note),
@@ -218,7 +224,7 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
     };
     permit(inner, &asked).await?;
     let using = Use { org, kind: kind_name, named: &named };
-    (call.input, call.secrets) = reveal(inner, using, payload).await.map_err(Stop::Failure)?;
+    (call.input, call.secrets) = reveal(inner, using, saved.unwrap_or(payload)).await.map_err(Stop::Failure)?;
     if kind_name == "http" {
         call.secrets.signing = signing(inner, org).await.map_err(Stop::Failure)?;
     }

@@ -25,7 +25,10 @@ pub struct Asked<'a> {
     pub run: RunId,
     pub path: &'a str,
     pub kind: &'static str,
+    /// As the step has it, which is what people approve.
     pub payload: &'a Payload,
+    /// As it is sent: with a saved query in the place of its name.
+    pub sent: &'a Payload,
     pub caller: &'a Principal,
     /// What was approved of this very step.
     pub approved: Option<&'a Approved>,
@@ -89,13 +92,13 @@ impl Approved {
 }
 
 pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
-    rights(inner, asked.caller, &needs(asked.kind, asked.payload)).await.map_err(Stop::Failure)?;
+    rights(inner, asked.caller, &needs(asked.kind, asked.sent)).await.map_err(Stop::Failure)?;
     let unknown = |error: crate::Error| Stop::Failure(Failure::retryable("unavailable", error.to_string()));
     let policies = policies(inner, asked.caller.org).await.map_err(unknown)?;
     if policies.is_empty() {
         return Ok(());
     }
-    let subjects = subjects(asked.kind, &asked.payload.value);
+    let subjects = subjects(asked.kind, &asked.sent.value);
     let fitting = policies.on(&subjects);
     for policy in fitting.iter().take_while(|policy| policy.effect > Effect::Allow) {
         match policy.effect {

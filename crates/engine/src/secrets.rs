@@ -102,7 +102,7 @@ pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(A
             // The executor finds none either, and says so.
             Err(_) => None,
         };
-        if let Some(password) = url.as_deref().and_then(password) {
+        for password in url.as_deref().into_iter().flat_map(passwords) {
             mask.replace(password, &format!("(the password of {name})"));
             mask.replace(&decoded(password), &format!("(the password of {name})"));
         }
@@ -168,11 +168,13 @@ fn bound(call: &Use<'_>, payload: &Payload, known: &BTreeMap<&str, Opened>) -> R
     Ok(bound)
 }
 
-/// Of a URL, as it stands there.
-fn password(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let (user, _) = rest.split_once('/').unwrap_or((rest, "")).0.rsplit_once('@')?;
-    user.split_once(':').map(|(_, password)| password)
+/// Of a URL, as they stand there: before the host and among the options.
+fn passwords(url: &str) -> Vec<&str> {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let (address, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let user = address.split('/').next().unwrap_or_default().rsplit_once('@').map(|(user, _)| user);
+    let before = user.and_then(|user| user.split_once(':')).map(|(_, password)| password);
+    before.into_iter().chain(options.split('&').filter_map(|option| option.strip_prefix("password="))).collect()
 }
 
 fn decoded(text: &str) -> String {

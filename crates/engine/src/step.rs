@@ -27,6 +27,12 @@ pub trait StepKind: Send + Sync {
         Ok(self.run(call).await)
     }
 
+    /// What is wrong with this part of its input, which a definition gives once and for all; as far as that can be told
+    /// without carrying it out.
+    async fn check(&self, _constant: &Value) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Whether a call with this input can be made again without harm, as far as is known.
     fn is_idempotent(&self, _input: &Value) -> bool {
         false

@@ -15,6 +15,7 @@ codes! {
     BAD_ALIAS "bad-alias" "A YAML alias or merge key names nothing, or stands inside what it names.";
     BAD_BACKOFF "bad-backoff" "`retry.backoff` is not `exponential`, `fixed` or a list of pauses.";
     BAD_CHARACTER "bad-character" "A control character stands raw in the document.";
+    BAD_CODE "bad-code" "The code of a `javascript` step cannot be read; the message has the line and column in the code.";
     BAD_CRON "bad-cron" "A cron expression cannot be read, or has no next time.";
     BAD_DURATION "bad-duration" "A length of time is not like `30s`, `5m`, `2h`, `1d`, nor a number where one is allowed.";
     BAD_ESCAPE "bad-escape" "A `\\` sequence in a JSON string does not exist, or is half of a surrogate pair.";

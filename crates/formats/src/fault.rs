@@ -52,6 +52,13 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// One that somebody else has found, in a step of a definition that could be read.
+    pub fn of(code: &'static str, path: String, message: String) -> Fault {
+        Fault::new(code, message).place(path, None)
+    }
+}
+
 impl From<Flaw> for Fault {
     fn from(flaw: Flaw) -> Fault {
         Fault::new(flaw.code, flaw.message).maybe_hint(flaw.hint).place(flaw.path, flaw.span)
@@ -80,7 +87,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    pub(crate) fn of(mut list: Vec<Fault>, more: usize) -> Faults {
+    pub fn of(mut list: Vec<Fault>, more: usize) -> Faults {
         list.sort_by_key(|fault| (fault.line, fault.column));
         list.dedup();
         let more = more + list.len().saturating_sub(limits::MAX_FAULTS);

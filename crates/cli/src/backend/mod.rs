@@ -5,6 +5,7 @@ mod channels;
 mod gates;
 mod nodes;
 mod people;
+mod queries;
 mod runs;
 mod secrets;
 mod servers;

@@ -16,6 +16,7 @@ pub mod nodes;
 pub mod people;
 pub mod pipe;
 pub mod policy;
+pub mod queries;
 pub mod restore;
 pub mod run;
 pub mod secrets;

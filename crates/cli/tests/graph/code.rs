@@ -67,3 +67,51 @@ fn the_known_definitions_run_as_they_were_written() {
         assert_eq!(ended["status"], status, "{name}: {ended:#}");
     }
 }
+
+#[test]
+fn code_that_cannot_be_read_is_refused_with_its_step_line_and_column() {
+    let (_place, server) = server();
+    let bad = coded("bad", json!({"code": "const a = 1;\nreturn a +;", "outputVariable": "out"}));
+    let body = json!({"odd": {"javascript": "let a = ;"}, "fine": {"javascript": "return 1"}});
+    let each = json!({"for_each": "{{input.list}}", "tasks": body});
+    let nested = json!({"name": "nested", "tasks": {"each": each, "other": {"javascript": "return ("}}});
+    for (definition, paths) in [(bad, vec![("js", "(2:")]), (nested, vec![("other", ""), ("each.odd", "(1:9)")])] {
+        let test_run = json!({"definition": definition});
+        for (path, body) in [("workflows", &definition), ("check", &definition), ("test-runs", &test_run)] {
+            let problem = server.api.post(&format!("/api/v1/{path}"), body).refused(422, "invalid-definition");
+            let errors = problem["errors"].as_array().unwrap();
+            assert_eq!(errors.len(), paths.len(), "{problem:#}");
+            for (step, place) in &paths {
+                let error = errors.iter().find(|error| error["path"] == *step).unwrap();
+                assert_eq!(error["code"], "bad-code");
+                let message = error["message"].as_str().unwrap();
+                assert!(message.starts_with("SyntaxError: ") && message.contains(place), "{message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_code_returns_is_a_variable_for_those_after_it_and_what_it_assigns_is_not() {
+    let (_place, server) = server();
+    let nodes = json!([
+        ["start", "start"],
+        ["sum", "javascript", {"code": "return {n: ctx.input.items.length, by: 'sum'}", "outputVariable": "total"}],
+        ["twice", "javascript", {"code": "ctx.total.n = 99; ctx.loose = 1; return ctx.total.n * 2",
+            "outputVariable": "twice"}],
+        ["look", "javascript", {"code": "return [ctx.total, ctx.twice, typeof ctx.loose]", "outputVariable": "seen"}],
+        ["tell", "tool", {"tool": "echo", "args": {"n": "{{ctx.total.n}}", "text": "{{ctx.twice}} of {{ctx.total.by}}"},
+            "outputVariable": "told"}],
+        ["again", "javascript", {"code": "return {n: ctx.total.n + 1, by: 'again'}", "outputVariable": "total"}],
+        ["end", "end", {"outputParameters": [{"name": "seen", "sourceVariable": "seen"},
+            {"name": "told", "sourceVariable": "told"}, {"name": "total", "sourceVariable": "total"},
+            {"name": "by", "sourceVariable": "total.by"}]}],
+    ]);
+    let edges = ["start>sum", "sum>twice", "twice>look", "look>tell", "tell>again", "again>end"];
+    server.api.define(&graph("variables", nodes, &edges));
+    let seen = output(&server.api, "variables", &json!({"items": [1, 2, 3]}));
+    assert_eq!(seen["seen"], json!([{"n": 3, "by": "sum"}, 198, "undefined"]), "{seen:#}");
+    assert_eq!(seen["told"], json!({"n": 3, "text": "198 of sum"}), "{seen:#}");
+    // The last one to write a name is the one that counts.
+    assert_eq!((&seen["total"], &seen["by"]), (&json!({"n": 4, "by": "again"}), &json!("again")), "{seen:#}");
+}

@@ -61,7 +61,7 @@ fn a_query_that_fails_goes_by_the_error_edge() {
         ("wrong", json!({"connection": "crm", "sql": "SELECT nothing FROM people"}), "sql_error"),
         ("unknown", json!({"connection": "crn", "sql": "SELECT 1"}), "unknown_connection"),
         ("writes", json!({"connection": "crm", "sql": "DELETE FROM people"}), "read_only"),
-        ("saved", json!({"dataQueryID": "q1"}), "bad_query"),
+        ("saved", json!({"dataQueryID": "q1"}), "unknown_query"),
     ] {
         let mut config = config;
         config["outputVariable"] = json!("found");
@@ -102,4 +102,30 @@ fn reading_and_writing_need_their_grants_when_the_step_runs() {
             }
         }
     }
+}
+
+#[test]
+fn a_saved_query_is_looked_up_when_the_step_runs() {
+    let (place, server) = server();
+    people(&place, &server.api);
+    let config =
+        json!({"dataQueryID": "by-city", "inputValues": {"city": "{{ctx.input.city}}"}, "outputVariable": "found"});
+    let id = server.api.define(&asking("saved-people", config));
+    let save = |sql: &str| {
+        let query = json!({"connection": "crm", "sql": sql, "params": {"city": "London", "least": 1}});
+        server.api.call("PUT", "/api/v1/queries/by-city", &query).is(200);
+    };
+    save("SELECT name FROM people WHERE city = :city AND id >= :least ORDER BY id");
+    let found = |input: Value| server.api.finished(&id, &input)["output"]["found"].clone();
+    assert_eq!(found(json!({"city": "Rome"})), json!([{"name": "Bob"}, {"name": "Cy"}]));
+    save("SELECT id, name FROM people WHERE city = :city AND id > :least + 1 ORDER BY id");
+    assert_eq!(found(json!({"city": "Rome"})), json!([{"id": 3, "name": "Cy"}]));
+    let rome = json!({"name": "london", "tasks": {"ask": {"query": {"saved": "by-city", "params": {"least": 0}}},
+        "all": {"query": {"saved": "by-city"}}}});
+    server.api.define(&rome);
+    let run = server.api.finished("london", &json!({}));
+    assert_eq!((&run["tasks"]["ask"]["output"], &run["tasks"]["all"]["output"]), (&json!([]), &json!([])), "{run:#}");
+    server.api.delete("/api/v1/queries/by-city").is(204);
+    let gone = server.api.finished(&id, &json!({"city": "Rome"}));
+    assert_eq!(gone["output"]["sorry"], "unknown_query", "{gone:#}");
 }

@@ -24,6 +24,7 @@ mod notifications;
 mod outside;
 mod policies;
 mod postbox;
+mod queries;
 mod raw;
 mod rig;
 mod schedules;

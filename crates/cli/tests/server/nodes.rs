@@ -1,8 +1,10 @@
 //! Servers as nodes: which there are, the first keys of several at once, keys from outside, and a database that is gone.
 
+use crate::outside::Outside;
 use crate::rig::{Place, eventually};
 use serde_json::json;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use stepwell_testing::{Cluster, postgres_only};
 
 const KEY: &str = "0123456789abcdef0123456789abcdef0123";
@@ -99,4 +101,31 @@ fn a_server_whose_database_is_gone_is_not_ready_and_says_why() {
     server.without_key().get("/healthz").is(200);
     cluster.start_again();
     eventually("a server that is ready again", || (server.without_key().get("/readyz").status == 200).then_some(()));
+}
+
+#[test]
+fn calls_on_two_nodes_keep_the_pace_of_one_policy() {
+    if postgres_only("a directory has one process") {
+        return;
+    }
+    let outside = Outside::start();
+    let place = Place::new();
+    let one = place.serve();
+    let second = Place::new().variable("STEPWELL_DATABASE", place.database().unwrap());
+    let two = second.serve();
+    let other = two.with_key(one.api.key.as_deref().unwrap());
+    let policy = json!({"calls": "host:127.0.0.1", "effect": "allow", "rate": {"calls": 4, "per": "2s"}});
+    one.api.call("PUT", "/api/v1/policies/slow", &policy).is(200);
+    one.api.define(&json!({"name": "paced", "tasks": {"it": {"url": format!("{}/it", outside.url)}}}));
+    eventually("two nodes", || {
+        (other.get("/api/v1/nodes").is(200).data().as_array().unwrap().len() == 2).then_some(())
+    });
+    let began = Instant::now();
+    for n in 0..24 {
+        let api = if n % 2 == 0 { &one.api } else { &other };
+        api.trigger("paced", &json!({}));
+    }
+    outside.called("/it", 24);
+    // Four at once and then two in a second would be ten seconds; a node that does not know of the other yet is quicker.
+    assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
 }

@@ -92,3 +92,36 @@ fn a_held_call_is_held_through_a_kill_and_made_once_when_it_is_approved() {
     server.stop();
     place.sound();
 }
+
+#[test]
+fn what_a_policy_lets_happen_once_is_not_called_again_when_its_node_is_killed_in_the_middle() {
+    let outside = Outside::start();
+    outside.hold("/pay");
+    let place = Place::new();
+    let server = place.serve();
+    let once = json!({"calls": "tool:http_request", "effect": "allow", "at_most_once": "fail"});
+    server.api.call("PUT", "/api/v1/policies/once", &once).is(200);
+    let pay = |path: &str| {
+        let args = json!({"url": format!("{}{path}", outside.url), "method": "POST"});
+        json!({"tool": "http_request", "args": args})
+    };
+    server.api.define(&json!({"name": "pay", "tasks": {"it": pay("/pay")}}));
+    let run = server.api.trigger("pay", &json!({}));
+    outside.called("/pay", 1);
+    server.kill();
+    let server = place.serve();
+    let ended = server.api.end(&run);
+    assert_eq!(ended["tasks"]["it"]["error"]["code"], "outcome_unknown", "{ended:#}");
+    assert_eq!(ended["status"], "failed");
+    // One without the policy is called again.
+    outside.hold("/look");
+    server.api.delete("/api/v1/policies/once").is(204);
+    server.api.define(&json!({"name": "look", "tasks": {"it": pay("/look")}}));
+    let run = server.api.trigger("look", &json!({}));
+    outside.called("/look", 1);
+    server.kill();
+    outside.let_go("/look");
+    let server = place.serve();
+    assert_eq!(server.api.end(&run)["status"], "completed");
+    assert_eq!((outside.calls("/pay").len(), outside.calls("/look").len()), (1, 2));
+}

@@ -121,6 +121,15 @@ impl Place {
         self.at.rows()
     }
 
+    /// What an administrator of the database has who dumps it, if there is one.
+    pub fn dump(&self) -> Option<String> {
+        let schema = self.at.schema()?;
+        let mut command = Command::new("pg_dump");
+        let done = command.args(["--schema", schema.name(), "-d", schema.url()]).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Some(String::from_utf8(done.stdout).unwrap())
+    }
+
     /// Changes something behind the store's back; how many rows were.
     pub fn sql(&self, sql: &str) -> u64 {
         self.at.sql(sql)

@@ -19,11 +19,12 @@ pub const PUBLIC: [&str; 6] = [
 /// Routes that answer without end: they have tests of their own.
 const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
 /// Routes whose parameter names something of the caller's own organisation, made if it is not there.
-const OWN: [&str; 4] = [
+const OWN: [&str; 5] = [
     "PUT /api/v1/roles/{role}",
     "PUT /api/v1/policies/{policy}",
     "PUT /api/v1/secrets/{secret}",
     "PUT /api/v1/connections/{connection}",
+    "PUT /api/v1/queries/{query}",
 ];
 /// What somebody without any right may still do: see who they are and what is theirs, and leave.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
@@ -84,6 +85,8 @@ fn things(api: &Api, outside: &Outside) -> Things {
     api.call("PUT", "/api/v1/roles/secret-role", &role).is(200);
     api.call("PUT", "/api/v1/secrets/SECRET_KEY", &json!({"value": "secret-value"})).is(200);
     api.call("PUT", "/api/v1/connections/secret-db", &json!({"url": "postgres://secret-host/secret-db"})).is(200);
+    let query = json!({"connection": "secret-db", "sql": "select 'secret-statement'"});
+    api.call("PUT", "/api/v1/queries/secret-query", &query).is(200);
     let policy = json!({"calls": "tool:none", "effect": "deny", "reason": "secret-reason"});
     api.call("PUT", "/api/v1/policies/secret-policy", &policy).is(200);
     let user = api.post("/api/v1/users", &json!({"name": "secret-ann", "roles": ["secret-role"]})).is(201).data();
@@ -118,6 +121,7 @@ fn filled(route: &Route, things: &Things) -> String {
         "{role}" => "secret-role".into(),
         "{secret}" => "SECRET_KEY".into(),
         "{connection}" => "secret-db".into(),
+        "{query}" => "secret-query".into(),
         "{policy}" => "secret-policy".into(),
         "{server}" => "secret-server".into(),
         "{version}" => "1".into(),
@@ -142,6 +146,7 @@ fn body(route: &Route) -> Value {
         "PUT /api/v1/roles/{role}" => json!({"grants": []}),
         "PUT /api/v1/secrets/{secret}" => json!({"value": "another"}),
         "PUT /api/v1/connections/{connection}" => json!({"url": "postgres://host/name"}),
+        "PUT /api/v1/queries/{query}" => json!({"connection": "db", "sql": "select 1"}),
         "PUT /api/v1/policies/{policy}" => json!({"calls": "tool:none", "effect": "deny"}),
         "POST /api/v1/keys" => json!({"name": "another"}),
         "PATCH /api/v1/keys/{key}" => json!({"paused": true}),
@@ -183,6 +188,7 @@ fn everything(api: &Api, things: &Things) -> Value {
         "/api/v1/schedules",
         "/api/v1/secrets",
         "/api/v1/connections",
+        "/api/v1/queries",
         "/api/v1/audit?limit=1000",
         "/api/v1/usage",
         "/api/v1/channels",
@@ -322,7 +328,7 @@ fn a_reader_reads_and_changes_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(everything(&server.api, things), before);
     reader.get(&format!("/api/v1/runs/{}", things.run)).is(200);
-    for path in ["users", "roles", "secrets", "connections", "audit", "audit/verify", "organisations"] {
+    for path in ["users", "roles", "secrets", "connections", "queries", "audit", "audit/verify", "organisations"] {
         reader.get(&format!("/api/v1/{path}")).refused(403, "forbidden");
     }
 }

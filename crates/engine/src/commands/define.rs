@@ -2,7 +2,7 @@
 
 use super::change::{auth, settled};
 use super::{Caller, Right};
-use crate::definitions::Compiled;
+use crate::definitions::{Compiled, code};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::people::{Kept, body};
@@ -10,9 +10,14 @@ use crate::switches::Switches;
 use crate::{plans, triggers};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_core::definition::Definition;
-use stepwell_core::graph::Kind;
+use stepwell_core::graph::{Call, Kind};
+use stepwell_formats::{Fault, Faults};
 use stepwell_store::{Auth, Change, DefinitionRow, NewDefinition, Record, RecordChange};
+
+/// How long the code of a definition is looked at.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// A definition as its author wrote it.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +52,7 @@ impl Engine {
     ) -> Result<Defined, Error> {
         caller.check(Right::Define)?;
         let definition = check(&self.inner, source)?;
+        check_code(&self.inner, &definition).await?;
         settled(|| self.define_once(caller, source, (&definition, after)))
             .await?
             .map_err(|Outdated| Error::Changed("workflow"))
@@ -131,7 +137,12 @@ impl Engine {
         Ok(Some(RecordChange::Replace(Record { body: crate::record::json(&switches), ..record })))
     }
 
-    /// Checks a definition without keeping it; gives its name.
+    /// Says everything that is wrong with a definition.
+    pub async fn check(&self, source: Source<'_>) -> Result<(), Error> {
+        check_code(&self.inner, &check(&self.inner, source)?).await
+    }
+
+    /// Looks at a definition without keeping it; gives its name.
     pub fn name_of(&self, source: Source<'_>) -> Result<String, Error> {
         check(&self.inner, source).map(|definition| definition.name)
     }
@@ -176,6 +187,22 @@ pub(super) fn check(inner: &Inner, source: Source<'_>) -> Result<Definition, Err
     }
     crate::definitions::schema(&definition)?;
     Ok(definition)
+}
+
+/// Refuses code that cannot be read. Nothing is said of it if that cannot be found out now.
+pub(super) async fn check_code(inner: &Inner, definition: &Definition) -> Result<(), Error> {
+    let Some(kind) = inner.kinds.get(Call::Javascript.name()) else { return Ok(()) };
+    let mut faults = Vec::new();
+    let look = async {
+        for (path, input) in code(definition) {
+            if let Err(message) = kind.check(input).await {
+                faults.push(Fault::of(stepwell_formats::code::BAD_CODE, path, message));
+            }
+        }
+    };
+    // What is left then is seen when it runs.
+    let _ = tokio::time::timeout(LOOK, look).await;
+    if faults.is_empty() { Ok(()) } else { Err(Error::Definition(Faults::of(faults, 0))) }
 }
 
 /// Keeps a definition for one test run.

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::people;
 use crate::runs::{Live, What};
+use crate::secrets;
 use serde_json::{Value, json};
 use stepwell_core::event::{Answer, Ignored};
 use stepwell_core::graph::Kind;
@@ -66,11 +67,15 @@ impl Engine {
         let (path, state) = step_named(&live, step)?;
         self.may_answer(caller, &live, state).await?;
         check(&live, &path, state, &decision)?;
+        // Others read what somebody may have copied here.
+        let mask = secrets::mask(&self.inner, live.org, &live.compiled.secrets).await;
+        let mut data = decision.data;
+        data.iter_mut().for_each(|data| mask.value(data));
         let answer = Answer {
             approve: decision.approve,
             by: caller.name.clone(),
-            comment: decision.comment.map(Into::into),
-            data: decision.data,
+            comment: decision.comment.map(|comment| mask.shown(&comment).into()),
+            data,
             digest: decision.digest.map(Into::into),
         };
         let action = if answer.approve { "step.approve" } else { "step.deny" };

@@ -4,7 +4,7 @@ mod unasked;
 
 pub(crate) use unasked::{Begin, ChildOf, begin_as, start_child};
 
-use super::define::{check, keep_for_test};
+use super::define::{check, check_code, keep_for_test};
 use super::labels::labels;
 use super::{Caller, Right, Source};
 use crate::definitions::Compiled;
@@ -136,6 +136,7 @@ impl Engine {
         caller.check(Right::Define)?;
         caller.check(Right::Run)?;
         let definition = check(&self.inner, source)?;
+        check_code(&self.inner, &definition).await?;
         check_input(&definition, &input)?;
         let epoch = self.inner.epoch(caller.org).await?;
         plans::check_steps(&self.inner, caller.org, &definition).await?;

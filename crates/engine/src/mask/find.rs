@@ -67,6 +67,11 @@ impl Pattern {
         found.eq_ignore_ascii_case(&wanted)
     }
 
+    /// Long base64 is written in lines.
+    fn is_break(&self, found: u8, matched: usize) -> bool {
+        self.form == Form::Base64 && matched > 0 && matches!(found, b'\r' | b'\n')
+    }
+
     /// Where it ends if it stands at this place.
     pub fn end(&self, text: &[u8], at: usize, ending: Ending) -> Option<usize> {
         // Nearly always there is one way to read a text: these stay empty then, and nothing is allocated.
@@ -84,6 +89,10 @@ impl Pattern {
                     break;
                 }
                 if let Some(&plain) = text.get(place).filter(|byte| !ESCAPES.contains(byte)) {
+                    if self.is_break(plain, matched) {
+                        place += 1;
+                        continue;
+                    }
                     if !self.same(plain, self.bytes[matched]) {
                         break;
                     }
@@ -113,7 +122,9 @@ impl Pattern {
             steps.push((1, 1));
         }
         let mut one = |byte: u8, length: usize| {
-            if self.same(byte, wanted[0]) {
+            if self.is_break(byte, matched) {
+                steps.push((0, length));
+            } else if self.same(byte, wanted[0]) {
                 steps.push((1, length));
             }
         };

@@ -192,3 +192,15 @@ proptest! {
         let _ = mask(&secret).shown(&text);
     }
 }
+
+#[test]
+fn base64_is_found_over_the_ends_of_its_lines() {
+    let secret = "a key that is long enough for base64 in several lines, as in mails and certificates";
+    let encoded = STANDARD.encode(format!("before {secret} after"));
+    for (width, end) in [(76, "\r\n"), (64, "\n"), (60, "\\n"), (76, "\\\\r\\\\n")] {
+        let lines: Vec<&str> =
+            encoded.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+        let shown = mask(secret).shown(&lines.join(end)).into_owned();
+        assert!(shown.contains("{{secrets.KEY}}") && shown.len() < 60, "{shown}");
+    }
+}

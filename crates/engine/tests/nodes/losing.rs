@@ -1,8 +1,10 @@
 //! Nodes that are given up, and those that take over from them.
 
-use crate::rig::{LEASE, Rig, chain, define, was_prompt};
+use crate::rig::{LEASE, Rig, allow, chain, define, was_prompt};
 use serde_json::json;
 use std::time::Duration;
+use stepwell_engine::Unknown;
+use stepwell_engine::commands::NewPolicy;
 
 #[tokio::test(start_paused = true)]
 async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_nothing() {
@@ -97,4 +99,25 @@ async fn what_a_node_leaves_behind_is_taken_up_soon() {
     two.tools.permits.add_permits(1);
     assert_eq!(two.ended(&rig.admin, &run).await.status, "completed");
     assert_eq!(two.engine.nodes(&rig.admin).await.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_policy_lets_happen_once_is_not_made_again_by_the_node_that_takes_over() {
+    for (unknown, ended) in [(Unknown::Fail, "failed"), (Unknown::Ask, "paused")] {
+        let rig = Rig::new();
+        let (one, two) = (rig.node("one").await, rig.node("two").await);
+        rig.policy(&one, NewPolicy { at_most_once: Some(unknown), ..allow("tool:hold") }).await;
+        define(&one, &rig.admin, chain("held", "hold")).await;
+        let run = one.start(&rig.admin, "held").await;
+        one.until_holding(1).await;
+        rig.store.give_up(rig.id(&one, "one").await);
+        one.engine.kill();
+        tokio::time::sleep(LEASE * 4).await;
+        let view = two.engine.status(&rig.admin, &run).await.unwrap();
+        assert_eq!((view.status, view.tasks[0].attempt), (ended, 1), "{view:?}");
+        if ended == "failed" {
+            assert_eq!(view.tasks[0].error.as_ref().unwrap()["code"], "outcome_unknown", "{view:?}");
+        }
+        assert!(two.tools.calls.lock().unwrap().is_empty());
+    }
 }

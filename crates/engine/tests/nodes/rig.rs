@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::event::{Outcome, Reply};
 use stepwell_core::time::Time;
-use stepwell_engine::commands::{NewKey, NewUser, RunView, Source, Trigger};
-use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind, TokioClock};
+use stepwell_engine::commands::{NewKey, NewPolicy, NewUser, RunView, Source, Trigger};
+use stepwell_engine::{Caller, Config, Engine, Kinds, PolicyEffect, StepCall, StepKind, TokioClock};
 use stepwell_store::memory::MemoryStore;
 use stepwell_store::{NodeId, RunId, Store};
 use tokio::sync::{Semaphore, watch};
@@ -134,6 +134,10 @@ impl Rig {
         self.store.find_run(public).await.unwrap().unwrap()
     }
 
+    pub async fn policy(&self, node: &Node, policy: NewPolicy) {
+        node.engine.put_policy(&self.admin, "policy", policy).await.unwrap();
+    }
+
     /// Someone with these grants.
     pub async fn user(&self, node: &Node, name: &str, grants: &[&str]) -> Caller {
         let grants = grants.iter().map(|grant| grant.to_string()).collect();
@@ -148,6 +152,21 @@ impl Rig {
 pub async fn define(node: &Node, caller: &Caller, document: Value) {
     let text = document.to_string();
     node.engine.define(caller, Source { text: &text, file: None }).await.unwrap();
+}
+
+/// A policy that by itself stops nothing.
+pub fn allow(calls: &str) -> NewPolicy {
+    NewPolicy {
+        calls: calls.into(),
+        effect: PolicyEffect::Allow,
+        approvers: Vec::new(),
+        approvals: 1,
+        allow_self: true,
+        timeout: None,
+        at_most_once: None,
+        rate: None,
+        reason: None,
+    }
 }
 
 /// A chain of calls: `hold ok` is a step `s0` that waits and then a step `s1`.

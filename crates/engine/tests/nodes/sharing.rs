@@ -1,12 +1,12 @@
 //! What holds for all nodes together: limits, schedules, timers and time.
 
-use crate::rig::{Rig, START, chain, define, was_prompt};
+use crate::rig::{LEASE, Rig, START, allow, chain, define, was_prompt};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_core::time::Time;
-use stepwell_engine::commands::Trigger;
-use stepwell_engine::{Config, Error, Limits, Subscription, TokioClock};
+use stepwell_core::time::{Millis, Time};
+use stepwell_engine::commands::{NewPolicy, Trigger};
+use stepwell_engine::{Config, Error, Limits, Rate, Subscription, TokioClock};
 use stepwell_store::{OrgId, RunFilter, Store};
 use tokio::time::Instant;
 
@@ -128,4 +128,29 @@ async fn timers_of_a_node_that_is_gone_fire_all_the_same() {
     }
     // Those of the other's share are overdue by a second when it is seen that nobody else fires them.
     assert!(began.elapsed() < Duration::from_secs(13), "it took {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_on_two_nodes_keep_the_pace_of_one_policy() {
+    let rig = Rig::new();
+    let (one, two) = (rig.node("one").await, rig.node("two").await);
+    let rate = Some(Rate { calls: 4, per: Millis::from_secs(8) });
+    rig.policy(&one, NewPolicy { rate, ..allow("tool:ok") }).await;
+    define(&one, &rig.admin, chain("paced", "ok")).await;
+    // Each knows of the other.
+    tokio::time::sleep(LEASE).await;
+    let began = Instant::now();
+    let mut runs = Vec::new();
+    for n in 0..44 {
+        let node = if n % 2 == 0 { &one } else { &two };
+        runs.push(node.start(&rig.admin, "paced").await);
+    }
+    for run in &runs {
+        assert_eq!(two.ended(&rig.admin, run).await.status, "completed");
+    }
+    let made: usize = [&one, &two].iter().map(|node| node.tools.calls.lock().unwrap().len()).sum();
+    assert_eq!(made, 44);
+    // Four at once, and then one every two seconds on the two together.
+    let took = began.elapsed();
+    assert!((76..=90).contains(&took.as_secs()), "{took:?}");
 }

@@ -9,6 +9,7 @@ mod nodes;
 mod operate;
 mod pages;
 mod policies;
+mod queries;
 mod runs;
 mod secrets;
 mod servers;
@@ -33,6 +34,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())
+        .merge(queries::router())
         .merge(secrets::router())
         .merge(servers::router())
         .merge(channels::router())

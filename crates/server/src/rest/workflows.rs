@@ -329,6 +329,6 @@ async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
     responses((status = 204, description = "It can be used"), Problems))]
 async fn check(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<StatusCode> {
     caller.check(Right::Read)?;
-    app.engine.name_of(Source { text: text(&bytes)?, file: None })?;
+    app.engine.check(Source { text: text(&bytes)?, file: None }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

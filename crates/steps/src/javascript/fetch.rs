@@ -6,7 +6,7 @@ use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Bound, Lend, StepCall};
+use stepwell_engine::{Bound, Lend, Mask, StepCall};
 use tokio::sync::Semaphore;
 
 /// Requests of one evaluation at a time; the others wait.
@@ -18,6 +18,8 @@ pub struct Fetcher {
     client: Arc<Client>,
     hosts: Arc<Hosts>,
     lender: Arc<dyn Lend>,
+    /// Of what other steps may have sent.
+    mask: Arc<Mask>,
     idempotency_key: String,
     traceparent: Option<String>,
     turns: Semaphore,
@@ -37,6 +39,7 @@ impl Fetcher {
             client: client.clone(),
             hosts: Arc::new(Hosts::new(&call.allow_hosts)),
             lender: call.lender.clone(),
+            mask: call.secrets.mask.clone(),
             idempotency_key: call.idempotency_key.clone(),
             traceparent: call.traceparent.clone(),
             turns: Semaphore::new(AT_ONCE),
@@ -50,7 +53,7 @@ impl Fetcher {
         let answer = self.answer(id, request).await.map_err(|failure| failure.message.to_string());
         match answer {
             Ok(mut answer) => {
-                self.lender.mask(&mut answer.headers);
+                self.hide(&mut answer.headers);
                 answer.text = self.masked(answer.text);
                 Ok(answer)
             }
@@ -60,8 +63,13 @@ impl Fetcher {
 
     fn masked(&self, text: String) -> String {
         let mut value = Value::String(text);
-        self.lender.mask(&mut value);
+        self.hide(&mut value);
         if let Value::String(text) = value { text } else { String::new() }
+    }
+
+    fn hide(&self, value: &mut Value) {
+        self.lender.mask(value);
+        self.mask.value(value);
     }
 
     async fn answer(&self, id: u32, mut request: Value) -> Result<Answer, Failure> {

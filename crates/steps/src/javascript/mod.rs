@@ -39,6 +39,8 @@ use wire::{Answer, Failed, Job, Order, Word};
 /// The command of the binary that makes it a worker.
 pub const WORKER: &str = "javascript-worker";
 const DEFAULT_MEMORY: u64 = 64 << 20;
+/// For reading code that is not run.
+const CHECK: Duration = Duration::from_secs(5);
 /// What a worker gets beyond the deadline to say that it is over, before it is killed.
 const GRACE: Duration = Duration::from_millis(150);
 
@@ -78,7 +80,10 @@ impl StepKind for JavascriptKind {
     async fn run(&self, call: StepCall) -> Outcome {
         let mut talk = Talk::default();
         let result = match Fetcher::new(&self.client, &call) {
-            Ok(fetcher) => self.evaluate(&call, fetcher.map(Arc::new), &mut talk).await,
+            Ok(fetcher) => match job(&call, fetcher.as_ref()) {
+                Ok(job) => self.evaluate(job, fetcher.map(Arc::new), &mut talk).await,
+                Err(failure) => Err(failure),
+            },
             Err(failure) => Err(failure),
         };
         let log = talk.log.into_value().map(Arc::new);
@@ -93,6 +98,19 @@ impl StepKind for JavascriptKind {
                 };
                 Outcome::Failure { failure, reply: log.map(|log| Reply { log: Some(log), ..Reply::default() }) }
             }
+        }
+    }
+
+    /// A worker reads the code and does not run it.
+    async fn check(&self, constant: &Value) -> Result<(), String> {
+        let code = constant.get("code").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let timeout_ms = CHECK.as_millis() as u64;
+        let job =
+            Job { code, ctx: RawValue::NULL.to_owned(), timeout_ms, memory: DEFAULT_MEMORY, fetch: None, check: true };
+        match self.evaluate(job, None, &mut Talk::default()).await {
+            Err(failure) if &*failure.code == "syntax_error" => Err(failure.message.to_string()),
+            // Others than the code may be to blame.
+            _ => Ok(()),
         }
     }
 
@@ -111,13 +129,8 @@ struct Talk {
 }
 
 impl JavascriptKind {
-    async fn evaluate(
-        &self,
-        call: &StepCall,
-        fetcher: Option<Arc<Fetcher>>,
-        talk: &mut Talk,
-    ) -> Result<Value, Failure> {
-        let job = job(call, fetcher.as_deref())?;
+    async fn evaluate(&self, job: Job, fetcher: Option<Arc<Fetcher>>, talk: &mut Talk) -> Result<Value, Failure> {
+        let timeout = Duration::from_millis(job.timeout_ms);
         let evaluate = wire::frame(&Order::Evaluate(job)).map_err(|error| unavailable(&error))?;
         let Some(_turn) = self.pool.turn().await else { return Err(Failure::retryable("unavailable", "no workers")) };
         let mut worker = self.pool.worker().await.map_err(|error| unavailable(&error))?;
@@ -129,7 +142,7 @@ impl JavascriptKind {
                 fetches: JoinSet::new(),
                 outbox: evaluate.clone(),
                 told: 0,
-                deadline: Instant::now() + call.timeout + GRACE,
+                deadline: Instant::now() + timeout + GRACE,
             };
             match exchange.run(talk).await {
                 Ended::Said(worker, result) => {
@@ -141,7 +154,7 @@ impl JavascriptKind {
                     }
                     return result.map_err(failure).and_then(|result| read(&result));
                 }
-                Ended::Late => return Err(failure(sandbox::too_late(call.timeout.as_millis() as u64))),
+                Ended::Late => return Err(failure(sandbox::too_late(timeout.as_millis() as u64))),
                 // It may have died of old age before it took the code.
                 Ended::HungUp(_) if used && talk.is_silent() => {
                     worker = self.pool.fresh().await.map_err(|error| unavailable(&error))?;
@@ -168,6 +181,7 @@ fn job(call: &StepCall, fetcher: Option<&Fetcher>) -> Result<Job, Failure> {
         timeout_ms: call.timeout.as_millis() as u64,
         memory: call.input.get("memory").and_then(Value::as_u64).unwrap_or(DEFAULT_MEMORY),
         fetch: fetcher.map(|fetcher| fetcher.mark.clone()),
+        check: false,
     })
 }
 

@@ -34,6 +34,8 @@ pub fn evaluate(job: &Job, host: &Rc<impl Host + 'static>) -> Result<Box<RawValu
     let runtime = Runtime::new().map_err(|_| out_of_memory(job))?;
     runtime.set_memory_limit(usize::try_from(job.memory).unwrap_or(usize::MAX));
     runtime.set_max_stack_size(MAX_STACK);
+    // So that garbage is collected for the first time when memory is short: `wasShort` of the prelude tells by it.
+    runtime.set_gc_threshold(usize::try_from(job.memory / 4 * 3).unwrap_or(usize::MAX));
     let late = Rc::new(Cell::new(false));
     let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
     let clock = late.clone();
@@ -43,7 +45,10 @@ pub fn evaluate(job: &Job, host: &Rc<impl Host + 'static>) -> Result<Box<RawValu
         over
     })));
     let context = Context::full(&runtime).map_err(|_| out_of_memory(job))?;
-    let result = context.with(|ctx| Evaluation::start(job, host, &ctx)?.settle(&late));
+    let result = context.with(|ctx| match Evaluation::start(job, host, &ctx)? {
+        Some(evaluation) => evaluation.settle(&late),
+        None => Ok(RawValue::NULL.to_owned()),
+    });
     if late.get() { Err(too_late(job.timeout_ms)) } else { result }
 }
 
@@ -68,7 +73,8 @@ struct Evaluation<'a, 'js, H> {
 }
 
 impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
-    fn start(job: &'a Job, host: &'a Rc<H>, ctx: &'a Ctx<'js>) -> Result<Self, Failed> {
+    /// None if the code is only to be read.
+    fn start(job: &'a Job, host: &'a Rc<H>, ctx: &'a Ctx<'js>) -> Result<Option<Self>, Failed> {
         let open = Rc::new(Cell::new(0));
         let prelude = prelude(ctx, (host, &open), job).catch(ctx).map_err(|error| failed(job, None, error))?;
         let failed = |error| failed(job, Some(&prelude), error);
@@ -80,9 +86,12 @@ impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
             Failed { code, message } if code == "javascript_error" => Failed::new("syntax_error", message),
             limit => limit,
         })?;
+        if job.check {
+            return Ok(None);
+        }
         let begun = || body.call((ctx.json_parse(job.ctx.get())?,));
         let promise: Promise = begun().catch(ctx).map_err(failed)?;
-        Ok(Evaluation { job, host, ctx, prelude, promise, open })
+        Ok(Some(Evaluation { job, host, ctx, prelude, promise, open }))
     }
 
     fn settle(self, late: &Cell<bool>) -> Result<Box<RawValue>, Failed> {
@@ -144,15 +153,18 @@ fn prelude<'js, H: Host + 'static>(
     make.call((log, ask, job.fetch.clone()))
 }
 
+/// Whether memory has been as good as used up at some time. It is if this cannot even be asked.
+fn was_short(prelude: Option<&Object<'_>>) -> bool {
+    let asked = prelude.map(|prelude| prelude.get::<_, Function>("wasShort")?.call::<_, bool>(()));
+    !matches!(asked, Some(Ok(false)))
+}
+
 /// What was thrown, and where in the user's code.
 fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>) -> Failed {
     let (ctx, thrown) = match error {
         CaughtError::Exception(exception) => (exception.ctx().clone(), exception.into_value()),
-        // QuickJS throws it when there is not even memory for an error, which is more common than code that does.
-        CaughtError::Value(value) if value.is_null() => {
-            let Failed { code, message } = out_of_memory(job);
-            return Failed { code, message: format!("{message} (or it threw null)") };
-        }
+        // QuickJS throws null when there is not even memory for an error. So may code, which did not run out of memory.
+        CaughtError::Value(value) if value.is_null() && was_short(prelude) => return out_of_memory(job),
         CaughtError::Value(value) => (value.ctx().clone(), value),
         // The code holds a zero, or a host function was given something odd.
         CaughtError::Error(error) => return Failed::new("javascript_error", error.to_string()),

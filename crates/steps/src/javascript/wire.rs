@@ -34,6 +34,8 @@ pub struct Job {
     pub memory: u64,
     /// Whether `fetch` is there; placeholders of secrets begin with this.
     pub fetch: Option<String>,
+    /// Only whether the code can be read is asked.
+    pub check: bool,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -28,11 +28,6 @@ pub enum Params {
 impl Ask {
     pub fn read(input: &Value) -> Result<Ask, Failure> {
         let text = |name: &str| input.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-        if let Some(saved) = text("saved") {
-            return Err(failure::bad_query(format!(
-                "there is no saved query {saved:?}: none are kept here; write `connection` and `sql` instead"
-            )));
-        }
         let needed = |name: &str| text(name).ok_or_else(|| failure::bad_query(format!("`{name}` is missing")));
         let sql = needed("sql")?.to_owned();
         if let Some(word) = words::refused(&sql) {

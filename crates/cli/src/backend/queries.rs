@@ -1,0 +1,33 @@
+//! Saved queries.
+
+use super::{Backend, Directory, told};
+use crate::client::Call;
+use serde_json::json;
+use stepwell_server::view::*;
+
+impl Backend {
+    pub async fn queries(&self) -> anyhow::Result<Vec<QueryView>> {
+        match self {
+            Backend::Server(client) => Ok(client.whole::<Page<QueryView>>(Call::get(&["queries"])).await?.data),
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.queries(caller).await)?.into_iter().map(QueryView::from).collect())
+            }
+        }
+    }
+
+    pub async fn put_query(&self, name: &str, to: QueryRequest) -> anyhow::Result<QueryView> {
+        match self {
+            Backend::Server(client) => client.ask(Call::put(&["queries", name]).json(json!(to))).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(told(engine.put_query(caller, name, to.into()).await)?.into())
+            }
+        }
+    }
+
+    pub async fn remove_query(&self, name: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.tell(Call::delete(&["queries", name])).await,
+            Backend::Directory(Directory { engine, caller }) => told(engine.remove_query(caller, name).await),
+        }
+    }
+}

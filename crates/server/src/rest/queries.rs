@@ -1,0 +1,58 @@
+//! Saved queries.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Json;
+use crate::view::*;
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(queries)).routes(routes!(query, put_query, remove_query))
+}
+
+/// The saved queries of the organisation
+#[utoipa::path(get, path = "/api/v1/queries", tag = "queries", responses(
+    (status = 200, description = "All of them", body = Page<QueryView>), Problems))]
+async fn queries(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<QueryView>>> {
+    let all = app.engine.queries(&caller).await?;
+    Ok(Shown(all.into_iter().map(QueryView::from).collect::<Vec<_>>().into()))
+}
+
+/// A saved query
+#[utoipa::path(get, path = "/api/v1/queries/{query}", tag = "queries",
+    params(("query" = String, Path, description = "Its name")),
+    responses((status = 200, description = "The query", body = Data<QueryView>), Problems))]
+async fn query(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(query): Path<String>,
+) -> Answer<Shown<Data<QueryView>>> {
+    Ok(Shown(Data { data: app.engine.query(&caller, &query).await?.into() }))
+}
+
+/// Save a query, or make it another one; it counts from the next step on
+#[utoipa::path(put, path = "/api/v1/queries/{query}", tag = "queries",
+    params(("query" = String, Path, description = "Its name")), request_body = QueryRequest,
+    responses((status = 200, description = "As given", body = Data<QueryView>), Problems))]
+async fn put_query(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(query): Path<String>,
+    Json(request): Json<QueryRequest>,
+) -> Answer<Shown<Data<QueryView>>> {
+    Ok(Shown(Data { data: app.engine.put_query(&caller, &query, request.into()).await?.into() }))
+}
+
+/// Remove a saved query
+#[utoipa::path(delete, path = "/api/v1/queries/{query}", tag = "queries",
+    params(("query" = String, Path, description = "Its name")),
+    responses((status = 204, description = "Removed"), Problems))]
+async fn remove_query(State(app): State<App>, Auth(caller): Auth, Path(query): Path<String>) -> Answer<StatusCode> {
+    app.engine.remove_query(&caller, &query).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
