@@ -8,7 +8,7 @@ const META: &str = "io.modelcontextprotocol";
 /// A client of the newest revision, and what it can do.
 pub struct Agent {
     pub api: Api,
-    capabilities: Value,
+    pub capabilities: Value,
 }
 
 impl Agent {
