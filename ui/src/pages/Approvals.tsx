@@ -1,0 +1,4 @@
+// Approvals: still to come.
+export default function Approvals() {
+  return <h1>Approvals</h1>;
+}

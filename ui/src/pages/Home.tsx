@@ -1,0 +1,4 @@
+// Home: still to come.
+export default function Home() {
+  return <h1>Home</h1>;
+}

@@ -1,0 +1,4 @@
+// Run: still to come.
+export default function Run() {
+  return <h1>Run</h1>;
+}

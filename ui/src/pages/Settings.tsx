@@ -1,0 +1,4 @@
+// Settings: still to come.
+export default function Settings() {
+  return <h1>Settings</h1>;
+}
