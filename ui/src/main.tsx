@@ -4,9 +4,13 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queries } from "./api/queries";
+import { startTheme } from "./lib/theme";
 import { router } from "./router";
 import "./theme.css";
+import "./styles/frame.css";
+import "./styles/pieces.css";
 
+startTheme();
 const root = document.getElementById("root");
 if (root) {
   createRoot(root).render(

@@ -10,6 +10,8 @@ export type Workflow = Schemas["Workflow"];
 export type WorkflowSummary = Schemas["WorkflowSummary"];
 export type Version = Schemas["VersionView"];
 export type Schedule = Schemas["ScheduleSummary"];
+export type Approval = Schemas["ApprovalView"];
+export type Graph = Schemas["GraphView"];
 export type RunEvent = Schemas["Event"] & Record<string, unknown>;
 
 export const queries = new QueryClient({
@@ -60,3 +62,23 @@ export const schedules = queryOptions({
 });
 
 export const run = (id: string) => queryOptions({ queryKey: ["run", id], queryFn: () => api<Run>(`/runs/${part(id)}`) });
+
+export const approvals = queryOptions({
+  queryKey: ["approvals"],
+  queryFn: async () => (await page<Approval>("/approvals", { limit: 500 })).data,
+});
+
+export const workflowGraph = (name: string, version?: number) =>
+  queryOptions({
+    queryKey: ["graph", name, version ?? "newest"],
+    queryFn: () => api<Graph>(`/workflows/${part(name)}/graph`, { query: { version } }),
+    staleTime: version === undefined ? 0 : Number.POSITIVE_INFINITY,
+  });
+
+/** The graph of a run changes only when it is retried under another version. */
+export const runGraph = (id: string, version: number) =>
+  queryOptions({
+    queryKey: ["graph", id, version],
+    queryFn: () => api<Graph>(`/runs/${part(id)}/graph`),
+    staleTime: Number.POSITIVE_INFINITY,
+  });

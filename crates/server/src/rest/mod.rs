@@ -1,6 +1,7 @@
 //! REST: every handler reads a request, gives one command to the engine, and shows what came of it.
 
 mod admin;
+mod graphs;
 mod incoming;
 mod look;
 mod nodes;
@@ -21,6 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(workflows::router())
+        .merge(graphs::router())
         .merge(runs::router())
         .merge(steps::router())
         .merge(operate::router())

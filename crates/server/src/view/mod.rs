@@ -1,6 +1,7 @@
 //! What the API shows, and what it takes: the only place that knows how things look outside. Also read by the command
 //! line, which is a client of its own.
 
+mod graph;
 mod list;
 mod node;
 mod people;
@@ -8,6 +9,7 @@ mod problem;
 mod run;
 mod workflow;
 
+pub use graph::*;
 pub use list::*;
 pub use node::*;
 pub use people::*;
