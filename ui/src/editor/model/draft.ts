@@ -57,6 +57,15 @@ export class Draft {
     this.add(this.setting(path, value));
   }
 
+  /** Sets one field of many different objects at once. */
+  setEach(paths: readonly { path: Path; value: Json }[]): void {
+    this.flush();
+    for (const { path, value } of paths) {
+      const node = this.editable(path);
+      this.add(node ? this.rewrite(path, node, value) : this.setting(path, value));
+    }
+  }
+
   remove(path: Path): void {
     this.flush();
     const parent = this.parentOf(path);

@@ -177,8 +177,8 @@ const GRAPH = `{
 
 describe("graph", () => {
   test("a move touches the position alone", () => {
-    check(GRAPH, { type: "move", step: "s", position: { x: 10.4, y: 0 } }, GRAPH.replace('{"x": 0, "y": 0}', '{"x": 10, "y": 0}'));
-    check(GRAPH, { type: "move", step: "e", position: { x: 1, y: 2 } }, GRAPH.replace('.body}}"}]}}', '.body}}"}]}, "position": {"x": 1, "y": 2}}'));
+    check(GRAPH, { type: "move", steps: [{ step: "s", position: { x: 10.4, y: 0 } }] }, GRAPH.replace('{"x": 0, "y": 0}', '{"x": 10, "y": 0}'));
+    check(GRAPH, { type: "move", steps: [{ step: "e", position: { x: 1, y: 2 } }] }, GRAPH.replace('.body}}"}]}}', '.body}}"}]}, "position": {"x": 1, "y": 2}}'));
   });
 
   test("a connection is written as the others are", () => {

@@ -31,6 +31,7 @@ export function writeFlow(draft: Draft, model: Model, change: Simple): void {
 /** Bodies of `for_each` are tasks. */
 function inBody(model: Model, change: Simple): boolean {
   if (change.type === "addStep") return change.parent !== undefined;
+  if (change.type === "move") return false;
   const id = change.type === "connect" ? change.from : change.type === "disconnect" ? edgeOf(model, change.edge).from : change.step;
   if (change.type === "connect") sameScope(stepOf(model, change.from), stepOf(model, change.to));
   return stepOf(model, id).parent !== undefined;

@@ -25,7 +25,7 @@ export function writeGraph(draft: Draft, model: Model, change: Simple): void {
     case "disconnect":
       return disconnect(draft, model, change);
     case "move":
-      return draft.set([...stepOf(model, change.step).path, "position"], rounded(change.position));
+      return draft.setEach(change.steps.map(({ step, position }) => ({ path: [...stepOf(model, step).path, "position"], value: rounded(position) })));
   }
 }
 

@@ -24,7 +24,7 @@ function change(model: Model, next: (below: number) => number): Change | null {
     { type: "connect", from: step.id, to: other.id, outlet: pick(step.outlets, next)?.id ?? "next" },
     edge ? { type: "disconnect", edge: edge.id } : null,
     next(4) === 0 ? { type: "removeStep", step: step.id } : null,
-    model.dialect === "graph" ? { type: "move", step: step.id, position: { x: next(900), y: next(900) } } : null,
+    model.dialect === "graph" ? { type: "move", steps: [step, other].map((one) => ({ step: one.id, position: { x: next(900), y: next(900) } })).slice(0, step === other ? 1 : 2) } : null,
   ];
   return pick(changes, next) ?? null;
 }
@@ -58,7 +58,9 @@ test.each(Array.from({ length: SEEDS }, (_, seed) => seed))("seed %i", (seed) =>
     if (wanted.type === "addStep") expect(now.steps.map((step) => step.name), why).toContain(wanted.name);
     if (wanted.type === "rename") expect(now.edges.length, why).toBe(model.edges.length);
     if (wanted.type === "connect") expect(now.edges.some((edge) => edge.from === wanted.from && edge.to === wanted.to), why).toBe(true);
-    if (wanted.type === "move") expect(now.steps.find((step) => step.id === wanted.step)?.position, why).toEqual(wanted.position);
+    for (const moved of wanted.type === "move" ? wanted.steps : []) {
+      expect(now.steps.find((step) => step.id === moved.step)?.position, why).toEqual(moved.position);
+    }
     text = after;
   }
 });

@@ -63,9 +63,12 @@ export function languageOf(text: string): Language {
   return /^(\[|\{\s*["}])/.test(start) ? "json" : "yaml";
 }
 
+/** The text that was read last: a change reads what the page has just read, and the page what a change has made. */
+let last: { text: string; tree: Tree } | undefined;
+
 export function readTree(text: string): Tree {
-  const language = languageOf(text);
-  return language === "json" ? fromJson(text) : fromYaml(text);
+  if (last?.text !== text) last = { text, tree: languageOf(text) === "json" ? fromJson(text) : fromYaml(text) };
+  return last.tree;
 }
 
 /** The value behind an alias. */

@@ -103,7 +103,7 @@ export type Change =
   | { type: "setField"; step: string; field: Path; value: Json | undefined }
   | { type: "connect"; from: string; to: string; outlet: string }
   | { type: "disconnect"; edge: string }
-  | { type: "move"; step: string; position: Point }
+  | { type: "move"; steps: { step: string; position: Point }[] }
   | { type: "batch"; changes: Change[] };
 
 /** A change that the text does not allow; the message is for people. */
