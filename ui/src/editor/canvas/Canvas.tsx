@@ -1,0 +1,180 @@
+// The definition as a graph that can be changed: steps are dragged in, connected, selected, moved and removed.
+
+import { Background, type Connection, Controls, type Edge as FlowEdge, type EdgeChange, MarkerType, MiniMap, type NodeChange, ReactFlow, useReactFlow } from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import "../../styles/graph.css";
+import { type DragEvent, useCallback, useEffect, useMemo, useState } from "react";
+import { tone } from "../../lib/status";
+import { useTheme } from "../../lib/theme";
+import type { Change, Fault, Kind, Model, Point } from "../model/types";
+import type { StepState } from "../run/states";
+import type { Selection } from "../selection";
+import { backEdges } from "./boxes";
+import { spoken, StepBox, type StepNode } from "./StepNode";
+import type { Placed } from "./useBoxes";
+
+export const DRAG_TYPE = "application/x-stepwell-kind";
+/** From here on only what is seen is rendered, and there is a map of the whole. */
+const MANY = 60;
+const TYPES = { step: StepBox };
+
+export interface CanvasProps {
+  model: Model;
+  placed: Placed;
+  faults: ReadonlyMap<string, readonly Fault[]>;
+  states: ReadonlyMap<string, StepState>;
+  selection: Selection;
+  editable: boolean;
+  onSelect: (selection: Selection) => void;
+  onChange: (change: Change) => void;
+  onAdd: (kind: Kind, at: { point: Point; parent: string | undefined }) => void;
+}
+
+export function Canvas({ model, placed, faults, states, selection, editable, onSelect, onChange, onAdd }: CanvasProps) {
+  const { dark } = useTheme();
+  const flow = useReactFlow();
+  const { boxes, written } = placed;
+  const [dragged, setDragged] = useState<ReadonlyMap<string, Point>>(new Map());
+  const many = model.steps.length > MANY;
+  const draggable = editable && model.dialect === "graph";
+
+  const nodes = useMemo(() => {
+    const scopes = new Set(model.steps.map((step) => step.parent));
+    const list: StepNode[] = [];
+    for (const step of model.steps) {
+      const box = boxes.get(step.id);
+      if (!box || (step.parent !== undefined && !boxes.has(step.parent))) continue;
+      const data = { step, faults: faults.get(step.id) ?? [], state: states.get(step.id), scope: scopes.has(step.id), connectable: editable };
+      list.push({
+        id: step.id,
+        type: "step",
+        position: dragged.get(step.id) ?? { x: box.x, y: box.y },
+        width: box.width,
+        height: box.height,
+        ...(step.parent === undefined ? {} : { parentId: step.parent }),
+        selected: selection.steps.has(step.id),
+        data,
+        ariaLabel: spoken(data),
+      });
+    }
+    return list;
+  }, [model, boxes, dragged, faults, states, selection, editable]);
+
+  const back = useMemo(() => backEdges(model), [model]);
+  const edges = useMemo(
+    () =>
+      model.edges.map((edge): FlowEdge => {
+        const bad = edge.outlet === "error" || edge.outlet === "denied";
+        const names = [bad ? "edge-error" : back.has(edge.id) ? "edge-back" : "", edge.derived ? "edge-derived" : ""];
+        const label = edge.label && edge.label.length > 34 ? `${edge.label.slice(0, 33)}…` : edge.label;
+        return {
+          id: edge.id,
+          source: edge.from,
+          target: edge.to,
+          sourceHandle: edge.outlet,
+          type: back.has(edge.id) ? "default" : "smoothstep",
+          className: names.filter(Boolean).join(" "),
+          selected: selection.edge === edge.id,
+          animated: tone(states.get(edge.to)?.status ?? "") === "busy",
+          markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
+          ariaLabel: `from ${edge.from} to ${edge.to}${edge.label ? `, ${edge.label}` : ""}`,
+          ...(label ? { label } : {}),
+        };
+      }),
+    [model, back, selection.edge, states],
+  );
+
+  const onNodesChange = useCallback(
+    (changes: NodeChange<StepNode>[]) => {
+      const selects = changes.filter((one) => one.type === "select");
+      if (selects.length > 0) {
+        const steps = new Set(selection.steps);
+        for (const one of selects) {
+          if (one.selected) steps.add(one.id);
+          else steps.delete(one.id);
+        }
+        onSelect({ steps, edge: steps.size > 0 ? null : selection.edge });
+      }
+      const moves = changes.filter((one) => one.type === "position" && one.position !== undefined);
+      if (moves.length === 0 || !draggable) return;
+      setDragged((before) => {
+        const after = new Map(before);
+        for (const one of moves) if (one.type === "position" && one.position) after.set(one.id, one.position);
+        return after;
+      });
+    },
+    [draggable, onSelect, selection],
+  );
+
+  const onEdgesChange = useCallback(
+    (changes: EdgeChange[]) => {
+      for (const one of changes) {
+        if (one.type === "select" && one.selected) onSelect({ steps: new Set(), edge: one.id });
+        else if (one.type === "select" && selection.edge === one.id) onSelect({ ...selection, edge: null });
+      }
+    },
+    [onSelect, selection],
+  );
+
+  /** The first move writes down where everything stands: one position alone means nothing. */
+  const settle = useCallback(() => {
+    if (dragged.size === 0) return;
+    const moved = written ? [...dragged.keys()] : model.steps.map((step) => step.id);
+    const steps = moved.flatMap((step) => {
+      const position = dragged.get(step) ?? boxes.get(step);
+      return position ? [{ step, position: { x: position.x, y: position.y } }] : [];
+    });
+    onChange({ type: "move", steps });
+  }, [boxes, dragged, model, onChange, written]);
+
+  // Once the text says where they stand, nothing is being dragged.
+  useEffect(() => setDragged(new Map()), [boxes]);
+
+  const connect = useCallback(
+    ({ source, target, sourceHandle }: Connection) => onChange({ type: "connect", from: source, to: target, outlet: sourceHandle ?? "next" }),
+    [onChange],
+  );
+
+  const drop = useCallback(
+    (event: DragEvent) => {
+      const kind = event.dataTransfer.getData(DRAG_TYPE) as Kind | "";
+      if (kind === "" || !editable) return;
+      event.preventDefault();
+      const point = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+      const over = flow.getIntersectingNodes({ x: point.x, y: point.y, width: 1, height: 1 }) as StepNode[];
+      const parent = over.filter((node) => node.data.scope).at(-1)?.id;
+      onAdd(kind, { point: { x: point.x - 105, y: point.y - 31 }, parent });
+    },
+    [editable, flow, onAdd],
+  );
+
+  return (
+    <ReactFlow
+      nodes={nodes}
+      edges={edges}
+      nodeTypes={TYPES}
+      colorMode={dark ? "dark" : "light"}
+      onNodesChange={onNodesChange}
+      onEdgesChange={onEdgesChange}
+      onNodeDragStop={settle}
+      onSelectionDragStop={settle}
+      onConnect={connect}
+      onPaneClick={() => onSelect({ steps: new Set(), edge: null })}
+      onDrop={drop}
+      onDragOver={(event) => event.preventDefault()}
+      nodesDraggable={draggable}
+      nodesConnectable={editable}
+      onlyRenderVisibleElements={many}
+      connectionRadius={36}
+      deleteKeyCode={null}
+      minZoom={0.05}
+      fitView
+      fitViewOptions={{ maxZoom: 1.1, minZoom: many ? 0.35 : 0.1, padding: 0.14 }}
+      elevateNodesOnSelect={false}
+    >
+      <Background gap={22} />
+      <Controls showInteractive={false} />
+      {many && <MiniMap pannable zoomable ariaLabel="Map of the whole graph" />}
+    </ReactFlow>
+  );
+}
