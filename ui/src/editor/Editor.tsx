@@ -10,6 +10,7 @@ import { Palette } from "./canvas/Palette";
 import { useBoxes } from "./canvas/useBoxes";
 import type { Json } from "./model/types";
 import { EdgePanel } from "./panel/EdgePanel";
+import { EmptyPanel } from "./panel/EmptyPanel";
 import { StepPanel } from "./panel/StepPanel";
 import { Problems } from "./Problems";
 import { RunBar, StartDialog } from "./run/RunBar";
@@ -93,7 +94,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
   const [one] = selection.steps.size === 1 ? selection.steps : [];
   const step = drawn.steps.find((each) => each.id === one);
   const edge = drawn.edges.find((each) => each.id === selection.edge);
-  const note = !editable ? "The text cannot be read" : dirty ? "Not saved" : base ? `Version ${base.version}` : "";
+  const note = !editable ? "The text cannot be read" : dirty ? "Not saved" : base ? `Saved as version ${base.version}` : "";
 
   return (
     <div className="editor">
@@ -138,7 +139,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
           </button>
         </div>
       )}
-      <div className={`editor-body ${step || edge ? "with-panel" : ""}`}>
+      <div className="editor-body">
         <section className="editor-canvas" aria-label="Canvas" onKeyDown={onKey}>
           {drawn.dialect && <Palette dialect={drawn.dialect} disabled={!editable} onAdd={actions.add} />}
           {!editable && <p className="note waiting broken">The text cannot be read at the moment: this is how it was before. Mend the text, or undo.</p>}
@@ -164,15 +165,13 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
           )}
           <RunBar test={test} />
         </section>
-        {(step || edge) && (
-          <aside className="editor-panel" aria-label={step ? `Step ${step.name}` : "Connection"}>
-            {step ? (
-              <StepPanel key={step.id} model={drawn} step={step} faults={faultsBy.get(step.id) ?? []} state={states.get(step.id)} test={test} disabled={!editable} known={known} onChange={change} onSelect={selectStep} onShowText={showText} />
-            ) : (
-              edge && <EdgePanel model={drawn} edge={edge} disabled={!editable} onChange={change} onSelect={setSelection} onShowText={showText} />
-            )}
-          </aside>
-        )}
+        <aside className="editor-panel" aria-label={step ? `Step ${step.name}` : edge ? "Connection" : "Nothing selected"}>
+          {!step && !edge && <EmptyPanel model={drawn} selected={selection.steps.size} />}
+          {step && (
+            <StepPanel key={step.id} model={drawn} step={step} faults={faultsBy.get(step.id) ?? []} state={states.get(step.id)} test={test} disabled={!editable} known={known} onChange={change} onSelect={selectStep} onShowText={showText} />
+          )}
+          {edge && <EdgePanel model={drawn} edge={edge} disabled={!editable} onChange={change} onSelect={setSelection} onShowText={showText} />}
+        </aside>
         <section className="editor-text" aria-label="Text">
           <TextPane initial={initial} language={model.language} faults={faults} marked={step?.range} known={known} onView={definition.onView} onChange={definition.onChange} onCursor={selectStep} />
           <Problems faults={faults} trouble={checked?.trouble ?? null} checked={checked?.text === text} model={drawn} onShow={showText} />

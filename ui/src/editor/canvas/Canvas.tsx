@@ -3,7 +3,7 @@
 import { Background, type Connection, Controls, type Edge as FlowEdge, type EdgeChange, MarkerType, MiniMap, type NodeChange, ReactFlow, useReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
-import { type DragEvent, useCallback, useEffect, useMemo, useState } from "react";
+import { type DragEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { tone } from "../../lib/status";
 import { useTheme } from "../../lib/theme";
 import type { Change, Fault, Kind, Model, Point } from "../model/types";
@@ -17,6 +17,7 @@ export const DRAG_TYPE = "application/x-stepwell-kind";
 /** From here on only what is seen is rendered, and there is a map of the whole. */
 const MANY = 60;
 const TYPES = { step: StepBox };
+const FIT = { maxZoom: 1.1, minZoom: 0.1, padding: 0.14 };
 
 export interface CanvasProps {
   model: Model;
@@ -130,6 +131,19 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
   // Once the text says where they stand, nothing is being dragged.
   useEffect(() => setDragged(new Map()), [boxes]);
 
+  // A new layout is shown whole; of a large one, and where people place nodes themselves, what is selected.
+  const [first] = selection.steps;
+  const shown = useRef(boxes);
+  useEffect(() => {
+    if (shown.current === boxes) return;
+    shown.current = boxes;
+    const timer = setTimeout(() => {
+      if (!many && !written) return void flow.fitView({ ...FIT, duration: 200 });
+      if (first !== undefined) void flow.fitView({ ...FIT, nodes: [{ id: first }], minZoom: flow.getZoom(), maxZoom: flow.getZoom(), duration: 200 });
+    }, 30);
+    return () => clearTimeout(timer);
+  }, [boxes, first, flow, many, written]);
+
   const connect = useCallback(
     ({ source, target, sourceHandle }: Connection) => onChange({ type: "connect", from: source, to: target, outlet: sourceHandle ?? "next" }),
     [onChange],
@@ -169,7 +183,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
       deleteKeyCode={null}
       minZoom={0.05}
       fitView
-      fitViewOptions={{ maxZoom: 1.1, minZoom: many ? 0.35 : 0.1, padding: 0.14 }}
+      fitViewOptions={many ? { ...FIT, minZoom: 0.35 } : FIT}
       elevateNodesOnSelect={false}
     >
       <Background gap={22} />

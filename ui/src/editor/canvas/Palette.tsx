@@ -3,7 +3,7 @@
 import { palette } from "../model/kinds";
 import type { DialectName, Kind } from "../model/types";
 import { DRAG_TYPE } from "./Canvas";
-import { KIND_HELP, KIND_NAMES, KindIcon } from "./kindLook";
+import { KIND_HELP, KIND_NAMES, KIND_SHORT, KindIcon } from "./kindLook";
 
 export function Palette({ dialect, disabled, onAdd }: { dialect: DialectName; disabled: boolean; onAdd: (kind: Kind) => void }) {
   return (
@@ -22,7 +22,7 @@ export function Palette({ dialect, disabled, onAdd }: { dialect: DialectName; di
           onClick={() => onAdd(kind)}
         >
           <KindIcon kind={kind} />
-          <span>{KIND_NAMES[kind]}</span>
+          <span>{KIND_SHORT[kind]}</span>
         </button>
       ))}
     </div>

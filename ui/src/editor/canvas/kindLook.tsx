@@ -20,6 +20,17 @@ export const KIND_NAMES: Record<Kind, string> = {
   unknown: "Nothing yet",
 };
 
+/** For the buttons that add them. */
+export const KIND_SHORT: Record<Kind, string> = {
+  ...KIND_NAMES,
+  http: "HTTP",
+  javascript: "Code",
+  query: "SQL",
+  webhook: "Call back",
+  each: "For each",
+  workflow: "Workflow",
+};
+
 export const KIND_HELP: Record<Kind, string> = {
   http: "calls an address",
   tool: "calls a tool by its name",
