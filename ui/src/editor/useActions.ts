@@ -34,8 +34,11 @@ export function useActions(definition: Definition, placed: Placed, selection: Se
       const parent = model.dialect === "graph" ? undefined : at ? at.parent : after?.parent;
       const name = freshName(model, FIRST_NAME[kind], parent);
       const id = parent === undefined ? name : `${parent}/${name}`;
-      const changes: Change[] = [{ type: "addStep", name, kind, fields: blank(kind, model.dialect), ...(parent === undefined ? {} : { parent }), ...position(model, placed, at?.point, after?.id) }];
-      const outlet = after && kind !== "start" ? freeOutlet(model, after.id) : undefined;
+      // A task says itself what it follows.
+      const needs = model.dialect === "tasks" || parent !== undefined ? after?.name : undefined;
+      const fields = { ...(needs === undefined ? {} : { needs }), ...blank(kind, model.dialect) };
+      const changes: Change[] = [{ type: "addStep", name, kind, fields, ...(parent === undefined ? {} : { parent }), ...position(model, placed, at?.point, after?.id) }];
+      const outlet = after && needs === undefined && kind !== "start" ? freeOutlet(model, after.id) : undefined;
       if (after && outlet !== undefined) changes.push({ type: "connect", from: after.id, to: id, outlet });
       if (change({ type: "batch", changes })) select({ steps: new Set([id]), edge: null });
     },

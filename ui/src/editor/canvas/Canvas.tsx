@@ -1,6 +1,6 @@
 // The definition as a graph that can be changed: steps are dragged in, connected, selected, moved and removed.
 
-import { Background, type Connection, Controls, type Edge as FlowEdge, type EdgeChange, MarkerType, MiniMap, type NodeChange, ReactFlow, useReactFlow } from "@xyflow/react";
+import { Background, type Connection, Controls, type Edge as FlowEdge, type EdgeChange, MarkerType, type NodeChange, ReactFlow, useReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
 import { type DragEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -9,14 +9,17 @@ import { useTheme } from "../../lib/theme";
 import type { Change, Fault, Kind, Model, Point } from "../model/types";
 import type { StepState } from "../run/states";
 import type { Selection } from "../selection";
+import { BackEdge } from "./BackEdge";
 import { backEdges } from "./boxes";
 import { spoken, StepBox, type StepNode } from "./StepNode";
 import type { Placed } from "./useBoxes";
 
 export const DRAG_TYPE = "application/x-stepwell-kind";
-/** From here on only what is seen is rendered, and there is a map of the whole. */
+/** From here on only what is seen is rendered. */
 const MANY = 60;
 const TYPES = { step: StepBox };
+const EDGES = { back: BackEdge };
+const NONE: readonly Fault[] = [];
 const FIT = { maxZoom: 1.1, minZoom: 0.1, padding: 0.14 };
 
 export interface CanvasProps {
@@ -39,13 +42,23 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
   const many = model.steps.length > MANY;
   const draggable = editable && model.dialect === "graph";
 
-  const nodes = useMemo(() => {
+  // Kept apart from what is selected and moved, so that only the steps concerned are drawn anew.
+  const datas = useMemo(() => {
     const scopes = new Set(model.steps.map((step) => step.parent));
+    return new Map(
+      model.steps.map((step) => {
+        const data = { step, faults: faults.get(step.id) ?? NONE, state: states.get(step.id), scope: scopes.has(step.id), connectable: editable };
+        return [step.id, { data, ariaLabel: spoken(data) }];
+      }),
+    );
+  }, [model, faults, states, editable]);
+
+  const nodes = useMemo(() => {
     const list: StepNode[] = [];
     for (const step of model.steps) {
       const box = boxes.get(step.id);
-      if (!box || (step.parent !== undefined && !boxes.has(step.parent))) continue;
-      const data = { step, faults: faults.get(step.id) ?? [], state: states.get(step.id), scope: scopes.has(step.id), connectable: editable };
+      const made = datas.get(step.id);
+      if (!box || !made || (step.parent !== undefined && !boxes.has(step.parent))) continue;
       list.push({
         id: step.id,
         type: "step",
@@ -54,12 +67,11 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
         height: box.height,
         ...(step.parent === undefined ? {} : { parentId: step.parent }),
         selected: selection.steps.has(step.id),
-        data,
-        ariaLabel: spoken(data),
+        ...made,
       });
     }
     return list;
-  }, [model, boxes, dragged, faults, states, selection, editable]);
+  }, [model, boxes, dragged, datas, selection]);
 
   const back = useMemo(() => backEdges(model), [model]);
   const edges = useMemo(
@@ -73,7 +85,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
           source: edge.from,
           target: edge.to,
           sourceHandle: edge.outlet,
-          type: back.has(edge.id) ? "default" : "smoothstep",
+          type: back.has(edge.id) ? "back" : "smoothstep",
           className: names.filter(Boolean).join(" "),
           selected: selection.edge === edge.id,
           animated: tone(states.get(edge.to)?.status ?? "") === "busy",
@@ -167,6 +179,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
       nodes={nodes}
       edges={edges}
       nodeTypes={TYPES}
+      edgeTypes={EDGES}
       colorMode={dark ? "dark" : "light"}
       onNodesChange={onNodesChange}
       onEdgesChange={onEdgesChange}
@@ -188,7 +201,6 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
     >
       <Background gap={22} />
       <Controls showInteractive={false} />
-      {many && <MiniMap pannable zoomable ariaLabel="Map of the whole graph" />}
     </ReactFlow>
   );
 }

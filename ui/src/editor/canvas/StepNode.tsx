@@ -4,7 +4,7 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import { sign, tone, word } from "../../lib/status";
-import type { Fault, Step } from "../model/types";
+import type { Fault, Outlet, Step } from "../model/types";
 import type { StepState } from "../run/states";
 import { sentence } from "../text/faults";
 import { KIND_NAMES, KindIcon, summary } from "./kindLook";
@@ -50,7 +50,7 @@ export const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepN
         </span>
         <span className="box-detail">{state?.note || detail(step)}</span>
       </div>
-      {step.outlets.map((outlet, n) => (
+      {step.outlets.map((outlet) => (
         <Handle
           key={outlet.id}
           id={outlet.id}
@@ -58,13 +58,21 @@ export const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepN
           position={Position.Bottom}
           isConnectable={connectable}
           className={outlet.bad ? "outlet-bad" : outlet.id === "branch:+" ? "outlet-add" : ""}
-          style={{ left: `${((n + 1) * 100) / (step.outlets.length + 1)}%` }}
+          style={{ left: `${placeOf(step.outlets, outlet)}%` }}
           title={outlet.label}
         />
       ))}
     </div>
   );
 });
+
+/** In percent of the width: ways on are spread evenly, those for errors stand at the right. */
+function placeOf(outlets: readonly Outlet[], outlet: Outlet): number {
+  const [good, bad] = [outlets.filter((one) => !one.bad), outlets.filter((one) => one.bad)];
+  if (outlet.bad) return 94 - 9 * (bad.length - 1 - bad.indexOf(outlet));
+  const room = bad.length > 0 && good.length > 1 ? 82 : 100;
+  return ((good.indexOf(outlet) + 1) * room) / (good.length + 1);
+}
 
 function detail(step: Step): string {
   const does = summary(step);

@@ -203,7 +203,7 @@ describe("graph", () => {
 });
 
 describe("what cannot be read", () => {
-  test.each(["", "name: [", "{\"name\": }", "- a", "name: x\ntasks:\n  a: {body: {{input}}}"])("%j has faults and is not changed", (text) => {
+  test.each(["", "name: [", "{\"name\": }", "- a", "name: x\nname: y", "name: x\ntasks:\n  a: {body: {{input}}}"])("%j has faults and is not changed", (text) => {
     expect(parse(text).editable).toBe(false);
     expect(parse(text).faults.length).toBeGreaterThan(0);
     expect(() => apply(text, { type: "addStep", name: "a", kind: "tool" })).toThrow(Refused);

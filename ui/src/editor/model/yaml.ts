@@ -15,7 +15,7 @@ interface Reading {
 }
 
 export function fromYaml(text: string): Tree {
-  const document = parseDocument(text, { merge: true, prettyErrors: false, logLevel: "silent" });
+  const document = parseDocument(text, { merge: true, prettyErrors: false, logLevel: "silent", uniqueKeys: false });
   const faults: Fault[] = document.errors.map((error) => ({
     message: words(error.code, error.message),
     code: "bad-yaml",
@@ -28,7 +28,6 @@ export function fromYaml(text: string): Tree {
 }
 
 function words(code: string, message: string): string {
-  if (code === "DUPLICATE_KEY") return "this key is written twice";
   if (code === "MULTIPLE_DOCS") return "a definition is one document: remove what follows `---`";
   if (code === "TAB_AS_INDENT") return "YAML is indented with spaces, not with tabs";
   return message;
@@ -61,9 +60,14 @@ function build(reading: Reading, raw: unknown, fallback: number): Node {
     const flow = raw.flow === true;
     const entries: Entry[] = [];
     const merged: MapNode[] = [];
+    const seen = new Set<string>();
     for (const pair of raw.items) {
       const entry = entryOf(reading, pair);
       if (!entry) continue;
+      if (seen.has(entry.key) && entry.key !== "<<") {
+        reading.faults.push({ message: `"${entry.key}" is written twice`, code: "duplicate-key", start: entry.keyStart, end: entry.keyEnd });
+      }
+      seen.add(entry.key);
       entries.push(entry);
       if (entry.key === "<<") merged.push(...mergedIn(entry.value));
     }

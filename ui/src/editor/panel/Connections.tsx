@@ -16,7 +16,9 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
   const [outlet, setOutlet] = useState("");
   const into = model.edges.filter((edge) => edge.to === step.id);
   const out = model.edges.filter((edge) => edge.from === step.id);
-  const others = model.steps.filter((one) => one.parent === step.parent && one.kind !== "start");
+  // Of a large graph the choices are made only when somebody comes to choose.
+  const [open, setOpen] = useState(false);
+  const others = open ? model.steps.filter((one) => one.parent === step.parent && one.kind !== "start") : [];
   const chosen = step.outlets.some((one) => one.id === outlet) ? outlet : (step.outlets[0]?.id ?? "");
   const name = (of: string) => {
     const one = model.steps.find((other) => other.id === of);
@@ -62,7 +64,7 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
                 ))}
               </select>
             )}
-            <select id={id} value="" disabled={disabled} onChange={(event) => onChange({ type: "connect", from: step.id, to: event.target.value, outlet: chosen })}>
+            <select id={id} value="" disabled={disabled} onFocus={() => setOpen(true)} onPointerEnter={() => setOpen(true)} onChange={(event) => onChange({ type: "connect", from: step.id, to: event.target.value, outlet: chosen })}>
               <option value="">choose a step…</option>
               {others.map((one) => (
                 <option key={one.id} value={one.id}>

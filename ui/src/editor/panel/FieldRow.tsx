@@ -12,11 +12,13 @@ interface Props {
   step: Step;
   language: Language;
   disabled: boolean;
+  /** What the checker says of it. */
+  said: string[];
   known: () => Known;
   onSet: (spec: FieldSpec, value: Json | undefined) => void;
 }
 
-export function FieldRow({ spec, step, language, disabled, known, onSet }: Props) {
+export function FieldRow({ spec, step, language, disabled, said, known, onSet }: Props) {
   const id = useId();
   const value = valueAt(step.fields, spec.path);
   const [fault, setFault] = useState<string | null>(null);
@@ -28,7 +30,12 @@ export function FieldRow({ spec, step, language, disabled, known, onSet }: Props
   const help = (
     <span id={`${id}-help`} className="dim small">
       {spec.help}
-      {fault && <span className="fault"> {fault}</span>}
+      {[...(fault === null ? [] : [fault]), ...said].map((one) => (
+        <span key={one} className="fault">
+          {" "}
+          {one}
+        </span>
+      ))}
     </span>
   );
   if (spec.type === "flag") {
@@ -38,6 +45,7 @@ export function FieldRow({ spec, step, language, disabled, known, onSet }: Props
           <input id={id} type="checkbox" disabled={disabled} checked={value === true} onChange={(event) => onSet(spec, event.target.checked ? true : undefined)} />
           <label htmlFor={id}>{spec.label}</label>
         </span>
+        {help}
       </div>
     );
   }

@@ -34,8 +34,19 @@ export function SmallEditor(props: Props) {
   });
   const { type, label, disabled } = props;
 
+  // Made right after the panel is drawn, so that opening it is quick.
   useEffect(() => {
-    if (!host.current) return;
+    let done: (() => void) | undefined;
+    const soon = setTimeout(() => {
+      if (host.current) done = make(host.current);
+    }, 0);
+    return () => {
+      clearTimeout(soon);
+      done?.();
+    };
+  }, [type, label, disabled]);
+
+  const make = (at: HTMLElement): (() => void) => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const commit = (text: string) => {
       clearTimeout(timer);
@@ -44,7 +55,7 @@ export function SmallEditor(props: Props) {
     };
     const language = type === "javascript" ? [javascript()] : type === "value" ? [yaml()] : [];
     const oneLine = type === "expression" || type === "template" || type === "text";
-    const mounted = mount(host.current, now.current.value, [
+    const mounted = mount(at, now.current.value, [
       history(),
       ...language,
       EditorView.lineWrapping,
@@ -54,7 +65,7 @@ export function SmallEditor(props: Props) {
       small,
       EditorView.contentAttributes.of({ "aria-label": label }),
       // Enter on a field of one line takes it over, unless something is offered.
-      ...(oneLine ? [keymap.of([...completionKeymap, { key: "Enter", run: (at) => (commit(at.state.doc.toString()), true) }])] : []),
+      ...(oneLine ? [keymap.of([...completionKeymap, { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) }])] : []),
       Prec.low(keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap])),
       EditorView.updateListener.of((update) => {
         if (!update.docChanged || update.transactions.some((one) => one.isUserEvent("outside"))) return;
@@ -62,8 +73,8 @@ export function SmallEditor(props: Props) {
         timer = setTimeout(() => commit(update.state.doc.toString()), PAUSE);
       }),
       EditorView.domEventHandlers({
-        blur: (_, at) => {
-          if (timer !== undefined) commit(at.state.doc.toString());
+        blur: (_, editor) => {
+          if (timer !== undefined) commit(editor.state.doc.toString());
         },
       }),
     ]);
@@ -73,7 +84,7 @@ export function SmallEditor(props: Props) {
       mounted.destroy();
       view.current = null;
     };
-  }, [type, label, disabled]);
+  };
 
   // What the text says, unless somebody is typing here.
   useEffect(() => {

@@ -5,11 +5,11 @@ import { KIND_HELP, KIND_NAMES, KindIcon } from "../canvas/kindLook";
 import type { Change, Fault, Model, Step } from "../model/types";
 import type { StepState } from "../run/states";
 import type { TestRun } from "../run/useTestRun";
-import { sentence } from "../text/faults";
+import { fieldOf, sentence } from "../text/faults";
 import type { Known } from "../text/offers";
 import { Connections } from "./Connections";
 import { FieldRow, PlainInput } from "./FieldRow";
-import { type FieldGroup, groupsFor } from "./fields";
+import { type FieldGroup, type FieldSpec, groupsFor } from "./fields";
 import { RunPart } from "./RunPart";
 import { valueAt } from "./values";
 
@@ -33,6 +33,11 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
     const first = model.dialect === "flow" && step.id === "start";
     onSelect(first ? step.id : step.parent === undefined ? name.trim() : `${step.parent}/${name.trim()}`);
   };
+  // A fault is told at its field if the panel has that, else at the top.
+  const groups = model.dialect ? groupsFor(step, model.dialect) : [];
+  const specs = groups.flatMap((one) => one.fields);
+  const about = (spec: FieldSpec) => faults.filter((fault) => spec.path.every((key, n) => fieldOf(step, fault)[n] === key));
+  const loose = faults.filter((fault) => !specs.some((spec) => about(spec).includes(fault)));
   const group = ({ title, folded, fields }: FieldGroup) => {
     const rows = fields.map((spec) => (
       <FieldRow
@@ -41,13 +46,14 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
         step={step}
         language={model.language}
         disabled={disabled}
+        said={about(spec).map(sentence)}
         known={known}
         onSet={(of, value) => {
           if (JSON.stringify(valueAt(step.fields, of.path)) !== JSON.stringify(value)) onChange({ type: "setField", step: step.id, field: of.path, value });
         }}
       />
     ));
-    const set = fields.some((spec) => valueAt(step.fields, spec.path) !== undefined);
+    const set = fields.some((spec) => valueAt(step.fields, spec.path) !== undefined || about(spec).length > 0);
     if (!folded) {
       return (
         <section key={title} className="stack" aria-label={title}>
@@ -72,9 +78,9 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
         </button>
       </div>
       <p className="dim small">{KIND_HELP[step.kind]}</p>
-      {faults.length > 0 && (
+      {loose.length > 0 && (
         <ul className="panel-faults" aria-label="What is wrong">
-          {faults.map((fault, n) => (
+          {loose.map((fault, n) => (
             <li key={n}>
               {sentence(fault)}{" "}
               <button type="button" className="link small" onClick={() => onShowText(fault.start)}>
@@ -89,7 +95,7 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
         <label htmlFor={id}>Name</label>
         <PlainInput id={id} text={step.name} disabled={disabled} onCommit={rename} />
       </div>
-      {model.dialect && groupsFor(step, model.dialect).map(group)}
+      {groups.map(group)}
       <Connections model={model} step={step} disabled={disabled} onChange={onChange} onSelect={onSelect} />
       <div className="row wrap">
         <button type="button" onClick={() => onShowText(step.range.start)}>

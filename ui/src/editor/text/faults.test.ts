@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { parse } from "../model/model";
-import { byStep, placed } from "./faults";
+import { byStep, fieldOf, placed } from "./faults";
 
 const TEXT = `name: x
 tasks:
@@ -26,4 +26,14 @@ test("each belongs to the innermost step that holds it", () => {
   expect(faults.slice(0, 2).map((fault) => TEXT.slice(fault.start, fault.end))).toEqual(["nobody", "who"]);
   const found = byStep(parse(TEXT), faults);
   expect([...found].map(([id, list]) => `${id}:${list.length}`)).toEqual(["b:1", "each/in:1", "𝒶:1", ":2"]);
+});
+
+test("a fault finds its field", () => {
+  const graph = parse("name: g\nnodes:\n  - {id: a, type: http, data: {url: x, headers: {b: {}}}}\n");
+  const [node] = graph.steps;
+  const [, b] = parse(TEXT).steps;
+  const fault = (path: string) => ({ message: "", path, start: 0, end: 0 });
+  expect(node && fieldOf(node, fault("nodes[0].data.headers.b"))).toEqual(["headers", "b"]);
+  expect(b && fieldOf(b, fault("tasks.b.needs[0]"))).toEqual(["needs", "0"]);
+  expect(b && fieldOf(b, fault("tasks.b"))).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // Faults of a definition: the server's, with lines and columns, as places in the text, and to which step they belong.
 
 import type { Fault as Told } from "../../api/client";
-import type { Fault, Model } from "../model/types";
+import type { Fault, Model, Step } from "../model/types";
 
 /** Columns count characters, from 1; places count UTF-16 units, from 0. */
 export function placed(text: string, told: readonly Told[]): Fault[] {
@@ -42,6 +42,15 @@ export function stepAt(model: Model, offset: number): string | undefined {
     if (range.start <= offset && offset <= range.end && (!best || length < best.length)) best = { id, length };
   }
   return best?.id;
+}
+
+/** The field of a step that a fault is about, as a path within the step; empty if it is about the step as a whole. */
+export function fieldOf(step: Step, fault: Fault): string[] {
+  const own = step.path.reduce<string>((text, key) => (typeof key === "number" ? `${text}[${key}]` : text ? `${text}.${key}` : key), "");
+  if (!fault.path?.startsWith(`${own}.`)) return [];
+  const rest = fault.path.slice(own.length + 1).split(/[.[\]]+/).filter(Boolean);
+  while (rest.length > 0 && ["nodeConfig", "config", "data"].includes(rest[0] ?? "")) rest.shift();
+  return rest;
 }
 
 export function sentence(fault: Fault): string {
