@@ -3,7 +3,8 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
-import { defineConfig, type Plugin } from "vite";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
 
 /** What a browser loads before the first page is there must stay below this, gzipped. */
 const FIRST_LOAD_LIMIT = 300 * 1024;
@@ -40,6 +41,7 @@ export default defineConfig({
   plugins: [react(), compressed()],
   // Nothing is inlined as data: the policy of the page allows scripts and styles from files only.
   build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 700 },
+  test: { include: ["tests/**/*.test.ts", "src/**/*.test.ts"] },
   server: {
     proxy: {
       // The server accepts a cookie only from a page of its own host, so the proxy speaks as one.

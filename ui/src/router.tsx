@@ -1,7 +1,22 @@
 // Which address shows which page. Pages other than the frame are loaded when they are first asked for.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import type { RunFilter } from "./api/queries";
 import { Frame } from "./components/Frame";
 import { NotFound, Trouble } from "./components/Trouble";
+
+/** Only these, and only if they are text: an address may hold anything. */
+function texts(search: Record<string, unknown>, names: string[]): Record<string, string> {
+  const kept = names.flatMap((name) => {
+    const value = search[name];
+    return value === undefined || value === null || value === "" ? [] : [[name, String(value)] as const];
+  });
+  return Object.fromEntries(kept);
+}
+
+function runSearch(search: Record<string, unknown>): RunFilter {
+  const filter: RunFilter = texts(search, ["status", "workflow", "q", "label", "created_by", "since", "until", "parent"]);
+  return search.tests === true ? { ...filter, tests: true } : filter;
+}
 
 const root = createRootRoute({ component: Frame, errorComponent: Trouble, notFoundComponent: NotFound });
 
@@ -23,6 +38,7 @@ const newWorkflow = createRoute({
 const workflow = createRoute({
   getParentRoute: () => root,
   path: "/workflows/$name",
+  validateSearch: (search: Record<string, unknown>): { view?: string } => texts(search, ["view"]),
   component: lazyRouteComponent(() => import("./pages/Workflow")),
 });
 const edit = createRoute({
@@ -33,11 +49,13 @@ const edit = createRoute({
 const runs = createRoute({
   getParentRoute: () => root,
   path: "/runs",
+  validateSearch: runSearch,
   component: lazyRouteComponent(() => import("./pages/Runs")),
 });
 const run = createRoute({
   getParentRoute: () => root,
   path: "/runs/$run",
+  validateSearch: (search: Record<string, unknown>): { step?: string; view?: string } => texts(search, ["step", "view"]),
   component: lazyRouteComponent(() => import("./pages/Run")),
 });
 const approvals = createRoute({

@@ -6,12 +6,8 @@ use stepwell_core::outline;
 
 pub fn drawing(definition: &Definition) -> Drawing {
     let outline = outline::outline(definition);
-    let node = |node: outline::Node| Node {
-        name: node.name,
-        kind: node.kind,
-        detail: node.detail,
-        parent: node.parent,
-    };
+    let node =
+        |node: outline::Node| Node { name: node.name, kind: node.kind, detail: node.detail, parent: node.parent };
     let edge = |edge: outline::Edge| Edge { from: edge.from, to: edge.to, label: edge.label, style: style(edge.style) };
     Drawing {
         name: outline.name,

@@ -34,7 +34,10 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let pages = PAGES.into_iter().chain(["/settings", "/settings/{*rest}"]);
     let router = pages.fold(Router::new(), |router, path| router.route(path, get(page)));
     router
-        .route("/assets/{*name}", get(async |Path(name): Path<String>, headers| asset(&format!("assets/{name}"), headers)))
+        .route(
+            "/assets/{*name}",
+            get(async |Path(name): Path<String>, headers| asset(&format!("assets/{name}"), headers)),
+        )
         .route("/favicon.svg", get(async |headers| asset("favicon.svg", headers)))
 }
 

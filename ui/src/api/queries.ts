@@ -82,3 +82,25 @@ export const runGraph = (id: string, version: number) =>
     queryFn: () => api<Graph>(`/runs/${part(id)}/graph`),
     staleTime: Number.POSITIVE_INFINITY,
   });
+
+export interface RunFilter {
+  status?: string;
+  workflow?: string;
+  q?: string;
+  label?: string;
+  created_by?: string;
+  since?: string;
+  until?: string;
+  parent?: string;
+  tests?: boolean;
+}
+
+/** The newest runs that fit; `more` says that there are others. */
+export const runsOf = (filter: RunFilter, limit: number) =>
+  queryOptions({
+    queryKey: ["runs", filter, limit],
+    queryFn: async () => {
+      const got = await page<RunSummary>("/runs", { ...filter, limit });
+      return { runs: got.data, more: Boolean(got.next) };
+    },
+  });

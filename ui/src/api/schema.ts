@@ -349,6 +349,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The graph of the version that a run is of */
+        get: operations["get_runs_run_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/rerun": {
         parameters: {
             query?: never;
@@ -732,6 +749,23 @@ export interface paths {
         patch: operations["patch_workflows_id"];
         trace?: never;
     };
+    "/api/v1/workflows/{id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The graph of a workflow, whatever its dialect */
+        get: operations["get_workflows_id_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workflows/{id}/pause": {
         parameters: {
             query?: never;
@@ -992,14 +1026,23 @@ export interface components {
             comment: string | null;
             /** @description What the gate's form asks for. */
             data?: unknown;
+            /**
+             * @description Of what was seen, as `GET …/approval` shows it. Needed where something was asked before, or a call is held.
+             * @default null
+             */
+            digest: string | null;
         };
         /** @description What a person is asked. */
         ApprovalView: {
-            /** @description What they are asked, resolved: message, approvers, form and so on. */
+            /** @description Who approved so far, where several have to. */
+            approved_by?: string[];
+            /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
             asks: unknown;
             /** Format: int32 */
             attempt: number;
             created_by: string;
+            /** @description Of all that is shown: an answer names it. */
+            digest?: string | null;
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
             /** @description approval, or verdict on a call that may have happened. */
@@ -1010,6 +1053,8 @@ export interface components {
             since: components["schemas"]["Instant"];
             step: string;
             until?: components["schemas"]["Instant"] | null;
+            /** Format: int32 */
+            version?: number;
             workflow: string;
         };
         Attempt: {
@@ -1092,6 +1137,20 @@ export interface components {
                 /** @description There are more than one call may be about: ask again. */
                 more: boolean;
                 refused: components["schemas"]["BulkRefusal"][];
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_GraphView: {
+            /** @description The steps of a version and what leads to what, whatever the dialect. Steps are named by their place in `nodes`. */
+            data: {
+                edges: components["schemas"]["GraphEdge"][];
+                name: string;
+                nodes: components["schemas"]["GraphNode"][];
+                /**
+                 * Format: int32
+                 * @description Of the workflow.
+                 */
+                version: number;
             };
         };
         /** @description An answer: what was asked for is in `data`. */
@@ -1384,6 +1443,35 @@ export interface components {
              */
             status: string | null;
         };
+        GraphEdge: {
+            from: number;
+            /** @description Handle or condition; empty for plain success. */
+            label: string;
+            /** @description normal, error or back. */
+            style: string;
+            to: number;
+        };
+        GraphNode: {
+            /** @description A few words: `POST /charge`, `3d`. */
+            detail: string;
+            kind: string;
+            name: string;
+            /** @description The loop or for_each it is inside. */
+            parent?: number | null;
+            /** @description As runs name the step, without the numbers of passes and items: `each[].charge`. */
+            path: string;
+        };
+        /** @description The steps of a version and what leads to what, whatever the dialect. Steps are named by their place in `nodes`. */
+        GraphView: {
+            edges: components["schemas"]["GraphEdge"][];
+            name: string;
+            nodes: components["schemas"]["GraphNode"][];
+            /**
+             * Format: int32
+             * @description Of the workflow.
+             */
+            version: number;
+        };
         /**
          * Format: date-time
          * @description An instant, written as `2026-02-22T10:00:00Z`.
@@ -1533,11 +1621,15 @@ export interface components {
         /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
         Page_ApprovalView: {
             data: {
-                /** @description What they are asked, resolved: message, approvers, form and so on. */
+                /** @description Who approved so far, where several have to. */
+                approved_by?: string[];
+                /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
                 created_by: string;
+                /** @description Of all that is shown: an answer names it. */
+                digest?: string | null;
                 /** @description For `POST /api/v1/steps/{id}/ready`. */
                 id: string;
                 /** @description approval, or verdict on a call that may have happened. */
@@ -1548,6 +1640,8 @@ export interface components {
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
+                /** Format: int32 */
+                version?: number;
                 workflow: string;
             }[];
             next?: string | null;
@@ -1868,6 +1962,11 @@ export interface components {
              * @default null
              */
             limit: number | null;
+            /**
+             * @description Started by steps of this run.
+             * @default null
+             */
+            parent: string | null;
             /**
              * @description Part of the id, the creator's name or a label.
              * @default null
@@ -2507,6 +2606,8 @@ export interface operations {
                 q?: string;
                 /** @description Test runs instead of real ones. */
                 tests?: boolean;
+                /** @description Started by steps of this run. */
+                parent?: string;
                 /** @description How many at the most; 50 if it is not said. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -2709,6 +2810,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_Event"];
+                };
+            };
+        };
+    };
+    get_runs_run_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its steps and what leads to what */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_GraphView"];
                 };
             };
         };
@@ -3470,6 +3593,32 @@ export interface operations {
             };
         };
     };
+    get_workflows_id_graph: {
+        parameters: {
+            query?: {
+                /** @description The newest one without it. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id or name */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its steps and what leads to what */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_GraphView"];
+                };
+            };
+        };
+    };
     post_workflows_id_pause: {
         parameters: {
             query?: never;
@@ -3565,6 +3714,8 @@ export interface operations {
                 q?: string;
                 /** @description Test runs instead of real ones. */
                 tests?: boolean;
+                /** @description Started by steps of this run. */
+                parent?: string;
                 /** @description How many at the most; 50 if it is not said. */
                 limit?: number;
                 /** @description `next` of the page before. */

@@ -25,8 +25,8 @@ export interface Box {
 export const NODE = { width: 210, height: 62 };
 const PADDING = { side: 24, top: 46, bottom: 24 };
 const GAP = { ranks: 56, nodes: 36 };
-/** Above this many boxes in one scope a simpler method is used, which stays fast. */
-const MANY = 1_500;
+/** Above this many boxes in one scope a simpler way to find ranks is used, which is several times as fast. */
+const MANY = 100;
 
 export function layout(nodes: LayoutNode[], edges: LayoutEdge[]): Map<string, Box> {
   const boxes = new Map<string, Box>();

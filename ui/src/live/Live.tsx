@@ -1,6 +1,7 @@
 // The page's one connection for live events: started while somebody is signed in, told to the query cache.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
+import { tell } from "./bus";
 import { Refresher } from "./refresh";
 import { follow } from "./stream";
 
@@ -13,7 +14,10 @@ export function Live({ on, children }: { on: boolean; children: ReactNode }) {
     if (!on) return;
     const refresher = new Refresher(client);
     const stop = follow({
-      event: (event) => refresher.event(event),
+      event: (event) => {
+        refresher.event(event);
+        tell(event);
+      },
       connected: setConnected,
       again: () => refresher.all(),
     });

@@ -46,11 +46,7 @@ async fn of_workflow(
 /// The graph of the version that a run is of
 #[utoipa::path(get, path = "/api/v1/runs/{run}/graph", tag = "runs", params(("run" = String, Path)), responses(
     (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
-async fn of_run(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Path(run): Path<String>,
-) -> Answer<Shown<Data<GraphView>>> {
+async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<GraphView>>> {
     Ok(shown(&*app.engine.definition_of(&caller, &run).await?))
 }
 

@@ -44,6 +44,7 @@ export default function GraphPicture({ graph, folded, changes, selected, onSelec
       graph.edges.map((edge) => ({ from: path(edge.from), to: path(edge.to), back: edge.style === "back", label: edge.label })),
     );
   }, [graph]);
+  const scopes = useMemo(() => new Set(graph.nodes.map((node) => node.parent)), [graph]);
   const nodes = useMemo(
     () => inOrder(graph).map((at): StepNode => {
       const node = graph.nodes[at] ?? { name: "", path: "", kind: "", detail: "" };
@@ -62,14 +63,14 @@ export default function GraphPicture({ graph, folded, changes, selected, onSelec
           path: node.path,
           kind: node.kind,
           detail: node.detail,
-          scope: graph.nodes.some((other) => other.parent === at),
+          scope: scopes.has(at),
           folded: folded?.get(node.path),
           change: changes?.get(node.path),
           onSelect,
         },
       };
     }),
-    [graph, boxes, folded, changes, selected, onSelect],
+    [graph, boxes, scopes, folded, changes, selected, onSelect],
   );
   const edges = useMemo(() => edgesOf(graph, folded), [graph, folded]);
   return (
