@@ -76,6 +76,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
   const saving = useSave(sent, model.name);
   const keep = useCallback(
     async (on: Base | undefined, force = false) => {
+      definition.forget();
       const before = definition.current();
       const outcome = await saving.start(on, force);
       if (outcome.kind !== "saved") return;
@@ -83,7 +84,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
       setBase(await load(outcome.name));
       if (outcome.isNew) await navigate({ to: "/workflows/$name/edit", params: { name: outcome.name }, replace: true, ignoreBlocker: true });
     },
-    [definition.current, navigate, saving.start],
+    [definition.current, definition.forget, navigate, saving.start],
   );
   const dirty = text !== saved;
   useLeave(dirty);
@@ -156,6 +157,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
                   states={states}
                   selection={selection}
                   editable={editable}
+                  room={`${test.shown} ${editable}`}
                   onSelect={setSelection}
                   onChange={change}
                   onAdd={actions.add}

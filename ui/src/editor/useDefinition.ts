@@ -52,6 +52,7 @@ export function useDefinition(initial: string): Definition {
   const onChange = useCallback((next: string, byHand: boolean) => {
     const settle = () => {
       setText(next);
+      setRefusal(null);
       const state = view.current?.state;
       if (state) setDepths({ undo: undoDepth(state), redo: redoDepth(state) });
     };

@@ -1,14 +1,18 @@
 // An edge that leads back: it goes around the steps at the right instead of through them.
 
-import { BaseEdge, type EdgeProps } from "@xyflow/react";
+import { BaseEdge, type Edge, type EdgeProps } from "@xyflow/react";
 import { NODE } from "../../lib/layout";
 
 const ASIDE = NODE.width / 2 + 34;
 const DOWN = 20;
+const GAP = 26;
 const ROUND = 10;
 
-export function BackEdge({ sourceX, sourceY, targetX, targetY, label, markerEnd, labelStyle, style }: EdgeProps) {
-  const right = Math.max(sourceX, targetX) + ASIDE;
+/** `right` is where the steps beside the way end. */
+export type BackEdgeOf = Edge<{ right: number }, "back">;
+
+export function BackEdge({ sourceX, sourceY, targetX, targetY, label, markerEnd, labelStyle, style, data }: EdgeProps<BackEdgeOf>) {
+  const right = Math.max(sourceX + ASIDE, targetX + ASIDE, (data?.right ?? 0) + GAP);
   const low = sourceY + DOWN;
   const high = targetY - DOWN;
   const path = [

@@ -10,7 +10,7 @@ import type { Change, Fault, Kind, Model, Point } from "../model/types";
 import type { StepState } from "../run/states";
 import type { Selection } from "../selection";
 import { BackEdge } from "./BackEdge";
-import { backEdges } from "./boxes";
+import { backEdges, rightOf } from "./boxes";
 import { spoken, StepBox, type StepNode } from "./StepNode";
 import type { Placed } from "./useBoxes";
 
@@ -29,12 +29,14 @@ export interface CanvasProps {
   states: ReadonlyMap<string, StepState>;
   selection: Selection;
   editable: boolean;
+  /** Changes when the canvas gets more or less room. */
+  room: string;
   onSelect: (selection: Selection) => void;
   onChange: (change: Change) => void;
   onAdd: (kind: Kind, at: { point: Point; parent: string | undefined }) => void;
 }
 
-export function Canvas({ model, placed, faults, states, selection, editable, onSelect, onChange, onAdd }: CanvasProps) {
+export function Canvas({ model, placed, faults, states, selection, editable, room, onSelect, onChange, onAdd }: CanvasProps) {
   const { dark } = useTheme();
   const flow = useReactFlow();
   const { boxes, written } = placed;
@@ -85,7 +87,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
           source: edge.from,
           target: edge.to,
           sourceHandle: edge.outlet,
-          type: back.has(edge.id) ? "back" : "smoothstep",
+          ...(back.has(edge.id) ? { type: "back", data: { right: rightOf(boxes, edge.from, edge.to) } } : { type: "smoothstep" }),
           className: names.filter(Boolean).join(" "),
           selected: selection.edge === edge.id,
           animated: tone(states.get(edge.to)?.status ?? "") === "busy",
@@ -94,7 +96,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
           ...(label ? { label } : {}),
         };
       }),
-    [model, back, selection.edge, states],
+    [model, back, boxes, selection.edge, states],
   );
 
   const onNodesChange = useCallback(
@@ -145,16 +147,16 @@ export function Canvas({ model, placed, faults, states, selection, editable, onS
 
   // A new layout is shown whole; of a large one, and where people place nodes themselves, what is selected.
   const [first] = selection.steps;
-  const shown = useRef(boxes);
+  const shown = useRef({ boxes, room });
   useEffect(() => {
-    if (shown.current === boxes) return;
-    shown.current = boxes;
+    if (shown.current.boxes === boxes && shown.current.room === room) return;
+    shown.current = { boxes, room };
     const timer = setTimeout(() => {
       if (!many && !written) return void flow.fitView({ ...FIT, duration: 200 });
       if (first !== undefined) void flow.fitView({ ...FIT, nodes: [{ id: first }], minZoom: flow.getZoom(), maxZoom: flow.getZoom(), duration: 200 });
     }, 30);
     return () => clearTimeout(timer);
-  }, [boxes, first, flow, many, written]);
+  }, [boxes, first, flow, many, room, written]);
 
   const connect = useCallback(
     ({ source, target, sourceHandle }: Connection) => onChange({ type: "connect", from: source, to: target, outlet: sourceHandle ?? "next" }),

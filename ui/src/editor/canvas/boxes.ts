@@ -64,6 +64,20 @@ export function writtenBoxes(model: Model): Boxes | null {
   return boxes.size === model.steps.length && seen.size === boxes.size ? boxes : null;
 }
 
+/** Where the boxes between two of them end at the right. */
+export function rightOf(boxes: Boxes, one: string, other: string): number {
+  const [a, b] = [boxes.get(one), boxes.get(other)];
+  if (!a || !b) return 0;
+  const [top, bottom] = [Math.min(a.y, b.y), Math.max(a.y + a.height, b.y + b.height)];
+  let right = Math.max(a.x + a.width, b.x + b.width);
+  const [from, to] = [Math.min(a.x, b.x), right];
+  // Only what stands in the way: steps far aside are left there.
+  for (const box of boxes.values()) {
+    if (box.y < bottom && box.y + box.height > top && box.x < to && box.x + box.width > from) right = Math.max(right, box.x + box.width);
+  }
+  return right;
+}
+
 export function arrange(shape: Shape): Boxes {
   return layout(shape.nodes, shape.edges);
 }

@@ -63,7 +63,7 @@ export function SmallEditor(props: Props) {
       offers({ known: () => now.current.known(), stepAt: () => now.current.step, bare: type === "expression" }),
       look,
       small,
-      EditorView.contentAttributes.of({ "aria-label": label }),
+      EditorView.contentAttributes.of({ tabindex: disabled ? "-1" : "0", "aria-label": label }),
       // Enter on a field of one line takes it over, unless something is offered.
       ...(oneLine ? [keymap.of([...completionKeymap, { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) }])] : []),
       Prec.low(keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap])),

@@ -89,7 +89,7 @@ export function TextPane(props: TextPaneProps) {
       marks,
       look,
       keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap, ...defaultKeymap, indentWithTab]),
-      EditorView.contentAttributes.of({ "aria-label": "The definition as text. Escape, then Tab leaves the editor." }),
+      EditorView.contentAttributes.of({ tabindex: "0", "aria-label": "The definition as text. Escape, then Tab leaves the editor." }),
       listener,
     ]);
     view.current = mounted.view;

@@ -17,7 +17,8 @@ const colours = HighlightStyle.define([
 
 const shape = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--card)", fontSize: "13px", height: "100%" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
+  // The focus is shown by what is around: the pane, or the small field.
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5", overflow: "auto" },
   ".cm-content": { caretColor: "var(--text)" },
   ".cm-cursor": { borderLeftColor: "var(--text)" },
@@ -42,6 +43,7 @@ const shape = EditorView.theme({
 /** For small fields: no height of their own. */
 export const small = EditorView.theme({
   "&": { border: "1px solid var(--dim)", borderRadius: "6px", height: "auto", minHeight: "34px" },
+  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-1px" },
   ".cm-scroller": { maxHeight: "220px", borderRadius: "6px" },
   ".cm-content": { padding: "6px 0" },
 });
