@@ -103,7 +103,7 @@ function Row({ run, top, index }: { run: RunSummary; top: number; index: number 
         {run.child && <span className="tag">child</span>}
       </span>
       <span role="cell">
-        <Link to="/runs/$run" params={{ run: run.id }} className="mono" aria-label={`Run ${run.id}`}>
+        <Link to="/runs/$run" params={{ run: run.id }} className="mono" title={run.id}>
           …{run.id.slice(-8)}
         </Link>
       </span>

@@ -22,7 +22,7 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
   return (
     <div className="stack">
       <section className="card flush">
-        <div className="table-box">
+        <div className="table-box" tabIndex={0}>
           <table>
             <thead>
               <tr>
