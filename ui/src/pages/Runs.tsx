@@ -83,7 +83,7 @@ function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; m
           })}
         </div>
       </div>
-      <p className="runs-foot small dim">
+      <p className="card-foot small dim">
         {runs.length.toLocaleString()} {hasMore ? "so far; scroll for more" : runs.length === 1 ? "run" : "runs"}
       </p>
     </section>

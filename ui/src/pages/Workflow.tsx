@@ -135,7 +135,7 @@ function Recent({ workflow }: { workflow: WorkflowView }) {
           ) : (
             <>
               <RunTable runs={got.runs} withWorkflow={false} />
-              <p className="runs-foot">
+              <p className="card-foot">
                 <Link to="/runs" search={{ workflow: workflow.name }}>
                   All its runs
                 </Link>

@@ -46,7 +46,7 @@ export function Events({ run, version }: { run: string; version: number }) {
         </table>
       </div>
       {query.hasNextPage && (
-        <p className="runs-foot">
+        <p className="card-foot">
           <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             Show more
           </button>

@@ -77,7 +77,7 @@ export function Audit() {
         </div>
       )}
       {query.hasNextPage && (
-        <p className="runs-foot">
+        <p className="card-foot">
           <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             Show more
           </button>
