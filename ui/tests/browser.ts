@@ -93,6 +93,28 @@ export function watch(context: BrowserContext, url: string, sins: Sins): void {
   });
 }
 
+/** With STEPWELL_DIST=1 pages come from ui/dist, so that a build can be tried without building the server. */
+const DIST = process.env.STEPWELL_DIST === "1";
+
+export async function fromDist(context: BrowserContext): Promise<void> {
+  if (!DIST) return;
+  await context.route(/.*/, async (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (/^\/(api|sign-in)\//.test(pathname)) return route.fallback();
+    const isPage = !pathname.includes(".");
+    // The headers are the server's: the policy is what is tried.
+    const { "content-security-policy": policy = "" } = isPage ? (await route.fetch()).headers() : {};
+    await route.fulfill({ path: path.join("dist", isPage ? "index.html" : pathname), ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}) });
+  });
+}
+
+/** Opens a link that signs in. What a redirect leads to cannot be taken from ui/dist, so then the page is opened by itself. */
+export async function signIn(page: Page, url: string, link: string): Promise<void> {
+  if (!DIST) return void (await page.goto(link));
+  await page.context().request.get(link, { maxRedirects: 0 });
+  await page.goto(url);
+}
+
 /** Faults that axe calls serious or critical. */
 export async function axe(page: Page): Promise<string[]> {
   const source = readFileSync("node_modules/axe-core/axe.min.js", "utf8");

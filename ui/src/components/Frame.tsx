@@ -118,7 +118,7 @@ export function ThemeChoice() {
     <label className="row">
       <span className="dim">Colours</span>
       <select value={choice} onChange={(event) => setTheme(event.target.value as Choice)}>
-        <option value="system">as the system</option>
+        <option value="system">system</option>
         <option value="light">light</option>
         <option value="dark">dark</option>
       </select>

@@ -5,7 +5,7 @@ import { Status, Took, When } from "./Status";
 
 export function RunTable({ runs, withWorkflow = true }: { runs: RunSummary[]; withWorkflow?: boolean }) {
   return (
-    <div className="table-box">
+    <div className="table-box" tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -28,7 +28,7 @@ export function RunTable({ runs, withWorkflow = true }: { runs: RunSummary[]; wi
                 </td>
               )}
               <td>
-                <Link to="/runs/$run" params={{ run: run.id }} className="mono">
+                <Link to="/runs/$run" params={{ run: run.id }} className="mono nowrap">
                   …{run.id.slice(-8)}
                 </Link>
               </td>

@@ -7,7 +7,7 @@ export function Status({ status, note }: { status: string; note?: string }) {
   return (
     <span className={`badge tone-${tone(status)}`}>
       <span aria-hidden="true">{sign(status)}</span>
-      {word(status)}
+      <span>{word(status)}</span>
       {note && <span>{note}</span>}
     </span>
   );

@@ -23,7 +23,7 @@ export interface Box {
 }
 
 export const NODE = { width: 210, height: 62 };
-const PADDING = { side: 24, top: 46, bottom: 24 };
+const PADDING = { side: 24, top: 62, bottom: 24 };
 const GAP = { ranks: 56, nodes: 36 };
 /** Above this many boxes in one scope a simpler way to find ranks is used, which is several times as fast. */
 const MANY = 100;

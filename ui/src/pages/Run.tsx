@@ -49,18 +49,20 @@ function Page({ run }: { run: RunView }) {
             {run.started_at && (
               <>
                 {" "}
-                · took <Took from={run.started_at} to={run.finished_at} />
+                · {run.finished_at ? "took" : "for"} <Took from={run.started_at} to={run.finished_at} />
               </>
             )}
             {run.generation > 0 && <> · retried {run.generation} {run.generation === 1 ? "time" : "times"}</>}
           </p>
-          <p className="row wrap">
-            {Object.entries(run.labels).map(([name, value]) => (
-              <Link key={name} to="/runs" search={{ label: `${name}=${value}` }} className="tag">
-                {name}={value}
-              </Link>
-            ))}
-          </p>
+          {Object.keys(run.labels).length > 0 && (
+            <p className="row wrap">
+              {Object.entries(run.labels).map(([name, value]) => (
+                <Link key={name} to="/runs" search={{ label: `${name}=${value}` }} className="tag">
+                  {name}={value}
+                </Link>
+              ))}
+            </p>
+          )}
         </div>
         <Actions run={run} />
       </div>

@@ -83,7 +83,7 @@ function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; m
           })}
         </div>
       </div>
-      <p className="runs-foot small dim">
+      <p className="card-foot small dim">
         {runs.length.toLocaleString()} {hasMore ? "so far; scroll for more" : runs.length === 1 ? "run" : "runs"}
       </p>
     </section>
@@ -103,7 +103,7 @@ function Row({ run, top, index }: { run: RunSummary; top: number; index: number 
         {run.child && <span className="tag">child</span>}
       </span>
       <span role="cell">
-        <Link to="/runs/$run" params={{ run: run.id }} className="mono" aria-label={`Run ${run.id}`}>
+        <Link to="/runs/$run" params={{ run: run.id }} className="mono" title={run.id}>
           …{run.id.slice(-8)}
         </Link>
       </span>

@@ -40,13 +40,15 @@ function Page({ workflow }: { workflow: WorkflowView }) {
           <p className="small dim">
             version {workflow.version} by {workflow.created_by}, <When at={workflow.inserted_at} /> · {workflow.dialect} · started by {workflow.triggers.join(", ")}
           </p>
-          <p className="row wrap">
-            {Object.entries(workflow.labels).map(([name, value]) => (
-              <span key={name} className="tag">
-                {name}={value}
-              </span>
-            ))}
-          </p>
+          {Object.keys(workflow.labels).length > 0 && (
+            <p className="row wrap">
+              {Object.entries(workflow.labels).map(([name, value]) => (
+                <span key={name} className="tag">
+                  {name}={value}
+                </span>
+              ))}
+            </p>
+          )}
         </div>
         <div className="row wrap">
           <Switches workflow={workflow} />
@@ -133,7 +135,7 @@ function Recent({ workflow }: { workflow: WorkflowView }) {
           ) : (
             <>
               <RunTable runs={got.runs} withWorkflow={false} />
-              <p className="runs-foot">
+              <p className="card-foot">
                 <Link to="/runs" search={{ workflow: workflow.name }}>
                   All its runs
                 </Link>

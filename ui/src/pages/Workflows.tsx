@@ -63,7 +63,7 @@ function List({ all }: { all: WorkflowSummary[] }) {
     <section className="card flush">
       {toggle.error && <Trouble error={toggle.error} />}
       {all.length === 0 && <p className="empty">No workflow fits.</p>}
-      <div className="table-box">
+      <div className="table-box" tabIndex={0}>
         <table>
           <thead>
             <tr>

@@ -131,7 +131,6 @@ function StepBox({ data, selected }: NodeProps<StepNode>) {
   const { folded, change } = data;
   const status = folded?.status;
   const many = folded && folded.count > 1 ? counted(folded, word) : undefined;
-  const said = [data.name, data.kind, status ? (many ?? word(status)) : undefined, change ? CHANGES[change] : undefined];
   const inner = (
     <>
       <span className="box-top">
@@ -141,6 +140,7 @@ function StepBox({ data, selected }: NodeProps<StepNode>) {
           </span>
         )}
         <span className="box-name">{data.name}</span>
+        {status && !many && <span className="hidden-label">{word(status)}</span>}
         {folded && folded.count > 1 && <span className="box-count">×{folded.count}</span>}
         {change && change !== "same" && <span className="box-count">{CHANGES[change]}</span>}
       </span>
@@ -155,7 +155,7 @@ function StepBox({ data, selected }: NodeProps<StepNode>) {
     <div className={name.filter(Boolean).join(" ")}>
       <Handle type="target" position={Position.Top} isConnectable={false} />
       {data.onSelect ? (
-        <button type="button" className="box-inner nodrag" onClick={() => data.onSelect?.(data.path)} aria-label={said.filter(Boolean).join(", ")} aria-pressed={selected}>
+        <button type="button" className="box-inner nodrag" onClick={() => data.onSelect?.(data.path)} aria-pressed={selected}>
           {inner}
         </button>
       ) : (

@@ -40,7 +40,7 @@ function GraphList({ graph, folded, changes, onSelect }: PictureProps) {
     into.set(edge.to, [...(into.get(edge.to) ?? []), text]);
   }
   return (
-    <div className="table-box">
+    <div className="table-box" tabIndex={0}>
       <table>
         <thead>
           <tr>

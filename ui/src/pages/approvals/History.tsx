@@ -27,7 +27,7 @@ export function History() {
           rows.length === 0 ? (
             <p className="empty">Nothing was answered yet.</p>
           ) : (
-            <div className="table-box">
+            <div className="table-box" tabIndex={0}>
               <table>
                 <thead>
                   <tr>

@@ -17,7 +17,7 @@ export function Children({ run }: { run: string }) {
             <>
               <RunTable runs={got.runs} />
               {got.more && (
-                <p className="runs-foot">
+                <p className="card-foot">
                   <Link to="/runs" search={{ parent: run }}>
                     All of them
                   </Link>

@@ -23,7 +23,7 @@ export function Events({ run, version }: { run: string; version: number }) {
   const events = query.data.pages.flatMap((one) => one.data);
   return (
     <section className="card flush">
-      <div className="table-box">
+      <div className="table-box" tabIndex={0}>
         <table className="log">
           <thead>
             <tr>
@@ -46,7 +46,7 @@ export function Events({ run, version }: { run: string; version: number }) {
         </table>
       </div>
       {query.hasNextPage && (
-        <p className="runs-foot">
+        <p className="card-foot">
           <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             Show more
           </button>

@@ -51,7 +51,7 @@ export function Audit() {
       {query.isPending && <Loading />}
       {query.data && rows.length === 0 && <p className="empty">Nothing fits.</p>}
       {rows.length > 0 && (
-        <div className="table-box">
+        <div className="table-box" tabIndex={0}>
           <table className="log">
             <thead>
               <tr>
@@ -77,7 +77,7 @@ export function Audit() {
         </div>
       )}
       {query.hasNextPage && (
-        <p className="runs-foot">
+        <p className="card-foot">
           <button type="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             Show more
           </button>

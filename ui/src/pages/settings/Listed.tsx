@@ -67,7 +67,7 @@ export function Listed<T>({ path, title, about, none, heads, row, id, add }: Pro
           all.length === 0 ? (
             <p className="empty">{none}</p>
           ) : (
-            <div className="table-box">
+            <div className="table-box" tabIndex={0}>
               <table>
                 <thead>
                   <tr>

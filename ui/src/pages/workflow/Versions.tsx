@@ -22,7 +22,7 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
   return (
     <div className="stack">
       <section className="card flush">
-        <div className="table-box">
+        <div className="table-box" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -40,13 +40,15 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
                     <When at={one.created_at} />
                   </td>
                   <td>{one.created_by}</td>
-                  <td className="row">
-                    <label className="check">
-                      <input type="radio" name="from" checked={from === one.version} onChange={() => setFrom(one.version)} /> from
-                    </label>
-                    <label className="check">
-                      <input type="radio" name="to" checked={to === one.version} onChange={() => setTo(one.version)} /> to
-                    </label>
+                  <td>
+                    <div className="row">
+                      <label className="check">
+                        <input type="radio" name="from" checked={from === one.version} onChange={() => setFrom(one.version)} /> from
+                      </label>
+                      <label className="check">
+                        <input type="radio" name="to" checked={to === one.version} onChange={() => setTo(one.version)} /> to
+                      </label>
+                    </div>
                   </td>
                 </tr>
               ))}
