@@ -126,6 +126,7 @@ test("500 steps stay interactive", async () => {
   await page.goto(`${server.url}/workflows/big/edit`);
   await page.locator(".react-flow__node").first().waitFor();
   assert.ok((await page.locator(".react-flow__node").count()) < 200, "only what is seen is rendered");
+  await checked();
   await page.evaluate(() => {
     const delays: number[] = [];
     Object.assign(window, { delays });
@@ -134,6 +135,7 @@ test("500 steps stay interactive", async () => {
     }).observe({ type: "event", durationThreshold: 16 } as PerformanceObserverInit);
   });
   await page.locator(".react-flow__node").nth(2).click();
+  await page.getByRole("complementary", { name: /^Step / }).waitFor();
   await page.getByLabel("The definition as text").click();
   await page.keyboard.press("Control+End");
   await page.keyboard.type("# typed into a large text", { delay: 40 });

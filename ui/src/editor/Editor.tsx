@@ -4,7 +4,7 @@
 import { EditorView } from "@codemirror/view";
 import { useNavigate } from "@tanstack/react-router";
 import { ReactFlowProvider } from "@xyflow/react";
-import { useCallback, useMemo, useState } from "react";
+import { startTransition, useCallback, useMemo, useState } from "react";
 import { Canvas } from "./canvas/Canvas";
 import { Palette } from "./canvas/Palette";
 import { useBoxes } from "./canvas/useBoxes";
@@ -63,6 +63,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
   const editable = model.editable;
   const actions = useActions(definition, placed, selection, setSelection);
   const selectStep = useCallback((step: string | undefined) => setSelection(only(step)), []);
+  const followCursor = useCallback((step: string | undefined) => startTransition(() => setSelection(only(step))), []);
   const showText = useCallback(
     (offset: number) => {
       const view = definition.view();
@@ -175,7 +176,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
           {edge && <EdgePanel model={drawn} edge={edge} disabled={!editable} onChange={change} onSelect={setSelection} onShowText={showText} />}
         </aside>
         <section className="editor-text" aria-label="Text">
-          <TextPane initial={initial} language={model.language} faults={faults} marked={step?.range} known={known} onView={definition.onView} onChange={definition.onChange} onCursor={selectStep} />
+          <TextPane initial={initial} language={model.language} faults={faults} marked={step?.range} known={known} onView={definition.onView} onChange={definition.onChange} onCursor={followCursor} />
           <Problems faults={faults} trouble={checked?.trouble ?? null} checked={checked?.text === text} model={drawn} onShow={showText} />
         </section>
       </div>

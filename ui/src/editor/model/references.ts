@@ -19,7 +19,7 @@ export function renameReferences(draft: Draft, step: Pick<Step, "path">, from: s
   const splices: Splice[] = [];
   for (const { path, node } of scalars(root)) {
     if (typeof node.value !== "string" || !seen(path, within)) continue;
-    if (shadowed(path, within, from, (where) => child(at(root, where), from) !== undefined)) continue;
+    if (shadowed(path, within, (body) => child(at(root, body), from) !== undefined)) continue;
     const before = draft.source(node.start, node.end);
     const after = rewritten(before, node, String(path.findLast((key) => typeof key === "string") ?? ""), from, to);
     if (after !== before) splices.push({ start: node.start, end: node.end, text: after });
@@ -34,12 +34,9 @@ function seen(path: Path, within: Path): boolean {
 }
 
 /** Whether a body in between has a step of the same name. */
-function shadowed(path: Path, within: Path, _name: string, has: (body: Path) => boolean): boolean {
+function shadowed(path: Path, within: Path, has: (body: Path) => boolean): boolean {
   for (let n = within.length + 2; n < path.length; n += 1) {
-    if (path[n] === "tasks" || path[n] === "output") {
-      const body = [...path.slice(0, n), "tasks"];
-      if (n > within.length && body.length > within.length + 1 && has(body)) return true;
-    }
+    if ((path[n] === "tasks" || path[n] === "output") && has([...path.slice(0, n), "tasks"])) return true;
   }
   return false;
 }

@@ -1,6 +1,6 @@
 // One field of a step, with the control that suits its type.
 
-import { useId, useState } from "react";
+import { useId, useMemo, useState } from "react";
 import type { Json, Language, Step } from "../model/types";
 import type { Known } from "../text/offers";
 import type { FieldSpec } from "./fields";
@@ -21,6 +21,7 @@ interface Props {
 export function FieldRow({ spec, step, language, disabled, said, known, onSet }: Props) {
   const id = useId();
   const value = valueAt(step.fields, spec.path);
+  const text = useMemo(() => shown(value, spec.type, language), [value, spec.type, language]);
   const [fault, setFault] = useState<string | null>(null);
   const commit = (text: string) => {
     const read = typed(text, spec.type);
@@ -69,7 +70,6 @@ export function FieldRow({ spec, step, language, disabled, said, known, onSet }:
       </div>
     );
   }
-  const text = shown(value, spec.type, language);
   if (spec.type === "text" || spec.type === "number") {
     return (
       <div className="field">

@@ -18,6 +18,6 @@ test("a number is a number, or a template", () => {
 test("a bare template says how to mend it", () => {
   expect(typed("{{input.x}}", "value")).toEqual({ fault: "A value that begins with {{ has to stand in quotes." });
   expect(typed("a: {{input.x}}", "value")).toHaveProperty("fault");
-  expect(typed("a: x {{input.x}}", "value")).toEqual({ value: { a: "x {{input.x}}" } });
+  expect(typed("a: Hello, {{input.x}}", "value")).toEqual({ value: { a: "Hello, {{input.x}}" } });
 });
 test("a field inside an object is found", () => expect(valueAt({ approval: { message: "x" } }, ["approval", "message"])).toBe("x"));

@@ -1,6 +1,6 @@
 // Values of fields as people type them, and back.
 
-import { parseDocument, stringify } from "yaml";
+import { type Document, isScalar, parseDocument, stringify, visit } from "yaml";
 import type { Json, Language, Path } from "../model/types";
 import type { FieldType } from "./fields";
 
@@ -32,12 +32,17 @@ export function typed(text: string, type: FieldType): Typed {
   const document = parseDocument(text, { prettyErrors: false, logLevel: "silent" });
   const [error] = document.errors;
   if (error) return { fault: /^\s*\{\{/.test(text) ? "A value that begins with {{ has to stand in quotes." : `This cannot be read: ${error.message}` };
-  const value = document.toJS() as Json;
-  if (JSON.stringify(value)?.includes("[object Object]") || hasObjectKey(text)) return { fault: "A value that begins with {{ has to stand in quotes." };
-  return { value };
+  if (hasObjectKey(document)) return { fault: "A value that begins with {{ has to stand in quotes." };
+  return { value: document.toJS() as Json };
 }
 
 /** `{{x}}` without quotes is read as an object whose key is an object. */
-function hasObjectKey(text: string): boolean {
-  return /(^|[:\s[,])\{\{/.test(text.replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, ""));
+function hasObjectKey(document: Document): boolean {
+  let found = false;
+  visit(document, {
+    Pair: (_, pair) => {
+      if (!isScalar(pair.key)) found = true;
+    },
+  });
+  return found;
 }

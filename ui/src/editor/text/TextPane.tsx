@@ -49,6 +49,7 @@ const marks = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
+const CURSOR_PAUSE = 180;
 const languageOf = new Compartment();
 const parser = (language: Language) => (language === "json" ? json() : yaml());
 
@@ -64,12 +65,18 @@ export function TextPane(props: TextPaneProps) {
   useEffect(() => {
     if (!host.current) return;
     const known = () => now.current.known();
+    let moved: ReturnType<typeof setTimeout> | undefined;
     const listener = EditorView.updateListener.of((update) => {
       if (update.docChanged) {
         const byHand = !update.transactions.some((one) => one.isUserEvent("canvas"));
         now.current.onChange(update.state.doc.toString(), byHand);
+        clearTimeout(moved);
       } else if (update.selectionSet && update.view.hasFocus) {
-        now.current.onCursor(stepAt(known().model, update.state.selection.main.head));
+        // Whoever walks through the text is followed when they stop.
+        clearTimeout(moved);
+        moved = setTimeout(() => {
+          if (update.view.hasFocus) now.current.onCursor(stepAt(known().model, update.state.selection.main.head));
+        }, CURSOR_PAUSE);
       }
     });
     const { initial, language } = now.current;
@@ -95,6 +102,7 @@ export function TextPane(props: TextPaneProps) {
     view.current = mounted.view;
     now.current.onView(mounted.view);
     return () => {
+      clearTimeout(moved);
       now.current.onView(null);
       mounted.destroy();
     };

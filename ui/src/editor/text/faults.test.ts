@@ -22,7 +22,7 @@ test("columns are characters", () => {
 });
 
 test("each belongs to the innermost step that holds it", () => {
-  const faults = placed(TEXT, [told(5, 14), told(8, 35), told(4, 5), told(1, 1), told(null, null)]);
+  const faults = placed(TEXT, [told(5, 14), told(8, 34), told(4, 5), told(1, 1), told(null, null)]);
   expect(faults.slice(0, 2).map((fault) => TEXT.slice(fault.start, fault.end))).toEqual(["nobody", "who"]);
   const found = byStep(parse(TEXT), faults);
   expect([...found].map(([id, list]) => `${id}:${list.length}`)).toEqual(["b:1", "each/in:1", "𝒶:1", ":2"]);
