@@ -26,7 +26,7 @@ export function relative(at: string, now: number): string {
   if (Number.isNaN(ms)) return at;
   if (Math.abs(ms) < 2_000) return "just now";
   const [unit, size] = UNITS.find(([, size]) => Math.abs(ms) >= size) ?? ["s", 1_000];
-  const count = `${Math.floor(Math.abs(ms) / size)} ${unit}`;
+  const count = `${Math.round(Math.abs(ms) / size)} ${unit}`;
   return ms > 0 ? `in ${count}` : `${count} ago`;
 }
 

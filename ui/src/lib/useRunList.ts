@@ -7,6 +7,8 @@ import type { LiveEvent } from "../live/stream";
 import { EMPTY, type RunList, withEvents, withFirst, withNext } from "./runList";
 
 const PAGE = 200;
+/** Later pages are larger: whoever goes there goes far. */
+const NEXT_PAGE = 1_000;
 /** Changes are shown at most this often. */
 const BEAT = 250;
 const LOOK_AGAIN = 1_000;
@@ -78,7 +80,7 @@ export function useRunList(filter: RunFilter): RunList & { more: () => void; err
   const more = useCallback(() => {
     if (busy.current || !next) return;
     busy.current = true;
-    page<RunSummary>("/runs", { ...(JSON.parse(key) as RunFilter), limit: PAGE, cursor: next })
+    page<RunSummary>("/runs", { ...(JSON.parse(key) as RunFilter), limit: NEXT_PAGE, cursor: next })
       .then((got) => dispatch({ type: "next", page: got }))
       .catch(setError)
       .finally(() => {

@@ -96,9 +96,12 @@ function List({ all }: { all: WorkflowSummary[] }) {
                   </td>
                   <td>
                     {run ? (
-                      <Link to="/runs/$run" params={{ run: run.id }}>
-                        <Status status={run.status} /> <When at={run.created_at} />
-                      </Link>
+                      <span className="row wrap">
+                        <Status status={run.status} />
+                        <Link to="/runs/$run" params={{ run: run.id }}>
+                          <When at={run.created_at} />
+                        </Link>
+                      </span>
                     ) : (
                       <span className="dim">{recent.data?.more ? "not lately" : "never"}</span>
                     )}

@@ -10,6 +10,7 @@ mod answers;
 mod approvals;
 mod callbacks;
 mod crash;
+mod dashboard;
 mod description;
 mod edges;
 mod everyday;

@@ -34,7 +34,7 @@ export function WaitingFor({ run }: { run: Run }) {
             )}
             {one.until && (
               <>
-                ; it goes on by itself <When at={one.until} />
+                ; {one.for === "approval" ? "without an answer it is decided" : "it goes on by itself"} <When at={one.until} />
               </>
             )}
             <span className="dim">. Moved on by {one.moved_on_by}.</span>{" "}
