@@ -5,6 +5,7 @@
 //! | calls of the API, thin over `engine::commands` | `rest/` |
 //! | what they show and take | `view/` |
 //! | server-sent events and WebSocket | `live/` |
+//! | the dashboard, which `ui/` is built into | `ui.rs` |
 //! | who asks, how often, from which page | `auth.rs`, `rates.rs`, `guard.rs` |
 //! | bodies and errors | `body.rs`, `error.rs` |
 //! | connections | `listen.rs` |
@@ -27,6 +28,7 @@ pub mod otlp;
 mod rates;
 mod rest;
 mod serve;
+mod ui;
 pub mod view;
 
 pub use app::App;

@@ -2,6 +2,7 @@
 //! line, which is a client of its own.
 
 mod channel;
+mod graph;
 mod list;
 mod node;
 mod people;
@@ -12,6 +13,7 @@ mod secret;
 mod workflow;
 
 pub use channel::*;
+pub use graph::*;
 pub use list::*;
 pub use node::*;
 pub use people::*;

@@ -307,6 +307,9 @@ pub struct RunFilters {
     /// Test runs instead of real ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<bool>,
+    /// Started by steps of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// How many at the most; 50 if it is not said.
     #[param(minimum = 1, maximum = 1000)]
     #[serde(skip_serializing_if = "Option::is_none")]
