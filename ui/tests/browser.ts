@@ -137,9 +137,9 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
 }
 
-/** Asks the API as the administrator. */
-export async function ask(server: Server, path: string, init: { method?: string; body?: string } = {}): Promise<unknown> {
-  const answer = await fetch(`${server.url}/api/v1${path}`, { ...init, headers: { Authorization: `Bearer ${server.key}` } });
+/** Asks the API as the administrator, or with another key. */
+export async function ask(server: Server, path: string, { key = server.key, ...init }: { method?: string; body?: string; key?: string } = {}): Promise<unknown> {
+  const answer = await fetch(`${server.url}/api/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}` } });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   return answer.status === 204 ? undefined : answer.json();
 }

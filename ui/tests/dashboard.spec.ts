@@ -133,6 +133,127 @@ test("the list of runs is live and keeps its filters in the address", async () =
   assert.deepEqual(await axe(page), []);
 });
 
+const REFUND = `name: refund
+input_schema: {type: object, properties: {cents: {type: integer}}}
+tasks:
+  gate:
+    approval:
+      message: "Pay {{input.cents}} cents back?"
+      approvers: [admin, "role:approver"]
+      approvals: 2
+      escalate_to: carol
+      escalate_after: 1h
+      timeout: 4h
+      form: {type: object, required: [reason], properties: {reason: {type: string, title: Reason}}}
+  pay: {needs: gate, tool: echo, args: {cents: "{{input.cents}}", to: bank}}
+`;
+
+/** Signs somebody in, in a browser of their own. */
+async function signedIn(user: string): Promise<Page> {
+  const { data: made } = (await ask(server, "/keys", { method: "POST", body: JSON.stringify({ name: "browser", user }) })) as { data: { key: string } };
+  const { data } = (await ask(server, "/sign-in-links", { method: "POST", key: made.key })) as { data: { url: string } };
+  const other = await (await open()).newPage();
+  await signIn(other, server.url, data.url);
+  return other;
+}
+
+test("two people approve exactly what they are shown, and are told in the browser", async () => {
+  await ask(server, "/users", { method: "POST", body: JSON.stringify({ name: "bob", roles: ["approver"] }) });
+  await ask(server, "/workflows/refund", { method: "PUT", body: REFUND });
+  const bob = await signedIn("bob");
+  await bob.context().grantPermissions(["notifications"], { origin: server.url });
+  // A browser without a screen shows nothing, and no page of it is ever in the background.
+  await bob.addInitScript(() => {
+    const told: string[] = [];
+    const Real = window.Notification;
+    class Noted extends Real {
+      constructor(title: string, options?: NotificationOptions) {
+        super(title, options);
+        told.push(`${title}: ${options?.body ?? ""}`);
+      }
+    }
+    Object.assign(window, { told, Notification: Noted });
+    Object.defineProperty(document, "hidden", { get: () => true });
+  });
+  await bob.goto(`${server.url}/runs`);
+  await bob.getByText("Live", { exact: true }).waitFor();
+  await ask(server, "/workflows/refund/trigger", { method: "POST", body: '{"cents": 700}' });
+  await bob.waitForFunction(() => (window as unknown as { told: string[] }).told.some((one) => one.includes("Pay 700 cents back?")));
+  await bob.getByRole("link", { name: /^Approvals/ }).click();
+  const asked = bob.getByRole("article", { name: "Pay 700 cents back?" });
+  await asked.getByLabel("Arguments of pay").getByText('"cents": 700').waitFor();
+  await asked.getByText("0 of 2").waitFor();
+  await asked.getByText("carol may answer as well").waitFor();
+  await asked.getByText("Digest of what is shown").click();
+  await asked.getByText(/^[0-9a-f]{64}$/).first().waitFor();
+  assert.deepEqual(await axe(bob), []);
+  await asked.getByLabel("Reason").fill("it broke");
+  await asked.getByRole("button", { name: "Approve" }).click();
+  await bob.getByText("You have approved.").waitFor();
+  await page.goto(`${server.url}/approvals`);
+  await page.getByText("1 of 2: bob").waitFor();
+  await shot(page, "approval-of-two");
+  const mine = page.getByRole("article", { name: "Pay 700 cents back?" });
+  await mine.getByLabel("Reason").fill("it did");
+  await mine.getByRole("button", { name: "Approve" }).click();
+  await mine.waitFor({ state: "detached" });
+  await page.getByText("Answered lately").waitFor();
+  await bob.context().close();
+});
+
+test("a child run leads back to the step that started it", async () => {
+  await ask(server, "/workflows/inner", { method: "PUT", body: "name: inner\ntasks: {now: {tool: now}}\n" });
+  await ask(server, "/workflows/outer", { method: "PUT", body: "name: outer\ntasks: {call: {workflow: inner}}\n" });
+  const { data } = (await ask(server, "/workflows/outer/trigger?wait=60s", { method: "POST", body: "{}" })) as { data: { run_id: string } };
+  await page.goto(`${server.url}/runs/${data.run_id}?view=children`);
+  await page.locator('a[href^="/runs/run_"]').first().click();
+  await page.getByRole("heading", { name: "inner" }).waitFor();
+  await page.getByRole("link", { name: "the step call of another run" }).click();
+  await page.waitForURL(new RegExp(`/runs/${data.run_id}`));
+  await page.getByRole("heading", { name: "outer" }).waitFor();
+});
+
+test("settings are made in words: a secret, a policy, a channel and what you are told of", async () => {
+  await page.goto(`${server.url}/settings/secrets`);
+  await page.getByRole("button", { name: "Set a secret" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("BANK_TOKEN");
+  await page.getByLabel("Value").fill("never-shown-again");
+  await page.getByLabel("Hosts it may be sent to").fill("bank.example.com");
+  await page.getByRole("button", { name: "Set it" }).click();
+  await page.getByRole("row", { name: /BANK_TOKEN.*bank.example.com/ }).waitFor();
+  assert.ok(!(await page.content()).includes("never-shown-again"));
+
+  await page.goto(`${server.url}/settings/policies`);
+  await page.getByRole("button", { name: "Set a policy" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("payments");
+  await page.getByLabel("Calls", { exact: true }).fill("tool:pay*");
+  await page.getByLabel("Who may approve").fill("role:approver");
+  await page.getByLabel("Calls at most").fill("10");
+  await page.getByLabel("Why").fill("money leaves");
+  await page.getByRole("button", { name: "Set it" }).click();
+  await page.getByRole("row", { name: /payments.*tool:pay\*.*needs approval.*10 in 1m/ }).waitFor();
+
+  await page.goto(`${server.url}/settings/channels`);
+  await page.getByRole("button", { name: "Add a channel" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("phone");
+  await page.getByLabel("By", { exact: true }).selectOption("ntfy");
+  await page.getByLabel("Topic").fill("a-secret-topic");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("row", { name: /phone.*ntfy.sh/ }).waitFor();
+  const failed = page.getByRole("checkbox", { name: "phone: a run failed" });
+  await failed.uncheck();
+  await page.getByRole("checkbox", { name: "Browser: a run failed" }).uncheck();
+  await page.reload();
+  await failed.waitFor();
+  assert.equal(await failed.isChecked(), false);
+  const { data } = (await ask(server, "/preferences")) as { data: { browser: string[] } };
+  assert.ok(!data.browser.includes("run_failed") && data.browser.includes("gate_opened"));
+
+  await page.goto(`${server.url}/settings/audit`);
+  await page.getByRole("button", { name: "Verify" }).click();
+  await page.getByText(/all \d+ rows follow each other/).waitFor();
+});
+
 test("every page looks right, light and dark, wide and on a phone, and has no serious fault", async () => {
   const { data } = (await ask(server, "/runs?limit=20")) as { data: { id: string; workflow: string }[] };
   const mixed = data.find((run) => run.workflow === "mixed")?.id ?? "";

@@ -7,6 +7,7 @@ import { diffLines } from "../src/lib/diff";
 import { counted, fold } from "../src/lib/fold";
 import { bothGraphs } from "../src/lib/graphDiff";
 import { layout } from "../src/lib/layout";
+import { contentOf } from "../src/lib/notices";
 import { holder, pattern, shortName } from "../src/lib/paths";
 import { slices } from "../src/lib/plot";
 import { words } from "../src/lib/problem";
@@ -241,6 +242,18 @@ describe("what an approval asks", () => {
   it("is read whatever its author made of it", () => {
     expect(readAsks(null).calls).toEqual([]);
     const asks = readAsks({ message: "Pay?", approvals: 2, approvers: ["ann", 3], calls: [{ step: "pay", kind: "tool", input: { cents: 7 }, digest: "ab" }, { step: "log", not_yet_known: true }] });
-    expect([asks.required, asks.approvers, asks.calls[0]?.input, asks.calls[1]?.unknown]).toEqual([2, ["ann"], { cents: 7 }, true]);
+    expect([readAsks({ approvers: "ann", escalate_to: "bob" }).escalateTo, asks.allowSelf, asks.moreCalls]).toEqual([["bob"], true, false]);
+    expect([asks.approvers, asks.calls[0]?.input, asks.calls[1]?.unknown]).toEqual([["ann"], { cents: 7 }, true]);
+  });
+});
+
+describe("a notice in the browser", () => {
+  const notice = { event: "gate_opened", title: "pay: approval needed", workflow: "pay", run_id: "run_1", step: "each[0].gate", text: "Pay?", at: at(0) };
+  it("of a question leads to the inbox, and replaces itself when it is told again", () => {
+    const [asked, again] = [contentOf(notice), contentOf({ ...notice, event: "gate_escalated" })];
+    expect([asked.path, asked.tag === again.tag]).toEqual(["/approvals", true]);
+  });
+  it("of anything else leads to the run", () => {
+    expect(contentOf({ ...notice, event: "gate_answered" }).path).toBe("/runs/run_1?step=each%5B0%5D.gate");
   });
 });

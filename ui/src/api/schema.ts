@@ -52,6 +52,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Your channels, and those of the organisation */
+        get: operations["get_channels"];
+        put?: never;
+        /** Make a channel; a webhook's secret is shown now and never again */
+        post: operations["post_channels"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/channels/{channel}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a channel; what waits for it is told to nobody */
+        delete: operations["delete_channels_channel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/channels/{channel}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a message through a channel now */
+        post: operations["post_channels_channel_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/check": {
         parameters: {
             query?: never;
@@ -69,6 +121,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The databases that query steps can use, without their URLs */
+        get: operations["get_connections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/connections/{connection}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A connection, without its URL */
+        get: operations["get_connections_connection"];
+        /** Make a connection, or make it another one; a SQLite file needs the right `operator` */
+        put: operations["put_connections_connection"];
+        post?: never;
+        /** Remove a connection */
+        delete: operations["delete_connections_connection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -79,6 +167,7 @@ export interface paths {
         /**
          * The events of all runs of the organisation, from now on or from where you stopped
          * @description Server-sent events as those of a run; ids are places in the log of all runs. Events of one run come in their order.
+         *     What concerns you yourself, such as a gate that you may answer, also comes as `notification`.
          */
         get: operations["get_events"];
         put?: never;
@@ -125,6 +214,23 @@ export interface paths {
         patch: operations["patch_keys_key"];
         trace?: never;
     };
+    "/api/v1/master-key/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Seal everything anew under the first of the server's master keys; for those who run the server */
+        post: operations["post_master_key_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -151,6 +257,23 @@ export interface paths {
         };
         /** The nodes that are alive: processes that execute steps on the same data */
         get: operations["get_nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What became of notifications, newest first: yours, or all of the organisation if you administer it */
+        get: operations["get_notifications"];
         put?: never;
         post?: never;
         delete?: never;
@@ -192,6 +315,60 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the organisation says about calls, whatever its workflows say */
+        get: operations["get_policies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies/{policy}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A policy */
+        get: operations["get_policies_policy"];
+        /** Make a policy, or give it another content; it counts from the next call on */
+        put: operations["put_policies_policy"];
+        post?: never;
+        /** Remove a policy */
+        delete: operations["delete_policies_policy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What you are told of, and where */
+        get: operations["get_preferences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Choose what you are told of; what is not given stays as it is */
+        patch: operations["patch_preferences"];
         trace?: never;
     };
     "/api/v1/roles": {
@@ -404,6 +581,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/steps/{step}/approval": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What one step asks, with the digest that an answer names */
+        get: operations["get_runs_run_steps_step_approval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/steps/{step}/approve": {
         parameters: {
             query?: never;
@@ -472,6 +666,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/steps/{step}/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a link by which somebody can answer without a key: you, or as an administrator anyone who may */
+        post: operations["post_runs_run_steps_step_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/steps/{step}/verdict": {
         parameters: {
             query?: never;
@@ -523,6 +734,42 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The secrets of the organisation, without their values */
+        get: operations["get_secrets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/secrets/{secret}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A secret, without its value */
+        get: operations["get_secrets_secret"];
+        /** Make a secret, or give it another value or other hosts; it counts from the next step on */
+        put: operations["put_secrets_secret"];
+        post?: never;
+        /** Remove a secret */
+        delete: operations["delete_secrets_secret"];
         options?: never;
         head?: never;
         patch?: never;
@@ -950,12 +1197,33 @@ export interface paths {
         /**
          * A WebSocket on which runs can be joined
          * @description Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You get
-         *     `workflow_node_update` and `workflow_status_update` for how the run is, then for each change; and `error` with a
-         *     problem for what cannot be done.
+         *     `workflow_node_update` and `workflow_status_update` for how the run is, then for each change; `notification` for what
+         *     concerns you yourself, joined or not; and `error` with a problem for what cannot be done.
          */
         get: operations["get_ws"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/approve/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A page that shows what is asked; it decides nothing
+         * @description Refusals are pages for those who accept pages, and problems for others.
+         */
+        get: operations["get_approve_token"];
+        put?: never;
+        /** Answer what the page shows; it counts once */
+        post: operations["post_approve_token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1034,6 +1302,11 @@ export interface components {
         };
         /** @description What a person is asked. */
         ApprovalView: {
+            /**
+             * Format: int32
+             * @description How many have to approve.
+             */
+            approvals?: number;
             /** @description Who approved so far, where several have to. */
             approved_by?: string[];
             /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
@@ -1043,6 +1316,9 @@ export interface components {
             created_by: string;
             /** @description Of all that is shown: an answer names it. */
             digest?: string | null;
+            /** @description They are asked. */
+            escalated?: boolean;
+            escalates_at?: components["schemas"]["Instant"] | null;
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
             /** @description approval, or verdict on a call that may have happened. */
@@ -1062,6 +1338,7 @@ export interface components {
             attempt: number;
             error?: components["schemas"]["ErrorView"] | null;
             finished_at?: components["schemas"]["Instant"] | null;
+            log?: components["schemas"]["LogLine"][];
             output?: unknown;
             started_at: components["schemas"]["Instant"];
             status: string;
@@ -1115,6 +1392,103 @@ export interface components {
              */
             reason: string | null;
         };
+        /** @description A channel, without what opens it. */
+        ChannelView: {
+            created_at: components["schemas"]["Instant"];
+            created_by: string;
+            events: components["schemas"]["TopicView"][];
+            id: string;
+            medium: components["schemas"]["MediumView"];
+            name: string;
+            /** @description The organisation's, not somebody's own. */
+            organisation: boolean;
+            /** @description Enough to tell it from others. */
+            target: string;
+            /** @description Whose it is. */
+            user?: string | null;
+        };
+        /** @description What a connection is set to. */
+        ConnectionRequest: {
+            /**
+             * Format: int32
+             * @default null
+             */
+            rows: number | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            timeout_ms: number | null;
+            /**
+             * @description `postgres://…` or `sqlite:/path`, with `{{secrets.NAME}}` where need be. The one it has, if none is given.
+             * @default null
+             */
+            url: string | null;
+            /** @default false */
+            write: boolean;
+        };
+        /** @description A database for query steps. Its URL is never shown. */
+        ConnectionView: {
+            changed_at: components["schemas"]["Instant"];
+            changed_by: string;
+            created_at: components["schemas"]["Instant"];
+            /** @description Its name, or for SQLite its path. */
+            database: string;
+            host?: string | null;
+            id: string;
+            name: string;
+            /**
+             * Format: int32
+             * @description The most rows that a query may give, if it is less than what the server allows.
+             */
+            rows?: number | null;
+            /** @description `postgres` or `sqlite`. */
+            scheme: string;
+            sealed_with: string;
+            /**
+             * Format: int64
+             * @description Milliseconds that a statement may take, if it is less than what the server allows.
+             */
+            timeout_ms?: number | null;
+            /** @description Whether statements may write. */
+            write: boolean;
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_ApprovalView: {
+            /** @description What a person is asked. */
+            data: {
+                /**
+                 * Format: int32
+                 * @description How many have to approve.
+                 */
+                approvals?: number;
+                /** @description Who approved so far, where several have to. */
+                approved_by?: string[];
+                /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
+                asks: unknown;
+                /** Format: int32 */
+                attempt: number;
+                created_by: string;
+                /** @description Of all that is shown: an answer names it. */
+                digest?: string | null;
+                /** @description They are asked. */
+                escalated?: boolean;
+                escalates_at?: components["schemas"]["Instant"] | null;
+                /** @description For `POST /api/v1/steps/{id}/ready`. */
+                id: string;
+                /** @description approval, or verdict on a call that may have happened. */
+                kind: string;
+                /** @description Whether you may answer it. */
+                mine: boolean;
+                run_id: string;
+                since: components["schemas"]["Instant"];
+                step: string;
+                until?: components["schemas"]["Instant"] | null;
+                /** Format: int32 */
+                version?: number;
+                workflow: string;
+            };
+        };
         /** @description An answer: what was asked for is in `data`. */
         Data_AuditVerdict: {
             /** @description Whether the audit trail was tampered with. */
@@ -1137,6 +1511,35 @@ export interface components {
                 /** @description There are more than one call may be about: ask again. */
                 more: boolean;
                 refused: components["schemas"]["BulkRefusal"][];
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_ConnectionView: {
+            /** @description A database for query steps. Its URL is never shown. */
+            data: {
+                changed_at: components["schemas"]["Instant"];
+                changed_by: string;
+                created_at: components["schemas"]["Instant"];
+                /** @description Its name, or for SQLite its path. */
+                database: string;
+                host?: string | null;
+                id: string;
+                name: string;
+                /**
+                 * Format: int32
+                 * @description The most rows that a query may give, if it is less than what the server allows.
+                 */
+                rows?: number | null;
+                /** @description `postgres` or `sqlite`. */
+                scheme: string;
+                sealed_with: string;
+                /**
+                 * Format: int64
+                 * @description Milliseconds that a statement may take, if it is less than what the server allows.
+                 */
+                timeout_ms?: number | null;
+                /** @description Whether statements may write. */
+                write: boolean;
             };
         };
         /** @description An answer: what was asked for is in `data`. */
@@ -1194,6 +1597,14 @@ export interface components {
             };
         };
         /** @description An answer: what was asked for is in `data`. */
+        Data_NewChannelView: {
+            /** @description A new channel. */
+            data: components["schemas"]["ChannelView"] & {
+                /** @description `whsec_…`: what calls of a webhook are signed with. Shown here and never again. */
+                secret?: string | null;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
         Data_NewKeyView: {
             /** @description A new key. The key itself is shown here and never again. */
             data: components["schemas"]["KeyView"] & {
@@ -1216,6 +1627,42 @@ export interface components {
                 limits: components["schemas"]["LimitsView"];
                 name: string;
                 plan: string;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_PolicyView: {
+            data: {
+                allow_self: boolean;
+                /** Format: int32 */
+                approvals: number;
+                approvers: string[];
+                at_most_once?: components["schemas"]["UnknownName"] | null;
+                calls: string;
+                created_at: components["schemas"]["Instant"];
+                created_by: string;
+                effect: components["schemas"]["EffectName"];
+                name: string;
+                rate?: components["schemas"]["RateView"] | null;
+                reason?: string | null;
+                timeout?: components["schemas"]["Length"] | null;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_PreferencesView: {
+            /** @description What you are told of, and where. What is given is changed. */
+            data: {
+                /**
+                 * @description In a browser that is connected.
+                 * @default null
+                 */
+                browser: components["schemas"]["TopicView"][] | null;
+                /**
+                 * @description By the id of the channel.
+                 * @default {}
+                 */
+                channels: {
+                    [key: string]: components["schemas"]["TopicView"][];
+                };
             };
         };
         /** @description An answer: what was asked for is in `data`. */
@@ -1245,6 +1692,21 @@ export interface components {
             };
         };
         /** @description An answer: what was asked for is in `data`. */
+        Data_RotatedView: {
+            /** @description What came of sealing everything anew. */
+            data: {
+                /** @description The master key that everything is sealed with now. */
+                key: string;
+                /** @description What no key of this node opens, and why. */
+                locked: string[];
+                /**
+                 * Format: int64
+                 * @description Secrets and connections that were sealed with another one before.
+                 */
+                sealed: number;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
         Data_Run: {
             /** @description A run in full. */
             data: {
@@ -1264,6 +1726,8 @@ export interface components {
                     [key: string]: string;
                 };
                 output?: unknown;
+                /** @description The step of another run that started it, while that run is kept. */
+                parent?: components["schemas"]["ParentStep"];
                 started_at?: components["schemas"]["Instant"] | null;
                 /** @description queued, running, paused, completed, failed, cancelled or timeout. */
                 status: string;
@@ -1290,6 +1754,36 @@ export interface components {
             /** @description A run, with its id under the name that triggers answer with, too. */
             data: components["schemas"]["Run"] & {
                 run_id: string;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_SecretView: {
+            /** @description A secret. Its value is never shown. */
+            data: {
+                changed_at: components["schemas"]["Instant"];
+                changed_by: string;
+                created_at: components["schemas"]["Instant"];
+                /** @description Where it may be sent; anywhere if there is none. */
+                hosts: string[];
+                id: string;
+                /** @description Whether it is taken out of what services send back; shorter ones than 8 characters are not. */
+                masked: boolean;
+                name: string;
+                /** @description The master key that it is sealed with. */
+                sealed_with: string;
+                /**
+                 * Format: int32
+                 * @description Counts the values it has had.
+                 */
+                version: number;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_TestView: {
+            /** @description Whether a message arrived. */
+            data: {
+                arrived: boolean;
+                error?: string | null;
             };
         };
         /** @description An answer: what was asked for is in `data`. */
@@ -1398,6 +1892,8 @@ export interface components {
                 version: number;
             };
         };
+        /** @enum {string} */
+        EffectName: "allow" | "require_approval" | "deny";
         ErrorView: {
             code: string;
             message: string;
@@ -1508,6 +2004,11 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /**
+         * @description A length of time, written as `90s`, `10m` or `1h30m`.
+         * @example 10m
+         */
+        Length: string;
         /** @description What is not said is not limited. */
         LimitsView: {
             /**
@@ -1536,9 +2037,22 @@ export interface components {
              */
             workflows: number | null;
         };
+        LinkRequest: {
+            /**
+             * @description Whose answer it will be; yours, if nobody is named.
+             * @default null
+             */
+            user: string | null;
+        };
         /** @description A link that signs a browser in, once. */
         LinkView: {
             url: string;
+        };
+        /** @description A line that code wrote. */
+        LogLine: {
+            /** @description debug, info, warn or error. */
+            level: string;
+            text: string;
         };
         /** @description Who you are here. */
         Me: {
@@ -1549,6 +2063,46 @@ export interface components {
             key?: string | null;
             organisation: components["schemas"]["OrganisationView"];
             user: string;
+        };
+        /** @enum {string} */
+        MediumView: "pushover" | "webhook" | "slack" | "ntfy" | "email";
+        /** @description What somebody is told. */
+        MessageView: {
+            /** @description Who may answer by name; without any, whoever has the right. */
+            answerers?: string[];
+            at: components["schemas"]["Instant"];
+            event: string;
+            run_id: string;
+            step?: string | null;
+            /** @description What the gate asks, how it was answered, or why the run failed. */
+            text: string;
+            title: string;
+            until?: components["schemas"]["Instant"] | null;
+            workflow: string;
+        };
+        /** @description Which settings are needed depends on the medium. */
+        NewChannelRequest: {
+            /** @description Everything if it is not said. */
+            events?: components["schemas"]["TopicView"][] | null;
+            medium: components["schemas"]["MediumView"];
+            name: string;
+            /** @description For the organisation, not for yourself. */
+            organisation?: boolean;
+            /** @description An email address. */
+            to?: string | null;
+            /** @description Pushover's application token; ntfy's access token. */
+            token?: string | null;
+            /** @description Of ntfy. */
+            topic?: string | null;
+            /** @description Of a webhook or Slack; of another server of Pushover's or ntfy's kind. */
+            url?: string | null;
+            /** @description Pushover's user or group key. */
+            user_key?: string | null;
+        };
+        /** @description A new channel. */
+        NewChannelView: components["schemas"]["ChannelView"] & {
+            /** @description `whsec_…`: what calls of a webhook are signed with. Shown here and never again. */
+            secret?: string | null;
         };
         NewKeyRequest: {
             /** @default false */
@@ -1611,6 +2165,22 @@ export interface components {
             /** @description Of the program. */
             version: string;
         };
+        /** @description A message to one channel, and what became of it. */
+        NotificationView: components["schemas"]["MessageView"] & {
+            /** Format: int32 */
+            attempts: number;
+            /** @description The channel's id. */
+            channel: string;
+            channel_name: string;
+            /** @description Why it has not arrived. */
+            error?: string | null;
+            finished_at?: components["schemas"]["Instant"] | null;
+            /** @description Also the `webhook-id` of a call. */
+            id: string;
+            /** @description `waiting`, `sent`, `failed` or `dropped`. */
+            status: string;
+            user?: string | null;
+        };
         OrganisationView: {
             /** Format: int64 */
             id: number;
@@ -1621,6 +2191,11 @@ export interface components {
         /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
         Page_ApprovalView: {
             data: {
+                /**
+                 * Format: int32
+                 * @description How many have to approve.
+                 */
+                approvals?: number;
                 /** @description Who approved so far, where several have to. */
                 approved_by?: string[];
                 /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
@@ -1630,6 +2205,9 @@ export interface components {
                 created_by: string;
                 /** @description Of all that is shown: an answer names it. */
                 digest?: string | null;
+                /** @description They are asked. */
+                escalated?: boolean;
+                escalates_at?: components["schemas"]["Instant"] | null;
                 /** @description For `POST /api/v1/steps/{id}/ready`. */
                 id: string;
                 /** @description approval, or verdict on a call that may have happened. */
@@ -1660,6 +2238,53 @@ export interface components {
                 id: number;
                 /** @description What it was done to. */
                 target: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_ChannelView: {
+            data: {
+                created_at: components["schemas"]["Instant"];
+                created_by: string;
+                events: components["schemas"]["TopicView"][];
+                id: string;
+                medium: components["schemas"]["MediumView"];
+                name: string;
+                /** @description The organisation's, not somebody's own. */
+                organisation: boolean;
+                /** @description Enough to tell it from others. */
+                target: string;
+                /** @description Whose it is. */
+                user?: string | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_ConnectionView: {
+            data: {
+                changed_at: components["schemas"]["Instant"];
+                changed_by: string;
+                created_at: components["schemas"]["Instant"];
+                /** @description Its name, or for SQLite its path. */
+                database: string;
+                host?: string | null;
+                id: string;
+                name: string;
+                /**
+                 * Format: int32
+                 * @description The most rows that a query may give, if it is less than what the server allows.
+                 */
+                rows?: number | null;
+                /** @description `postgres` or `sqlite`. */
+                scheme: string;
+                sealed_with: string;
+                /**
+                 * Format: int64
+                 * @description Milliseconds that a statement may take, if it is less than what the server allows.
+                 */
+                timeout_ms?: number | null;
+                /** @description Whether statements may write. */
+                write: boolean;
             }[];
             next?: string | null;
         };
@@ -1729,6 +2354,25 @@ export interface components {
             next?: string | null;
         };
         /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_NotificationView: {
+            data: (components["schemas"]["MessageView"] & {
+                /** Format: int32 */
+                attempts: number;
+                /** @description The channel's id. */
+                channel: string;
+                channel_name: string;
+                /** @description Why it has not arrived. */
+                error?: string | null;
+                finished_at?: components["schemas"]["Instant"] | null;
+                /** @description Also the `webhook-id` of a call. */
+                id: string;
+                /** @description `waiting`, `sent`, `failed` or `dropped`. */
+                status: string;
+                user?: string | null;
+            })[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
         Page_OrganisationView: {
             data: {
                 /** Format: int64 */
@@ -1736,6 +2380,25 @@ export interface components {
                 limits: components["schemas"]["LimitsView"];
                 name: string;
                 plan: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_PolicyView: {
+            data: {
+                allow_self: boolean;
+                /** Format: int32 */
+                approvals: number;
+                approvers: string[];
+                at_most_once?: components["schemas"]["UnknownName"] | null;
+                calls: string;
+                created_at: components["schemas"]["Instant"];
+                created_by: string;
+                effect: components["schemas"]["EffectName"];
+                name: string;
+                rate?: components["schemas"]["RateView"] | null;
+                reason?: string | null;
+                timeout?: components["schemas"]["Length"] | null;
             }[];
             next?: string | null;
         };
@@ -1784,6 +2447,28 @@ export interface components {
                 next: components["schemas"]["Instant"][];
                 timezone?: string | null;
                 workflow: string;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_SecretView: {
+            data: {
+                changed_at: components["schemas"]["Instant"];
+                changed_by: string;
+                created_at: components["schemas"]["Instant"];
+                /** @description Where it may be sent; anywhere if there is none. */
+                hosts: string[];
+                id: string;
+                /** @description Whether it is taken out of what services send back; shorter ones than 8 characters are not. */
+                masked: boolean;
+                name: string;
+                /** @description The master key that it is sealed with. */
+                sealed_with: string;
+                /**
+                 * Format: int32
+                 * @description Counts the values it has had.
+                 */
+                version: number;
             }[];
             next?: string | null;
         };
@@ -1843,6 +2528,10 @@ export interface components {
             }[];
             next?: string | null;
         };
+        ParentStep: {
+            run_id: string;
+            step: string;
+        };
         /** @description What is to be held, or let go. */
         PauseRequest: {
             /** @description Only runs with this concurrency key; all of them without it. */
@@ -1860,6 +2549,57 @@ export interface components {
             /** @default null */
             plan: string | null;
         };
+        /** @description What an organisation says about calls, whatever its workflows say. */
+        PolicyRequest: {
+            /** @description Whether whoever started the run may approve. */
+            allow_self?: boolean;
+            /**
+             * Format: int32
+             * @description How many of them.
+             */
+            approvals?: number;
+            /** @description Users or roles whose approval counts; anyone who may approve if there are none. */
+            approvers?: string[];
+            /** @description A tool's call that may have happened is not made again, unless the tool says that it can be. */
+            at_most_once?: components["schemas"]["UnknownName"];
+            /** @description Which calls: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`. */
+            calls: string;
+            effect: components["schemas"]["EffectName"];
+            rate?: components["schemas"]["RateView"];
+            /** @description For those who are stopped by it. */
+            reason?: string | null;
+            timeout?: components["schemas"]["Length"] | null;
+        };
+        PolicyView: {
+            allow_self: boolean;
+            /** Format: int32 */
+            approvals: number;
+            approvers: string[];
+            at_most_once?: components["schemas"]["UnknownName"] | null;
+            calls: string;
+            created_at: components["schemas"]["Instant"];
+            created_by: string;
+            effect: components["schemas"]["EffectName"];
+            name: string;
+            rate?: components["schemas"]["RateView"] | null;
+            reason?: string | null;
+            timeout?: components["schemas"]["Length"] | null;
+        };
+        /** @description What you are told of, and where. What is given is changed. */
+        PreferencesView: {
+            /**
+             * @description In a browser that is connected.
+             * @default null
+             */
+            browser: components["schemas"]["TopicView"][] | null;
+            /**
+             * @description By the id of the channel.
+             * @default {}
+             */
+            channels: {
+                [key: string]: components["schemas"]["TopicView"][];
+            };
+        };
         /** @description What went wrong, for programs (`code`) and for people (`detail`). */
         ProblemView: {
             /** @description Stays the same whatever the words around it. */
@@ -1876,6 +2616,12 @@ export interface components {
             title: string;
             /** @description Where the code is explained. */
             type: string;
+        };
+        /** @description So many calls in so much time. */
+        RateView: {
+            /** Format: int32 */
+            calls: number;
+            per: components["schemas"]["Length"];
         };
         /** @description That a call was taken. */
         Received: {
@@ -1904,6 +2650,18 @@ export interface components {
             grants: string[];
             name: string;
         };
+        /** @description What came of sealing everything anew. */
+        RotatedView: {
+            /** @description The master key that everything is sealed with now. */
+            key: string;
+            /** @description What no key of this node opens, and why. */
+            locked: string[];
+            /**
+             * Format: int64
+             * @description Secrets and connections that were sealed with another one before.
+             */
+            sealed: number;
+        };
         /** @description A run in full. */
         Run: {
             created_at: components["schemas"]["Instant"];
@@ -1922,6 +2680,8 @@ export interface components {
                 [key: string]: string;
             };
             output?: unknown;
+            /** @description The step of another run that started it, while that run is kept. */
+            parent?: components["schemas"]["ParentStep"];
             started_at?: components["schemas"]["Instant"] | null;
             /** @description queued, running, paused, completed, failed, cancelled or timeout. */
             status: string;
@@ -2028,6 +2788,38 @@ export interface components {
             timezone?: string | null;
             workflow: string;
         };
+        /** @description What a secret is set to. A field that is not given stays as it is. */
+        SecretRequest: {
+            /**
+             * @description Hosts that it may be sent to, such as `api.example.com` or `*.example.org`; an empty list is anywhere.
+             * @default null
+             */
+            hosts: string[] | null;
+            /**
+             * @description Needed for a new one.
+             * @default null
+             */
+            value: string | null;
+        };
+        /** @description A secret. Its value is never shown. */
+        SecretView: {
+            changed_at: components["schemas"]["Instant"];
+            changed_by: string;
+            created_at: components["schemas"]["Instant"];
+            /** @description Where it may be sent; anywhere if there is none. */
+            hosts: string[];
+            id: string;
+            /** @description Whether it is taken out of what services send back; shorter ones than 8 characters are not. */
+            masked: boolean;
+            name: string;
+            /** @description The master key that it is sealed with. */
+            sealed_with: string;
+            /**
+             * Format: int32
+             * @description Counts the values it has had.
+             */
+            version: number;
+        };
         Step: {
             /** Format: int32 */
             attempt: number;
@@ -2043,6 +2835,8 @@ export interface components {
             /** @description The output was longer than 256 KB and is kept cut off. */
             is_truncated?: boolean;
             kind: string;
+            /** @description What the step's code wrote with `console`. */
+            log?: components["schemas"]["LogLine"][];
             output?: unknown;
             started_at?: components["schemas"]["Instant"] | null;
             status: string;
@@ -2061,6 +2855,16 @@ export interface components {
             definition: unknown;
             input?: unknown;
         };
+        /** @description Whether a message arrived. */
+        TestView: {
+            arrived: boolean;
+            error?: string | null;
+        };
+        /**
+         * @description What people can be told of.
+         * @enum {string}
+         */
+        TopicView: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed";
         /** @description A run that was just started. */
         Triggered: {
             run_id: string;
@@ -2071,6 +2875,11 @@ export interface components {
             /** Format: int32 */
             workflow_version: number;
         };
+        /**
+         * @description What happens when nobody knows whether a call was made.
+         * @enum {string}
+         */
+        UnknownName: "fail" | "ask";
         UsageView: {
             /**
              * Format: int64
@@ -2263,6 +3072,94 @@ export interface operations {
             };
         };
     };
+    get_channels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them, without what opens them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ChannelView"];
+                };
+            };
+        };
+    };
+    post_channels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewChannelRequest"];
+            };
+        };
+        responses: {
+            /** @description Made */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_NewChannelView"];
+                };
+            };
+        };
+    };
+    delete_channels_channel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id or name */
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    post_channels_channel_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id or name */
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether it arrived */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_TestView"];
+                };
+            };
+        };
+    };
     post_check: {
         parameters: {
             query?: never;
@@ -2279,6 +3176,97 @@ export interface operations {
         };
         responses: {
             /** @description It can be used */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    get_connections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ConnectionView"];
+                };
+            };
+        };
+    };
+    get_connections_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is known of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ConnectionView"];
+                };
+            };
+        };
+    };
+    put_connections_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectionRequest"];
+            };
+        };
+        responses: {
+            /** @description As given, without the URL */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ConnectionView"];
+                };
+            };
+        };
+    };
+    delete_connections_connection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                connection: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -2409,6 +3397,26 @@ export interface operations {
             };
         };
     };
+    post_master_key_rotate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was sealed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RotatedView"];
+                };
+            };
+        };
+    };
     get_me: {
         parameters: {
             query?: never;
@@ -2445,6 +3453,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_NodeView"];
+                };
+            };
+        };
+    };
+    get_notifications: {
+        parameters: {
+            query?: {
+                /** @description How many at the most; 50 if it is not said. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_NotificationView"];
                 };
             };
         };
@@ -2516,6 +3549,141 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_OrganisationView"];
+                };
+            };
+        };
+    };
+    get_policies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PolicyView"];
+                };
+            };
+        };
+    };
+    get_policies_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The policy */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PolicyView"];
+                };
+            };
+        };
+    };
+    put_policies_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PolicyRequest"];
+            };
+        };
+        responses: {
+            /** @description As given */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PolicyView"];
+                };
+            };
+        };
+    };
+    delete_policies_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    get_preferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description In browsers, and for each of your channels */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PreferencesView"];
+                };
+            };
+        };
+    };
+    patch_preferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreferencesView"];
+            };
+        };
+        responses: {
+            /** @description Chosen */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PreferencesView"];
                 };
             };
         };
@@ -2914,6 +4082,31 @@ export interface operations {
             };
         };
     };
+    get_runs_run_steps_step_approval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id */
+                run: string;
+                /** @description The step's name or path */
+                step: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is asked */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ApprovalView"];
+                };
+            };
+        };
+    };
     post_runs_run_steps_step_approve: {
         parameters: {
             query?: never;
@@ -3031,6 +4224,35 @@ export interface operations {
             };
         };
     };
+    post_runs_run_steps_step_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run's id */
+                run: string;
+                /** @description The step's name or path */
+                step: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LinkRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description The link */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_LinkView"];
+                };
+            };
+        };
+    };
     post_runs_run_steps_step_verdict: {
         parameters: {
             query?: never;
@@ -3113,6 +4335,97 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Page_ScheduleSummary"];
                 };
+            };
+        };
+    };
+    get_secrets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_SecretView"];
+                };
+            };
+        };
+    };
+    get_secrets_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                secret: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is known of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SecretView"];
+                };
+            };
+        };
+    };
+    put_secrets_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                secret: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretRequest"];
+            };
+        };
+        responses: {
+            /** @description As given, without the value */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_SecretView"];
+                };
+            };
+        };
+    };
+    delete_secrets_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                secret: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -3944,6 +5257,57 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    get_approve_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What the link ends with */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is asked */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    post_approve_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description What the link ends with */
+                token: string;
+            };
+            cookie?: never;
+        };
+        /** @description decision (approve or deny), digest, comment, and what the form asks for */
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": string;
+            };
+        };
+        responses: {
+            /** @description Taken */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
             };
         };
     };

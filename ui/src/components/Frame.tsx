@@ -4,7 +4,6 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import { Suspense, useEffect } from "react";
 import { api, Problem, whenSignedOut } from "../api/client";
 import { approvals, me, queries } from "../api/queries";
-import { useNotices } from "../lib/notices";
 import { type Choice, setTheme, useTheme } from "../lib/theme";
 import { Live, useConnected } from "../live/Live";
 import { ApprovalIcon, HomeIcon, RunsIcon, SettingsIcon, WorkflowIcon } from "./icons";
@@ -47,7 +46,6 @@ export function Frame() {
 function Side() {
   const waiting = useQuery({ ...approvals, enabled: queries.getQueryData(me.queryKey) !== undefined });
   const mine = (waiting.data ?? []).filter((one) => one.mine);
-  useNotices(waiting.data);
   return (
     <div className="side">
       <Link to="/" className="brand">

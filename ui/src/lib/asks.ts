@@ -16,10 +16,13 @@ export interface Asks {
   message: string | undefined;
   form: unknown;
   calls: Call[];
+  /** There are more than are listed; the others are not covered. */
+  moreCalls: boolean;
   approvers: string[];
-  required: number;
+  escalateTo: string[];
+  /** Whether whoever started the run may answer. */
+  allowSelf: boolean;
   policy: string | undefined;
-  reason: string | undefined;
 }
 
 export function readAsks(asks: unknown): Asks {
@@ -40,10 +43,11 @@ export function readAsks(asks: unknown): Asks {
         tooLarge: one.too_large_to_show === true,
       };
     }),
+    moreCalls: all.more_calls === true,
     approvers: names(all.approvers),
-    required: typeof all.approvals === "number" ? all.approvals : 1,
+    escalateTo: names(all.escalate_to),
+    allowSelf: all.allow_self !== false,
     policy: text(all.policy),
-    reason: text(all.reason),
   };
 }
 
@@ -56,5 +60,6 @@ function text(value: unknown): string | undefined {
 }
 
 function names(value: unknown): string[] {
+  if (typeof value === "string" && value !== "") return [value];
   return Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
 }

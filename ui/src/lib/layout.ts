@@ -22,6 +22,14 @@ export interface Box {
   height: number;
 }
 
+/** What a layout depends on. */
+export interface Shape {
+  nodes: LayoutNode[];
+  edges: LayoutEdge[];
+}
+
+export type Boxes = ReadonlyMap<string, Box>;
+
 export const NODE = { width: 210, height: 62 };
 const PADDING = { side: 24, top: 62, bottom: 24 };
 const GAP = { ranks: 56, nodes: 36 };

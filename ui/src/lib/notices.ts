@@ -1,24 +1,33 @@
-// Browser notifications for approvals that come in while the page is in the background. Only when the person allowed them.
-import { useEffect, useRef, useState } from "react";
+// What concerns whoever is signed in, as a notification of the browser: only when they allowed it, and look elsewhere.
+import { useState } from "react";
 import type { Approval } from "../api/queries";
+import type { Notice } from "../live/stream";
 
-export function useNotices(approvals: Approval[] | undefined): void {
-  const known = useRef<Set<string> | undefined>(undefined);
-  useEffect(() => {
-    if (!approvals) return;
-    const mine = approvals.filter((one) => one.mine);
-    const before = known.current;
-    known.current = new Set(mine.map((one) => one.id));
-    // What was there when the page was opened is no news.
-    if (!before || !("Notification" in window) || Notification.permission !== "granted" || !document.hidden) return;
-    for (const one of mine.filter((one) => !before.has(one.id))) {
-      const notice = new Notification(`${one.workflow} asks`, { body: question(one), tag: one.id });
-      notice.onclick = () => {
-        window.focus();
-        window.location.assign("/approvals");
-      };
-    }
-  }, [approvals]);
+export function showNotice(notice: Notice): void {
+  if (!("Notification" in window) || Notification.permission !== "granted" || !document.hidden) return;
+  // A phone's browser shows notifications only through a service worker, which this page does not have.
+  try {
+    const { title, body, tag, path } = contentOf(notice);
+    const shown = new Notification(title, { body, tag });
+    shown.onclick = () => {
+      window.focus();
+      window.location.assign(path);
+    };
+  } catch {
+    return;
+  }
+}
+
+/** How a notice is shown, and where it leads. One question has one notification, however often it is told. */
+export function contentOf(notice: Notice): { title: string; body: string; tag: string; path: string } {
+  const run = `/runs/${encodeURIComponent(notice.run_id)}`;
+  const asks = notice.event === "gate_opened" || notice.event === "gate_escalated";
+  return {
+    title: notice.title,
+    body: notice.text,
+    tag: [notice.run_id, notice.step ?? "", asks ? "asks" : notice.event].join(" "),
+    path: asks ? "/approvals" : notice.step ? `${run}?step=${encodeURIComponent(notice.step)}` : run,
+  };
 }
 
 /** What is asked, in one line. */

@@ -1,6 +1,7 @@
 // The page's one connection for live events: started while somebody is signed in, told to the query cache.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
+import { showNotice } from "../lib/notices";
 import { tell } from "./bus";
 import { Refresher } from "./refresh";
 import { follow } from "./stream";
@@ -18,6 +19,7 @@ export function Live({ on, children }: { on: boolean; children: ReactNode }) {
         refresher.event(event);
         tell(event);
       },
+      notice: showNotice,
       connected: setConnected,
       again: () => refresher.all(),
     });

@@ -1,5 +1,5 @@
 // One stream of events for the whole page. It comes back by itself after a break, where it stopped.
-import { address } from "../api/client";
+import { address, type Schemas } from "../api/client";
 import { EventReader } from "./parse";
 
 export interface LiveEvent {
@@ -11,8 +11,12 @@ export interface LiveEvent {
   at: string;
 }
 
+/** Something that concerns whoever is signed in. */
+export type Notice = Schemas["MessageView"];
+
 export interface Listener {
   event(event: LiveEvent): void;
+  notice(notice: Notice): void;
   /** True when events come in; false while the server is away. After a break that could not be bridged, `again` is called. */
   connected(on: boolean): void;
   again(): void;
@@ -69,8 +73,10 @@ async function once(reader: EventReader, listener: Listener, signal: AbortSignal
       const { value, done } = await body.read();
       if (done) return "over";
       for (const told of reader.read(value)) {
-        const event = parsed(told.data);
-        if (event) listener.event(event);
+        const data = parsed(told.data);
+        if (data === undefined) continue;
+        if (told.type === "notification") listener.notice(data as Notice);
+        else listener.event(data as LiveEvent);
       }
     }
   } catch {
@@ -78,9 +84,9 @@ async function once(reader: EventReader, listener: Listener, signal: AbortSignal
   }
 }
 
-function parsed(data: string): LiveEvent | undefined {
+function parsed(data: string): unknown {
   try {
-    return JSON.parse(data) as LiveEvent;
+    return JSON.parse(data);
   } catch {
     return undefined;
   }

@@ -54,6 +54,14 @@ function Page({ run }: { run: RunView }) {
             )}
             {run.generation > 0 && <> · retried {run.generation} {run.generation === 1 ? "time" : "times"}</>}
           </p>
+          {run.parent && (
+            <p className="small">
+              Started by{" "}
+              <Link to="/runs/$run" params={{ run: run.parent.run_id }} search={{ step: run.parent.step }}>
+                the step {run.parent.step} of another run
+              </Link>
+            </p>
+          )}
           {Object.keys(run.labels).length > 0 && (
             <p className="row wrap">
               {Object.entries(run.labels).map(([name, value]) => (

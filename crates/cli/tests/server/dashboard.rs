@@ -76,6 +76,9 @@ fn child_runs_are_found_by_their_parent() {
     let outer = api.finished("outer", &json!({}));
     let parent = outer["id"].as_str().unwrap();
     let found = api.get(&format!("/api/v1/runs?parent={parent}")).is(200).data();
+    let child = api.get(&format!("/api/v1/runs/{}", found[0]["id"].as_str().unwrap())).is(200).data();
+    assert_eq!(child["parent"], json!({"run_id": parent, "step": "call"}), "and lead back to it");
+    assert!(outer.get("parent").is_none());
     let found: Vec<(&str, bool)> = found
         .as_array()
         .unwrap()

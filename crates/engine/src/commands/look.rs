@@ -1,6 +1,6 @@
 //! Looking at runs: one in full, lists, the log, and waiting for the end.
 
-use super::view::{RunView, view};
+use super::view::{ParentView, RunView, view};
 use super::{Caller, Right};
 use crate::definitions::Compiled;
 use crate::drive;
@@ -143,6 +143,10 @@ async fn look(inner: &Inner, id: RunId, run: &str) -> Result<RunView, Error> {
     let live = drive::revive(inner, &stored).await?;
     let attempts = inner.store.attempts(id).await?;
     let mut view = view(&stored.row, &live, &attempts);
+    if let Some(parent) = &stored.row.parent {
+        let row = inner.store.run(parent.run).await?;
+        view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
+    }
     if live.run.status == RunStatus::Queued {
         let switches = switches(inner, live.org, &live.compiled.row.workflow).await?;
         if switches.hold(live.place.as_deref()).is_some() {

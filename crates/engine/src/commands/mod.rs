@@ -33,7 +33,7 @@ pub use people::{KeyChange, NewKey, NewUser, UserChange, With};
 pub use policies::NewPolicy;
 pub use secrets::{NewSecret, Rotated};
 pub use trigger::{End, Started, Trigger};
-pub use view::{AttemptView, RunView, StepView};
+pub use view::{AttemptView, ParentView, RunView, StepView};
 pub use workflows::{ScheduleView, State};
 
 pub(crate) use links::link_of;

@@ -2,13 +2,15 @@
 import { Background, Controls, type Edge, Handle, MarkerType, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 import type { Graph } from "../../api/queries";
 import { counted, type Folded } from "../../lib/fold";
 import type { Change } from "../../lib/graphDiff";
-import { layout } from "../../lib/layout";
+import type { Boxes } from "../../lib/layout";
 import { sign, tone, word } from "../../lib/status";
 import { useTheme } from "../../lib/theme";
+import { useLayout } from "../../lib/useLayout";
+import { Loading } from "../Loading";
 
 export interface PictureProps {
   graph: Graph;
@@ -17,6 +19,15 @@ export interface PictureProps {
   changes?: Map<string, Change>;
   selected?: string | undefined;
   onSelect?: (path: string) => void;
+}
+
+interface Drawn {
+  graph: Graph;
+  boxes: Boxes;
+  folded: Map<string, Folded> | undefined;
+  changes: Map<string, Change> | undefined;
+  selected: string | undefined;
+  onSelect: ((path: string) => void) | undefined;
 }
 
 interface StepData extends Record<string, unknown> {
@@ -36,14 +47,19 @@ type StepNode = Node<StepData, "step">;
 const MANY = 120;
 
 export default function GraphPicture({ graph, folded, changes, selected, onSelect }: PictureProps) {
-  const { dark } = useTheme();
-  const boxes = useMemo(() => {
+  const shape = useMemo(() => {
     const path = (at: number) => graph.nodes[at]?.path ?? "";
-    return layout(
-      graph.nodes.map((node) => ({ id: node.path, ...(node.parent == null ? {} : { parent: path(node.parent) }) })),
-      graph.edges.map((edge) => ({ from: path(edge.from), to: path(edge.to), back: edge.style === "back", label: edge.label })),
-    );
+    return {
+      nodes: graph.nodes.map((node) => ({ id: node.path, ...(node.parent == null ? {} : { parent: path(node.parent) }) })),
+      edges: graph.edges.map((edge) => ({ from: path(edge.from), to: path(edge.to), back: edge.style === "back", label: edge.label })),
+    };
   }, [graph]);
+  const boxes = useLayout(shape);
+  return boxes ? <Picture {...{ graph, boxes, folded, changes, selected, onSelect }} /> : <Loading />;
+}
+
+function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
+  const { dark } = useTheme();
   const scopes = useMemo(() => new Set(graph.nodes.map((node) => node.parent)), [graph]);
   const nodes = useMemo(
     () => inOrder(graph).map((at): StepNode => {
@@ -127,7 +143,8 @@ function edgesOf(graph: Graph, folded: Map<string, Folded> | undefined): Edge[] 
 
 const CHANGES: Record<Change, string> = { same: "", added: "new", removed: "removed", changed: "changed" };
 
-function StepBox({ data, selected }: NodeProps<StepNode>) {
+/** A run's events come often, and most of them concern few steps: only those are drawn anew. */
+const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
   const { folded, change } = data;
   const status = folded?.status;
   const many = folded && folded.count > 1 ? counted(folded, word) : undefined;
@@ -164,6 +181,14 @@ function StepBox({ data, selected }: NodeProps<StepNode>) {
       <Handle type="source" position={Position.Bottom} isConnectable={false} />
     </div>
   );
+}, sameLook);
+
+function sameLook(a: NodeProps<StepNode>, b: NodeProps<StepNode>): boolean {
+  const look = ({ data, selected }: NodeProps<StepNode>) => {
+    const { folded, onSelect, ...rest } = data;
+    return JSON.stringify([rest, selected, folded?.status, folded && counted(folded, word)]);
+  };
+  return a.data.onSelect === b.data.onSelect && look(a) === look(b);
 }
 
 const TYPES = { step: StepBox };

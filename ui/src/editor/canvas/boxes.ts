@@ -1,14 +1,7 @@
 // Where steps stand on the canvas: where the text says, if it does so sensibly, else where the layout puts them.
 
-import { type Box, layout, type LayoutEdge, type LayoutNode, NODE } from "../../lib/layout";
+import { type Box, type Boxes, layout, NODE, type Shape } from "../../lib/layout";
 import type { Model } from "../model/types";
-
-export type Boxes = ReadonlyMap<string, Box>;
-
-export interface Shape {
-  nodes: LayoutNode[];
-  edges: LayoutEdge[];
-}
 
 /** What the layout depends on. */
 export function shapeOf(model: Model): Shape {

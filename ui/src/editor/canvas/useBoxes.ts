@@ -1,11 +1,12 @@
-// The places of all steps, laid out anew whenever the shape changes: small graphs at once, large ones in a worker.
+// The places of all steps on the canvas: where the text says, else where the layout puts them.
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo } from "react";
+import type { Boxes } from "../../lib/layout";
+import { useLayout } from "../../lib/useLayout";
 import type { Model } from "../model/types";
-import { arrange, type Boxes, shapeOf, writtenBoxes } from "./boxes";
+import { shapeOf, writtenBoxes } from "./boxes";
 
-/** Up to this many steps the layout is quicker than asking for it. */
-const SMALL = 120;
+const NONE: Boxes = new Map();
 
 export interface Placed {
   boxes: Boxes;
@@ -15,31 +16,7 @@ export interface Placed {
 
 export function useBoxes(model: Model): Placed {
   const written = useMemo(() => writtenBoxes(model), [model]);
-  const shape = useMemo(() => shapeOf(model), [model]);
-  const key = useMemo(() => JSON.stringify(shape), [shape]);
-  const small = shape.nodes.length <= SMALL;
-  // The same shape has the same layout, whatever else changed in the text.
-  const atOnce = useMemo(() => (written || !small ? null : arrange(JSON.parse(key) as typeof shape)), [written, small, key]);
-  const [late, setLate] = useState<Boxes>(new Map());
-  const worker = useRef<Worker | null>(null);
-
-  useEffect(() => {
-    if (written || small) return;
-    worker.current ??= new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
-    const at = worker.current;
-    at.onmessage = (event: MessageEvent<{ key: string; boxes: Boxes }>) => {
-      if (event.data.key === key) setLate(event.data.boxes);
-    };
-    at.postMessage({ key, shape: JSON.parse(key) as typeof shape });
-  }, [written, small, key]);
-
-  useEffect(
-    () => () => {
-      worker.current?.terminate();
-      worker.current = null;
-    },
-    [],
-  );
-
-  return useMemo(() => ({ boxes: written ?? atOnce ?? late, written: written !== null }), [written, atOnce, late]);
+  const shape = useMemo(() => (written ? undefined : shapeOf(model)), [model, written]);
+  const laid = useLayout(shape);
+  return useMemo(() => ({ boxes: written ?? laid ?? NONE, written: written !== null }), [written, laid]);
 }

@@ -1,14 +1,14 @@
 // One question: what exactly will happen, the form, approve or deny.
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { api, part } from "../../api/client";
-import { type Approval, queries } from "../../api/queries";
+import { type Approval, me, queries } from "../../api/queries";
 import { useSchemaForm } from "../../components/SchemaForm";
 import { When } from "../../components/Status";
 import { Trouble } from "../../components/Trouble";
 import { Value } from "../../components/Value";
-import { type Call, readAsks } from "../../lib/asks";
+import { type Asks, type Call, readAsks } from "../../lib/asks";
 import { question } from "../../lib/notices";
 
 export function Ask({ asked }: { asked: Approval }) {
@@ -33,19 +33,10 @@ export function Ask({ asked }: { asked: Approval }) {
         </Link>{" "}
         · run by {asked.created_by} · asked <When at={asked.since} />
       </p>
-      {(asks.policy ?? asks.reason) && (
-        <p className="note">
-          A policy wants this approved{asks.policy ? `: ${asks.policy}` : ""}. {asks.reason}
-        </p>
-      )}
-      {asks.approvers.length > 0 && <p className="small">May answer: {asks.approvers.join(", ")}</p>}
-      {asks.required > 1 && (
-        <p className="small">
-          {asked.approved_by?.length ?? 0} of {asks.required} have approved{asked.approved_by?.length ? `: ${asked.approved_by.join(", ")}` : ""}. One denial is enough to deny.
-        </p>
-      )}
-      <Calls calls={asks.calls} />
-      {asked.mine ? <Answer asked={asked} form={asks.form} /> : <p className="dim">You may look, but not answer this one.</p>}
+      {asks.policy && <p className="note">This call is held by the policy {asks.policy}: it is made once it is approved.</p>}
+      <Who asked={asked} asks={asks} />
+      <Calls calls={asks.calls} more={asks.moreCalls} />
+      <Mine asked={asked} form={asks.form} />
       {asked.digest && (
         <details className="small">
           <summary>Digest of what is shown</summary>
@@ -57,7 +48,54 @@ export function Ask({ asked }: { asked: Approval }) {
   );
 }
 
-function Calls({ calls }: { calls: Call[] }) {
+/** Who may answer, how many have to, and who is asked later. */
+function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
+  const approved = asked.approved_by ?? [];
+  const needed = asked.approvals ?? 1;
+  const others = asks.escalateTo.join(", ");
+  const who = asked.escalated ? [...asks.approvers, ...asks.escalateTo] : asks.approvers;
+  return (
+    <dl className="facts small">
+      <dt>May answer</dt>
+      <dd>
+        {who.join(", ") || "anyone who may approve"}
+        {!asks.allowSelf && `, but not ${asked.created_by}, who started the run`}
+      </dd>
+      {needed > 1 && (
+        <>
+          <dt>Approved</dt>
+          <dd>
+            {approved.length} of {needed}
+            {approved.length > 0 && `: ${approved.join(", ")}`}. One denial is enough to deny.
+          </dd>
+        </>
+      )}
+      {others && (
+        <>
+          <dt>Escalation</dt>
+          <dd>
+            {asked.escalated ? (
+              `nobody answered in time, so ${others} may answer as well`
+            ) : (
+              <>
+                {others} may answer as well, <When at={asked.escalates_at} />
+              </>
+            )}
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function Mine({ asked, form }: { asked: Approval; form: unknown }) {
+  const who = useQuery(me);
+  if (!asked.mine) return <p className="dim">You may look, but not answer this one.</p>;
+  if (who.data && asked.approved_by?.includes(who.data.user)) return <p>You have approved. It goes on when enough others have.</p>;
+  return <Answer asked={asked} form={form} />;
+}
+
+function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
   if (calls.length === 0) return null;
   return (
     <div className="stack">
@@ -77,6 +115,7 @@ function Calls({ calls }: { calls: Call[] }) {
           )}
         </details>
       ))}
+      {more && <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>}
     </div>
   );
 }

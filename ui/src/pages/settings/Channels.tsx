@@ -1,49 +1,23 @@
 // Notification channels: where people are told, and what became of the last messages.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, part } from "../../api/client";
+import { api, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { Status, When } from "../../components/Status";
 import { Trouble } from "../../components/Trouble";
 import { Check, Form, Text, text } from "./Form";
 import { changed, Listed } from "./Listed";
 import { Once } from "./Once";
+import { type Channel, CHANNELS, Preferences, TOPICS } from "./Preferences";
 
-interface Channel {
-  id: string;
-  name: string;
-  medium: string;
-  organisation: boolean;
-  user?: string | null;
-  target: string;
-  events: string[];
-}
+type Notification = Schemas["NotificationView"];
 
-interface Notification {
-  id: string;
-  channel_name: string;
-  title: string;
-  status: string;
-  attempts: number;
-  error?: string | null;
-  at: string;
-}
-
-const PATH = "/channels";
 const MEDIA = ["email", "slack", "webhook", "ntfy", "pushover"];
-const EVENTS: Record<string, string> = {
-  gate_opened: "an approval is asked for",
-  gate_escalated: "an approval goes to others",
-  gate_answered: "an approval was answered",
-  gate_expired: "an approval was not answered in time",
-  run_failed: "a run failed",
-};
-
 export function Channels() {
   return (
     <>
       <Listed<Channel>
-        path={PATH}
+        path={CHANNELS}
         title="Notification channels"
         about="Where people are told what waits for them and what failed: their own, or the organisation’s."
         none="There are no channels: people see what waits for them on the page Approvals."
@@ -58,13 +32,14 @@ export function Channels() {
             <td>{one.medium}</td>
             <td className="mono">{one.target}</td>
             <td>{one.organisation ? "the organisation’s" : (one.user ?? "")}</td>
-            <td>{one.events.map((event) => EVENTS[event] ?? event).join("; ")}</td>
+            <td>{one.events.map((event) => TOPICS[event]).join("; ")}</td>
             <td>
               <Test channel={one} />
             </td>
           </>
         )}
       />
+      <Preferences />
       <Listed<Notification>
         path="/notifications"
         title="Messages"
@@ -92,7 +67,7 @@ export function Channels() {
 }
 
 function Test({ channel }: { channel: Channel }) {
-  const test = useMutation({ mutationFn: () => api<{ arrived: boolean; error?: string }>(`${PATH}/${part(channel.id)}/test`, { method: "POST" }) });
+  const test = useMutation({ mutationFn: () => api<Schemas["TestView"]>(`${CHANNELS}/${part(channel.id)}/test`, { method: "POST" }) });
   return (
     <div className="row wrap">
       <button type="button" disabled={test.isPending} onClick={() => test.mutate()}>
@@ -102,8 +77,8 @@ function Test({ channel }: { channel: Channel }) {
         label="Remove"
         title={`Remove ${channel.name}`}
         act={async () => {
-          await api(`${PATH}/${part(channel.id)}`, { method: "DELETE" });
-          await changed(PATH);
+          await api(`${CHANNELS}/${part(channel.id)}`, { method: "DELETE" });
+          await changed(CHANNELS);
         }}
       >
         <p>Nobody is told through it any more.</p>
@@ -120,9 +95,9 @@ function Add({ done }: { done: () => void }) {
   if (secret) return <Once label="What calls are signed with" secret={secret} done={done} />;
   const act = async (data: FormData) => {
     const settings = Object.fromEntries(["url", "token", "user_key", "topic", "to"].map((name) => [name, text(data, name)] as const).filter(([, value]) => value !== ""));
-    const events = Object.keys(EVENTS).filter((event) => data.get(event) === "on");
+    const events = Object.keys(TOPICS).filter((event) => data.get(event) === "on");
     const body = { name: text(data, "name"), medium, organisation: data.get("organisation") === "on", events, ...settings };
-    const made = await api<{ secret?: string }>(PATH, { method: "POST", body });
+    const made = await api<Schemas["NewChannelView"]>(CHANNELS, { method: "POST", body });
     if (made.secret) setSecret(made.secret);
     else done();
   };
@@ -141,11 +116,11 @@ function Add({ done }: { done: () => void }) {
       {(medium === "slack" || medium === "webhook") && <Text name="url" label="URL" type="url" required />}
       {medium === "ntfy" && <Text name="topic" label="Topic" required />}
       {(medium === "ntfy" || medium === "pushover") && <Text name="url" label="Server" type="url" help="The public one, if this is empty." />}
-      {(medium === "ntfy" || medium === "pushover") && <Text name="token" label={medium === "ntfy" ? "Access token" : "Application token"} type="password" required={medium === "pushover"} />}
+      {(medium === "ntfy" || medium === "pushover") && <Text name="token" label={medium === "ntfy" ? "Access token" : "Application token"} type="password" help={medium === "ntfy" ? "Only if the topic needs one." : "The server’s own, if this is empty."} />}
       {medium === "pushover" && <Text name="user_key" label="User or group key" type="password" required />}
       <fieldset>
         <legend>Tell when</legend>
-        {Object.entries(EVENTS).map(([name, label]) => (
+        {Object.entries(TOPICS).map(([name, label]) => (
           <Check key={name} name={name} label={label} initial={name !== "gate_answered"} />
         ))}
       </fieldset>

@@ -1,21 +1,11 @@
 // Connections: databases that query steps may use. Their addresses are written and never shown.
-import { api, part } from "../../api/client";
+import { api, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { When } from "../../components/Status";
 import { Check, Form, Text, text } from "./Form";
 import { changed, Listed } from "./Listed";
 
-interface Connection {
-  id: string;
-  name: string;
-  scheme: string;
-  host?: string | null;
-  database: string;
-  write: boolean;
-  rows?: number | null;
-  changed_at: string;
-  changed_by: string;
-}
+type Connection = Schemas["ConnectionView"];
 const PATH = "/connections";
 
 export function Connections() {

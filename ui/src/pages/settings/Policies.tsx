@@ -1,26 +1,16 @@
 // Policies: what the organisation says about calls, whatever its workflows say.
-import { api, part } from "../../api/client";
+import { api, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { Check, Form, Text, text, words } from "./Form";
 import { changed, Listed } from "./Listed";
 
-interface Policy {
-  name: string;
-  calls: string;
-  effect: "allow" | "require_approval" | "deny";
-  approvers: string[];
-  approvals: number;
-  allow_self: boolean;
-  timeout?: string | null;
-  rate?: { calls: number; per: string } | null;
-  reason?: string | null;
-}
+type Policy = Schemas["PolicyView"];
 const PATH = "/policies";
 const EFFECTS = { allow: "allowed", require_approval: "needs approval", deny: "denied" };
 
 export function Policies() {
   const put = (data: FormData) => {
-    const [timeout, reason, rate, per] = ["timeout", "reason", "rate", "per"].map((name) => text(data, name));
+    const [timeout, reason, rate, per, once] = ["timeout", "reason", "rate", "per", "once"].map((name) => text(data, name));
     const body = {
       calls: text(data, "calls"),
       effect: text(data, "effect"),
@@ -28,6 +18,7 @@ export function Policies() {
       approvals: Number(text(data, "approvals") || "1"),
       allow_self: data.get("allow_self") === "on",
       ...(timeout ? { timeout } : {}),
+      ...(once ? { at_most_once: once } : {}),
       ...(reason ? { reason } : {}),
       ...(rate ? { rate: { calls: Number(rate), per: per || "1m" } } : {}),
     };
@@ -63,6 +54,14 @@ export function Policies() {
             <Text name="timeout" label="Denied after" help="Such as 4h." />
             <Text name="rate" label="Calls at most" type="number" />
             <Text name="per" label="In this time" help="Such as 1m." />
+            <label className="field">
+              <span className="label">A call that may have happened already</span>
+              <select name="once" defaultValue="">
+                <option value="">is made again, as its step says</option>
+                <option value="fail">fails</option>
+                <option value="ask">waits until somebody says whether it happened</option>
+              </select>
+            </label>
             <Text name="reason" label="Why" help="For those who are stopped by it." />
           </Form>
         ),
@@ -75,7 +74,9 @@ export function Policies() {
           <td className="mono">{policy.calls}</td>
           <td>{EFFECTS[policy.effect]}</td>
           <td>{policy.effect === "require_approval" ? `${policy.approvals} of ${policy.approvers.join(", ") || "anyone who may"}` : "–"}</td>
-          <td>{policy.rate ? `${policy.rate.calls} in ${policy.rate.per}` : "–"}</td>
+          <td>
+            {[policy.rate && `${policy.rate.calls} in ${policy.rate.per}`, policy.at_most_once && "once each"].filter(Boolean).join("; ") || "–"}
+          </td>
           <td>{policy.reason}</td>
           <td>
             <Confirm

@@ -1,19 +1,11 @@
 // Secrets: written here, sent by steps, never shown again.
-import { api, part } from "../../api/client";
+import { api, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { When } from "../../components/Status";
 import { Form, Text, text, words } from "./Form";
 import { changed, Listed } from "./Listed";
 
-interface Secret {
-  id: string;
-  name: string;
-  hosts: string[];
-  version: number;
-  masked: boolean;
-  changed_at: string;
-  changed_by: string;
-}
+type Secret = Schemas["SecretView"];
 const PATH = "/secrets";
 
 export function Secrets() {

@@ -10,7 +10,7 @@ import { useNoticePermission } from "../../lib/notices";
 import { Once } from "./Once";
 
 const NOTICES: Record<string, string> = {
-  granted: "You are told in this browser when an approval waits for you and the page is in the background.",
+  granted: "This browser tells you while the page is open in the background. What it tells you of is chosen under Notifications.",
   denied: "This browser does not let the page tell you. Change it in the browser’s settings for this site.",
   missing: "This browser cannot tell you.",
 };
