@@ -148,33 +148,32 @@ tasks:
   pay: {needs: gate, tool: echo, args: {cents: "{{input.cents}}", to: bank}}
 `;
 
-/** Signs somebody in, in a browser of their own. */
-async function signedIn(user: string): Promise<Page> {
+/** Keeps what is told in `told`, and lets the page believe that nobody looks at it. */
+const NOTED = `
+  window.told = [];
+  window.Notification = new Proxy(window.Notification, {
+    construct: (real, [title, options]) => (window.told.push(title + ": " + options.body), new real(title, options)),
+  });
+  Object.defineProperty(document, "hidden", { get: () => true });
+`;
+
+/** Signs a new user in, in a browser of their own. Only administrators' keys make links, so they are one until they have it. */
+async function signedIn(user: string, roles: string[]): Promise<Page> {
+  await ask(server, "/users", { method: "POST", body: JSON.stringify({ name: user, roles: ["admin"] }) });
   const { data: made } = (await ask(server, "/keys", { method: "POST", body: JSON.stringify({ name: "browser", user }) })) as { data: { key: string } };
   const { data } = (await ask(server, "/sign-in-links", { method: "POST", key: made.key })) as { data: { url: string } };
+  await ask(server, `/users/${user}`, { method: "PATCH", body: JSON.stringify({ roles }) });
   const other = await (await open()).newPage();
   await signIn(other, server.url, data.url);
   return other;
 }
 
 test("two people approve exactly what they are shown, and are told in the browser", async () => {
-  await ask(server, "/users", { method: "POST", body: JSON.stringify({ name: "bob", roles: ["approver"] }) });
   await ask(server, "/workflows/refund", { method: "PUT", body: REFUND });
-  const bob = await signedIn("bob");
+  const bob = await signedIn("bob", ["approver"]);
   await bob.context().grantPermissions(["notifications"], { origin: server.url });
   // A browser without a screen shows nothing, and no page of it is ever in the background.
-  await bob.addInitScript(() => {
-    const told: string[] = [];
-    const Real = window.Notification;
-    class Noted extends Real {
-      constructor(title: string, options?: NotificationOptions) {
-        super(title, options);
-        told.push(`${title}: ${options?.body ?? ""}`);
-      }
-    }
-    Object.assign(window, { told, Notification: Noted });
-    Object.defineProperty(document, "hidden", { get: () => true });
-  });
+  await bob.addInitScript({ content: NOTED });
   await bob.goto(`${server.url}/runs`);
   await bob.getByText("Live", { exact: true }).waitFor();
   await ask(server, "/workflows/refund/trigger", { method: "POST", body: '{"cents": 700}' });
@@ -236,7 +235,7 @@ test("settings are made in words: a secret, a policy, a channel and what you are
   await page.goto(`${server.url}/settings/channels`);
   await page.getByRole("button", { name: "Add a channel" }).click();
   await page.getByLabel("Name", { exact: true }).fill("phone");
-  await page.getByLabel("By", { exact: true }).selectOption("ntfy");
+  await page.getByRole("combobox", { name: "By" }).selectOption("ntfy");
   await page.getByLabel("Topic").fill("a-secret-topic");
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByRole("row", { name: /phone.*ntfy.sh/ }).waitFor();

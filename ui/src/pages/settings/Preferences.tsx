@@ -20,7 +20,8 @@ export const TOPICS: Record<Topic, string> = {
   run_failed: "a run failed",
 };
 
-const KEY = ["settings", "/preferences"];
+/** Below that of the channels: whoever adds one looks at both again. */
+const KEY = ["settings", CHANNELS, "preferences"];
 const ALL = Object.keys(TOPICS) as Topic[];
 
 const BROWSER: Record<string, string> = {
@@ -34,9 +35,16 @@ export function Preferences() {
   const channels = useListed<Channel>(CHANNELS);
   const notices = useNoticePermission();
   const change = useMutation({
+    // One after the other: each says all of a place's events.
+    scope: { id: "preferences" },
+    mutationKey: KEY,
     mutationFn: (body: Partial<Wishes>) => api<Wishes>("/preferences", { method: "PATCH", body }),
-    onSuccess: (now) => queries.setQueryData(KEY, now),
-    onSettled: () => changed(CHANNELS),
+    onMutate: async (body) => {
+      await queries.cancelQueries({ queryKey: KEY });
+      queries.setQueryData(KEY, (now: Wishes | undefined) => now && { browser: body.browser ?? now.browser, channels: { ...now.channels, ...body.channels } });
+    },
+    // While another change is on its way, an answer without it would undo it on the screen.
+    onSettled: () => (queries.isMutating({ mutationKey: KEY }) === 1 ? changed(CHANNELS) : undefined),
   });
   const names = new Map((channels.data ?? []).map((one) => [one.id, one.name]));
   return (
@@ -80,7 +88,6 @@ export function Preferences() {
                             type="checkbox"
                             aria-label={`${place.name}: ${TOPICS[topic]}`}
                             checked={place.topics.includes(topic)}
-                            disabled={change.isPending}
                             onChange={(event) => change.mutate(place.put(event.target.checked ? [...place.topics, topic] : place.topics.filter((one) => one !== topic)))}
                           />
                         </td>
