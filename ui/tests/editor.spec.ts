@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { ask, axe, launch, PATIENCE, serve, type Server, shot, type Sins, watch } from "./browser";
+import { ask, axe, fromDist, launch, PATIENCE, serve, type Server, shot, signIn, type Sins, watch } from "./browser";
 
 let server: Server;
 let browser: Browser;
@@ -11,6 +11,8 @@ let context: BrowserContext;
 let page: Page;
 const sins: Sins = { all: [] };
 
+/** Far above what people notice: this is also run on machines that do other things as well. */
+const LONGEST = 3_000;
 /** Refusals that these tests ask for: a text with faults, and a version that came in between. */
 const WANTED = /status of (412|422)/;
 
@@ -20,8 +22,9 @@ before(async () => {
   context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   context.setDefaultTimeout(PATIENCE);
   watch(context, server.url, sins);
+  await fromDist(context);
   page = await context.newPage();
-  await page.goto(server.link);
+  await signIn(page, server.url, server.link);
 });
 
 after(async () => {
@@ -127,6 +130,10 @@ test("500 steps stay interactive", async () => {
   await page.locator(".react-flow__node").first().waitFor();
   assert.ok((await page.locator(".react-flow__node").count()) < 200, "only what is seen is rendered");
   await checked();
+  // A browser without a screen draws some frames only when somebody looks, and the delay ends with the frame.
+  const looking = await context.newCDPSession(page);
+  looking.on("Page.screencastFrame", ({ sessionId }) => void looking.send("Page.screencastFrameAck", { sessionId }).catch(() => undefined));
+  await looking.send("Page.startScreencast", { format: "jpeg", quality: 10, maxWidth: 400 });
   await page.evaluate(() => {
     const delays: number[] = [];
     Object.assign(window, { delays });
@@ -144,8 +151,10 @@ test("500 steps stay interactive", async () => {
   await add("Sleep");
   await node("pause").waitFor();
   const delays = await page.evaluate(() => (window as unknown as { delays: number[] }).delays);
+  await looking.send("Page.stopScreencast");
   const sorted = delays.sort((a, b) => a - b);
   console.log(`500 steps: input delay ${sorted[Math.floor(sorted.length / 2)] ?? 0} ms median, ${sorted.at(-1) ?? 0} ms at most; a step was added and shown after ${Date.now() - begun} ms`);
+  assert.ok((sorted.at(-1) ?? 0) < LONGEST, `${sorted.join(" ")} ms`);
   await shot(page, "editor-500");
 });
 

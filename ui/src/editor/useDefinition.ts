@@ -9,8 +9,9 @@ import { apply, parse } from "./model/model";
 import { difference } from "./model/splice";
 import { type Change, type Model, Refused } from "./model/types";
 
-/** While somebody types, the canvas follows after this pause. */
+/** While somebody types, the canvas follows after this pause; a longer one if there is more to read. */
 const PAUSE = 160;
+const PAUSE_PER_CHARACTER = 0.01;
 
 export interface Definition {
   text: string;
@@ -57,7 +58,7 @@ export function useDefinition(initial: string): Definition {
       if (state) setDepths({ undo: undoDepth(state), redo: redoDepth(state) });
     };
     clearTimeout(timer.current);
-    if (byHand) timer.current = setTimeout(settle, PAUSE);
+    if (byHand) timer.current = setTimeout(settle, PAUSE + next.length * PAUSE_PER_CHARACTER);
     else settle();
   }, []);
 

@@ -6,6 +6,7 @@ import { memo, useMemo } from "react";
 import type { Graph } from "../../api/queries";
 import { counted, type Folded } from "../../lib/fold";
 import type { Change } from "../../lib/graphDiff";
+import { wayIn, wayOut } from "../../lib/handles";
 import type { Boxes } from "../../lib/layout";
 import { sign, tone, word } from "../../lib/status";
 import { useTheme } from "../../lib/theme";
@@ -43,6 +44,8 @@ interface StepData extends Record<string, unknown> {
 
 type StepNode = Node<StepData, "step">;
 
+/** As wide as the library makes them. */
+const HANDLE = 6;
 /** Above this many boxes only those in view are kept in the page. */
 const MANY = 120;
 
@@ -72,6 +75,9 @@ function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
         position: { x: box.x, y: box.y },
         width: box.width,
         height: box.height,
+        // Without these every box would be drawn once more to be measured, those that are out of view too.
+        measured: { width: box.width, height: box.height },
+        handles: [wayIn(box, HANDLE), wayOut(box, HANDLE)],
         ...(parent === undefined ? {} : { parentId: parent }),
         selected: node.path === selected,
         data: {

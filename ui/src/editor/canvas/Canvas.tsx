@@ -11,7 +11,7 @@ import type { StepState } from "../run/states";
 import type { Selection } from "../selection";
 import { BackEdge } from "./BackEdge";
 import { backEdges, rightOf } from "./boxes";
-import { spoken, StepBox, type StepNode } from "./StepNode";
+import { handlesOf, spoken, StepBox, type StepNode } from "./StepNode";
 import type { Placed } from "./useBoxes";
 
 export const DRAG_TYPE = "application/x-stepwell-kind";
@@ -55,7 +55,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
     );
   }, [model, faults, states, editable]);
 
-  const nodes = useMemo(() => {
+  const placedNodes = useMemo(() => {
     const list: StepNode[] = [];
     for (const step of model.steps) {
       const box = boxes.get(step.id);
@@ -64,19 +64,32 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
       list.push({
         id: step.id,
         type: "step",
-        position: dragged.get(step.id) ?? { x: box.x, y: box.y },
+        position: { x: box.x, y: box.y },
         width: box.width,
         height: box.height,
+        // Without these every node would be drawn once more to be measured, the hundreds that are out of view too.
+        measured: { width: box.width, height: box.height },
+        handles: handlesOf(step, box),
         ...(step.parent === undefined ? {} : { parentId: step.parent }),
-        selected: selection.steps.has(step.id),
         ...made,
       });
     }
     return list;
-  }, [model, boxes, dragged, datas, selection]);
+  }, [model, boxes, datas]);
+
+  // Those that are neither selected nor moved stay the same objects, which is what spares them.
+  const nodes = useMemo(
+    () =>
+      placedNodes.map((node) => {
+        const position = dragged.get(node.id);
+        const selected = selection.steps.has(node.id);
+        return position || selected ? { ...node, selected, position: position ?? node.position } : node;
+      }),
+    [placedNodes, dragged, selection.steps],
+  );
 
   const back = useMemo(() => backEdges(model), [model]);
-  const edges = useMemo(
+  const drawnEdges = useMemo(
     () =>
       model.edges.map((edge): FlowEdge => {
         const bad = edge.outlet === "error" || edge.outlet === "denied";
@@ -89,15 +102,15 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
           sourceHandle: edge.outlet,
           ...(back.has(edge.id) ? { type: "back", data: { right: rightOf(boxes, edge.from, edge.to) } } : { type: "smoothstep" }),
           className: names.filter(Boolean).join(" "),
-          selected: selection.edge === edge.id,
           animated: tone(states.get(edge.to)?.status ?? "") === "busy",
           markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
           ariaLabel: `from ${edge.from} to ${edge.to}${edge.label ? `, ${edge.label}` : ""}`,
           ...(label ? { label } : {}),
         };
       }),
-    [model, back, boxes, selection.edge, states],
+    [model, back, boxes, states],
   );
+  const edges = useMemo(() => drawnEdges.map((edge) => (edge.id === selection.edge ? { ...edge, selected: true } : edge)), [drawnEdges, selection.edge]);
 
   const onNodesChange = useCallback(
     (changes: NodeChange<StepNode>[]) => {

@@ -1,8 +1,9 @@
 // One step on the canvas: what it is, what it does, what is wrong with it, how it fares in the test run, and the
 // places to connect from.
 
-import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { Handle, type Node, type NodeHandle, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
+import { type Size, wayIn, wayOut } from "../../lib/handles";
 import { sign, tone, word } from "../../lib/status";
 import type { Fault, Outlet, Step } from "../model/types";
 import type { StepState } from "../run/states";
@@ -72,6 +73,14 @@ function placeOf(outlets: readonly Outlet[], outlet: Outlet): number {
   if (outlet.bad) return 94 - 9 * (bad.length - 1 - bad.indexOf(outlet));
   const room = bad.length > 0 && good.length > 1 ? 82 : 100;
   return ((good.indexOf(outlet) + 1) * room) / (good.length + 1);
+}
+
+/** As wide as the style sheet makes them. */
+const HANDLE = 11;
+
+export function handlesOf(step: Step, box: Size): NodeHandle[] {
+  const out = step.outlets.map((outlet) => wayOut(box, HANDLE, placeOf(step.outlets, outlet), outlet.id));
+  return step.kind === "start" ? out : [wayIn(box, HANDLE), ...out];
 }
 
 function detail(step: Step): string {
