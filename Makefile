@@ -1,14 +1,28 @@
 # Two commands matter: `make run` and `make test`. The others are parts of them or take longer.
-.PHONY: run test check bench soak fuzz mutants update
+.PHONY: run test check ui bench soak fuzz mutants update
 
 CARGO ?= cargo
 # The property tests' cases per dialect; `make soak` and CI can ask for more.
 export STEPWELL_CASES ?= 8000
 
 # Builds the server and runs it on the embedded store, until ^C. Say more with ARGS, such as ARGS="--listen 127.0.0.1:8080".
+# Where there is no Node, the server has a page in the dashboard's place.
 run:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else echo "no Node: going on without the dashboard"; fi
 	$(CARGO) build -p stepwell
 	target/debug/stepwell serve $(ARGS)
+
+# Builds the dashboard into ui/dist, which becomes part of the binary. Does nothing if nothing changed.
+ui: ui/dist/index.html
+
+ui/node_modules/.installed: ui/package-lock.json
+	cd ui && npm ci --no-audit --no-fund
+	touch $@
+
+UI_SOURCES = $(shell find ui/src ui/public ui/index.html ui/vite.config.ts ui/tsconfig.json -type f 2>/dev/null)
+
+ui/dist/index.html: ui/node_modules/.installed $(UI_SOURCES)
+	cd ui && npm run build
 
 # What CI runs. Prints the time of each part.
 test:

@@ -13,10 +13,13 @@ part() {
 }
 
 part "what tests need" bash scripts/setup.sh
+part "dashboard, built" make --no-print-directory ui
+part "dashboard, its logic" npm --prefix ui test --silent
 part "format" cargo fmt --all --check
 part "lint" cargo clippy --workspace --all-targets --quiet -- -D warnings
 part "build" cargo test --workspace --no-run --quiet
 part "clients and servers of MCP" bash scripts/mcp-install.sh
+part "dashboard, in a browser" npm --prefix ui run --silent e2e
 # What takes long has a part of its own, and prints what it covered.
 part "tests" cargo test --workspace --quiet -- --skip the_planner_agrees --skip a_run_goes_on_under \
   --skip whatever_goes_wrong --skip the_same_seed --skip what_was_acknowledged_survives \

@@ -1,118 +1,25 @@
-//! A definition as something to draw: boxes with a few words each.
+//! A definition as something to draw.
 
 use crate::draw::{Drawing, Edge, EdgeStyle, Node};
 use stepwell_core::definition::Definition;
-use stepwell_core::expr::StepIx;
-use stepwell_core::graph::{Arm, Call, Graph, Handle, Kind, Out, Sleep, Step, Target, Test};
-use stepwell_core::run::handle_name;
+use stepwell_core::outline;
 
 pub fn drawing(definition: &Definition) -> Drawing {
-    let graph = &definition.graph;
-    let node = |step: &Step| Node {
-        name: step.def.name.trim_start_matches("loop:").to_string(),
-        kind: kind(step).to_string(),
-        detail: detail(step),
-        parent: graph.scope(step.scope).owner.map(index),
-    };
-    let nodes = graph.steps.iter().map(node).collect();
-    let mut edges = Vec::new();
-    for (from, step) in graph.steps.iter().enumerate() {
-        // An edge that leaves a loop is drawn once, from the loop. One back to a for_each only ends the item.
-        let repeats = graph.scope(step.scope).owner.is_some_and(|owner| is_loop(graph.step(owner)));
-        let drawn = step.outs.iter().filter(|out| match out.to {
-            Target::Step(_) => true,
-            Target::Back => repeats,
-            Target::Leave(_) => false,
-        });
-        edges.extend(drawn.map(|out| edge(graph, from, out)));
-    }
-    Drawing { name: definition.name.clone(), nodes, edges }
-}
-
-fn is_loop(step: &Step) -> bool {
-    matches!(step.def.kind, Kind::Loop { .. })
-}
-
-fn index(step: StepIx) -> usize {
-    step.0 as usize
-}
-
-fn edge(graph: &Graph, from: usize, out: &Out) -> Edge {
-    // The handle of the step inside, for an edge that leaves a loop.
-    let (mut source, mut handle, mut inner) = (StepIx(from as u32), out.handle, out.inner);
-    while let Some((step, pos)) = inner {
-        let out = &graph.step(step).outs[pos as usize];
-        (source, handle, inner) = (step, out.handle, out.inner);
-    }
-    let label = match handle {
-        Handle::SUCCESS => condition_of(graph, out),
-        handle => label(graph, source, handle),
-    };
-    let style = match (handle, out.to) {
-        (_, Target::Back) => EdgeStyle::Back,
-        (Handle::ERROR | Handle::DENIED, _) => EdgeStyle::Error,
-        _ => EdgeStyle::Normal,
-    };
-    let to = match out.to {
-        Target::Step(to) => index(to),
-        // Only leaving edges go further out, and those are not drawn from inside.
-        Target::Back | Target::Leave(_) => header(graph, from),
-    };
-    Edge { from, to, label, style }
-}
-
-/// Where a back edge returns to: the first step of the body.
-fn header(graph: &Graph, from: usize) -> usize {
-    let scope = graph.scope(graph.steps[from].scope);
-    scope.starts.first().copied().map_or(from, index)
-}
-
-/// What a step's `if` demands, on the edge that leads to it.
-fn condition_of(graph: &Graph, out: &Out) -> String {
-    let Target::Step(to) = out.to else { return String::new() };
-    graph.step(to).def.condition.as_ref().map(|expr| expr.source().to_string()).unwrap_or_default()
-}
-
-/// A branch is best labelled with its condition, a condition node's handle with its name.
-fn label(graph: &Graph, step: StepIx, handle: Handle) -> String {
-    let arm = |arms: &[Arm]| match arms.iter().find(|arm| arm.handle == handle).map(|arm| &arm.test) {
-        Some(Test::Expr(expr)) => Some(expr.source().to_string()),
-        Some(Test::Always) => Some("else".to_string()),
-        Some(Test::Rules { .. }) | None => None,
-    };
-    arm(&graph.step(step).def.branches).unwrap_or_else(|| handle_name(graph, step, handle).to_string())
-}
-
-fn kind(step: &Step) -> &'static str {
-    let written = step.def.written.get("nodeType").or_else(|| step.def.written.get("type"));
-    match (&step.def.kind, written.and_then(|kind| kind.as_str())) {
-        (Kind::Pass { .. }, Some("start")) => "start",
-        (kind, _) => kind.name(),
+    let outline = outline::outline(definition);
+    let node =
+        |node: outline::Node| Node { name: node.name, kind: node.kind, detail: node.detail, parent: node.parent };
+    let edge = |edge: outline::Edge| Edge { from: edge.from, to: edge.to, label: edge.label, style: style(edge.style) };
+    Drawing {
+        name: outline.name,
+        nodes: outline.nodes.into_iter().map(node).collect(),
+        edges: outline.edges.into_iter().map(edge).collect(),
     }
 }
 
-fn detail(step: &Step) -> String {
-    // As the author wrote it, templates and all.
-    let written = |name: &str| {
-        let written = &step.def.written;
-        let places = [Some(&**written), written.get("nodeConfig"), written.get("data")];
-        let found = places.into_iter().flatten().find_map(|place| place.get(name)?.as_str());
-        found.unwrap_or_default().to_string()
-    };
-    match &step.def.kind {
-        Kind::Call { call: Call::Http, .. } => format!("{} {}", written("method"), written("url")).trim().to_string(),
-        Kind::Call { call: Call::Tool, .. } => written("tool"),
-        Kind::Sleep(Sleep::For(length)) => length.to_string(),
-        Kind::Webhook { timeout: Some(timeout) } => format!("at most {timeout}"),
-        Kind::Gate(gate) => gate.timeout.map(|timeout| format!("at most {timeout}")).unwrap_or_default(),
-        Kind::Child { workflow, .. } => workflow.to_string(),
-        Kind::Each(each) => format!("{} at a time", each.max_parallel),
-        Kind::Loop { limit, .. } => format!("at most {limit} times"),
-        Kind::Call { call: Call::Javascript | Call::Query, .. }
-        | Kind::Webhook { timeout: None }
-        | Kind::Sleep(Sleep::ForValue(_) | Sleep::Until(_))
-        | Kind::Pass { .. }
-        | Kind::Condition { .. }
-        | Kind::End { .. } => String::new(),
+fn style(style: outline::EdgeStyle) -> EdgeStyle {
+    match style {
+        outline::EdgeStyle::Normal => EdgeStyle::Normal,
+        outline::EdgeStyle::Error => EdgeStyle::Error,
+        outline::EdgeStyle::Back => EdgeStyle::Back,
     }
 }

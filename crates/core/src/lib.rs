@@ -11,6 +11,7 @@ pub mod fact;
 pub mod graph;
 pub mod limits;
 pub mod nearest;
+pub mod outline;
 pub mod plan;
 pub mod run;
 pub mod simulate;

@@ -6,6 +6,7 @@
 //! | what they show and take | `view/` |
 //! | server-sent events and WebSocket | `live/` |
 //! | the tools of agents | `mcp/` |
+//! | the dashboard, which `ui/` is built into | `ui.rs` |
 //! | who asks, how often, from which page | `auth.rs`, `rates.rs`, `guard.rs` |
 //! | bodies and errors | `body.rs`, `error.rs` |
 //! | connections | `listen.rs` |
@@ -29,6 +30,7 @@ pub mod otlp;
 mod rates;
 mod rest;
 mod serve;
+mod ui;
 pub mod view;
 
 pub use app::App;

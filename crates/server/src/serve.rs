@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::live::Hub;
 use crate::rates::Rates;
-use crate::{guard, keys, listen, live, mcp, metrics, otlp, rest};
+use crate::{guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Router, middleware};
 use std::net::SocketAddr;
@@ -66,6 +66,7 @@ pub fn router(app: App) -> Router {
     router
         .merge(rest::pages(&api))
         .merge(mcp::router(&app))
+        .merge(ui::router())
         .fallback(async || StatusCode::NOT_FOUND)
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(cors)

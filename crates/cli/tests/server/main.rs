@@ -12,6 +12,7 @@ mod approvals;
 mod callbacks;
 mod canary;
 mod crash;
+mod dashboard;
 mod description;
 mod edges;
 mod everyday;

@@ -50,7 +50,13 @@ pub struct Approval {
     pub digest: Option<String>,
     pub since: Time,
     pub until: Option<Time>,
+    /// When others are asked as well, if nobody answers before.
+    pub escalates: Option<Time>,
+    /// They are.
+    pub escalated: bool,
     pub created_by: String,
+    /// How many have to approve.
+    pub approvals: u32,
     /// Who approved so far, where several have to.
     pub approved_by: Vec<String>,
     /// A verdict on a call that may have happened, not an answer to a gate.
@@ -145,7 +151,14 @@ impl Engine {
             true => caller.may(Right::Approve) && !caller.grants.is_agent(),
             false => self.may_answer(caller, live, state).await.is_ok(),
         };
-        let approvals = state.more.as_ref().map(|more| more.approvals.as_slice()).unwrap_or_default();
+        let escalated = state.more.as_ref().is_some_and(|more| more.escalated);
+        let graph = &live.compiled.definition.graph;
+        let gate = live.run.find(graph, &path).map(|at| &graph.step(at.step).def.kind);
+        let approvals = match gate {
+            Some(Kind::Gate(gate)) => gate.approvals,
+            _ => asks["approvals"].as_u64().and_then(|needed| u32::try_from(needed).ok()).unwrap_or(1),
+        };
+        let approved = state.more.as_ref().map(|more| more.approvals.as_slice()).unwrap_or_default();
         Approval {
             run: live.run.id.to_string(),
             step: path,
@@ -156,8 +169,11 @@ impl Engine {
             asks,
             since: state.since,
             until: state.due,
+            escalates: state.more.as_ref().and_then(|more| more.escalate),
+            escalated,
             created_by: live.run.by.to_string(),
-            approved_by: approvals.iter().map(|(by, _)| by.to_string()).collect(),
+            approvals,
+            approved_by: approved.iter().map(|(by, _)| by.to_string()).collect(),
             verdict,
             mine,
         }

@@ -1,13 +1,15 @@
 //! Looking at runs: one in full, lists, the log, and waiting for the end.
 
-use super::view::{RunView, view};
+use super::view::{ParentView, RunView, view};
 use super::{Caller, Right};
+use crate::definitions::Compiled;
 use crate::drive;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::switches::switches;
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::Arc;
 use stepwell_core::run::RunStatus;
 use stepwell_core::time::Time;
 use stepwell_store::{NodeRow, RunFilter, RunId, RunRow, Version};
@@ -30,6 +32,8 @@ pub struct RunQuery {
     pub since: Option<Time>,
     pub until: Option<Time>,
     pub tests: bool,
+    /// Started by steps of this run.
+    pub parent: Option<String>,
     /// The last run of the page before.
     pub before: Option<RunId>,
     pub limit: u32,
@@ -58,6 +62,15 @@ impl Engine {
         look(&self.inner, id, run).await
     }
 
+    /// The version that a run is of, whether or not the workflow is still there.
+    pub async fn definition_of(&self, caller: &Caller, run: &str) -> Result<Arc<Compiled>, Error> {
+        caller.check(Right::Read)?;
+        let none = || Error::NotFound { what: "run", name: run.to_string() };
+        let id = find(&self.inner, caller, run).await?;
+        let row = self.inner.store.run(id).await?.ok_or_else(none)?;
+        self.inner.definitions.get(&*self.inner.store, row.definition).await
+    }
+
     pub async fn runs(&self, caller: &Caller, query: RunQuery) -> Result<Vec<RunRow>, Error> {
         caller.check(Right::Read)?;
         let workflow = match &query.workflow {
@@ -71,6 +84,10 @@ impl Engine {
             }
             None => None,
         };
+        let parent = match &query.parent {
+            Some(run) => Some(find(&self.inner, caller, run).await?),
+            None => None,
+        };
         let filter = RunFilter {
             org: caller.org,
             status: query.status,
@@ -81,7 +98,7 @@ impl Engine {
             since: query.since,
             until: query.until,
             tests: query.tests,
-            parent: None,
+            parent,
             before: query.before,
             limit: query.limit.clamp(1, MAX_PAGE),
         };
@@ -126,6 +143,10 @@ async fn look(inner: &Inner, id: RunId, run: &str) -> Result<RunView, Error> {
     let live = drive::revive(inner, &stored).await?;
     let attempts = inner.store.attempts(id).await?;
     let mut view = view(&stored.row, &live, &attempts);
+    if let Some(parent) = &stored.row.parent {
+        let row = inner.store.run(parent.run).await?;
+        view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
+    }
     if live.run.status == RunStatus::Queued {
         let switches = switches(inner, live.org, &live.compiled.row.workflow).await?;
         if switches.hold(live.place.as_deref()).is_some() {

@@ -39,7 +39,7 @@ pub use queries::NewQuery;
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
 pub use trigger::{End, Started, Trigger};
-pub use view::{AttemptView, RunView, StepView};
+pub use view::{AttemptView, ParentView, RunView, StepView};
 pub use workflows::{ScheduleView, State};
 
 pub(crate) use links::link_of;

@@ -45,6 +45,15 @@ pub struct RunView {
     pub erased_at: Option<Time>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub test: bool,
+    /// The step that started it, while its run is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentView>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ParentView {
+    pub run: String,
+    pub step: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -125,6 +134,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         labels: row.labels.clone(),
         erased_at: row.erased,
         test: row.test,
+        parent: None,
     }
 }
 

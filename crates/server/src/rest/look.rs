@@ -60,6 +60,7 @@ pub fn query(filters: RunFilters) -> Result<RunQuery, Problem> {
         since: filters.since.map(|since| since.0),
         until: filters.until.map(|until| until.0),
         tests: filters.tests.unwrap_or(false),
+        parent: filters.parent,
         before,
         limit: page_size(filters.limit, 50)?,
     })

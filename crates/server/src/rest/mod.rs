@@ -2,6 +2,7 @@
 
 mod admin;
 mod channels;
+mod graphs;
 mod incoming;
 mod links;
 pub mod look;
@@ -27,6 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(workflows::router())
+        .merge(graphs::router())
         .merge(runs::router())
         .merge(steps::router())
         .merge(links::router())

@@ -1,4 +1,4 @@
-//! Pages and probes that need no key: health, the API's description and its reference, and the first page.
+//! Pages and probes that need no key: health, the API's description and its reference.
 
 use crate::app::App;
 use crate::error::Problem;
@@ -19,7 +19,6 @@ const REFERENCE: &str = include_str!("reference.html");
 const SCRIPT: &str = include_str!("reference.js");
 const STYLE: &str = include_str!("reference.css");
 const APPROVE: &str = include_str!("links/page.css");
-const FIRST: &str = include_str!("first.html");
 
 /// Nothing is fetched from elsewhere, and nothing is run that is not ours.
 pub(super) const POLICY: (HeaderName, &str) = (
@@ -37,7 +36,6 @@ pub fn router(api: &OpenApi) -> Router<App> {
         .route("/docs/reference.js", get(async || ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT)))
         .route("/docs/approve.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], APPROVE)))
         .route("/docs/reference.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)))
-        .route("/", get(async || ([POLICY], Html(FIRST))))
         .route("/healthz", get(async || ([(CACHE_CONTROL, "no-store")], "ok\n")))
         .route("/readyz", get(ready))
 }

@@ -2,6 +2,7 @@
 //! line, which is a client of its own.
 
 mod channel;
+mod graph;
 mod list;
 mod node;
 mod people;
@@ -14,6 +15,7 @@ mod server;
 mod workflow;
 
 pub use channel::*;
+pub use graph::*;
 pub use list::*;
 pub use node::*;
 pub use people::*;

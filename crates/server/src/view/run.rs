@@ -45,6 +45,16 @@ pub struct Run {
     /// When its payloads were erased on request.
     #[serde(default)]
     pub erased_at: Option<Instant>,
+    /// The step of another run that started it, while that run is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ParentStep, required = false)]
+    pub parent: Option<ParentStep>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ParentStep {
+    pub run_id: String,
+    pub step: String,
 }
 
 /// Steps in the order in which they are written.
@@ -236,6 +246,7 @@ impl From<engine::RunView> for Run {
             version: view.version,
             test: view.test,
             erased_at: view.erased_at.map(Instant),
+            parent: view.parent.map(|parent| ParentStep { run_id: parent.run, step: parent.step }),
             tasks: Steps(view.tasks.into_iter().map(step).collect()),
             id,
         }
@@ -307,6 +318,9 @@ pub struct RunFilters {
     /// Test runs instead of real ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<bool>,
+    /// Started by steps of this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// How many at the most; 50 if it is not said.
     #[param(minimum = 1, maximum = 1000)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -398,6 +412,9 @@ pub struct ApprovalView {
     /// Of all that is shown: an answer names it.
     #[serde(default)]
     pub digest: Option<String>,
+    /// How many have to approve.
+    #[serde(default)]
+    pub approvals: u32,
     /// Who approved so far, where several have to.
     #[serde(default)]
     pub approved_by: Vec<String>,
@@ -405,6 +422,12 @@ pub struct ApprovalView {
     /// When it is decided without them.
     #[serde(default)]
     pub until: Option<Instant>,
+    /// When `escalate_to` are asked as well, if nobody answers before.
+    #[serde(default)]
+    pub escalates_at: Option<Instant>,
+    /// They are asked.
+    #[serde(default)]
+    pub escalated: bool,
     pub created_by: String,
     /// approval, or verdict on a call that may have happened.
     pub kind: String,
@@ -423,9 +446,12 @@ impl From<Approval> for ApprovalView {
             attempt: approval.attempt,
             asks: approval.asks,
             digest: approval.digest,
+            approvals: approval.approvals,
             approved_by: approval.approved_by,
             since: approval.since.into(),
             until: approval.until.map(Instant),
+            escalates_at: approval.escalates.map(Instant),
+            escalated: approval.escalated,
             created_by: approval.created_by,
             kind: if approval.verdict { "verdict" } else { "approval" }.into(),
             mine: approval.mine,

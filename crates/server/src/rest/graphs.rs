@@ -1,0 +1,55 @@
+//! The graphs of workflows and of runs, for those who draw them.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Params;
+use crate::view::{Data, GraphView};
+use axum::Json as Shown;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use stepwell_core::outline::outline;
+use stepwell_engine::Compiled;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(of_workflow)).routes(routes!(of_run))
+}
+
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct Which {
+    /// The newest one without it.
+    version: Option<u32>,
+}
+
+/// The graph of a workflow, whatever its dialect
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/graph", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name"), Which), responses(
+        (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
+async fn of_workflow(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Params(which): Params<Which>,
+) -> Answer<Shown<Data<GraphView>>> {
+    let compiled = match which.version {
+        Some(version) => app.engine.version(&caller, &id, version).await?,
+        None => app.engine.workflow(&caller, &id).await?,
+    };
+    Ok(shown(&compiled))
+}
+
+/// The graph of the version that a run is of
+#[utoipa::path(get, path = "/api/v1/runs/{run}/graph", tag = "runs", params(("run" = String, Path)), responses(
+    (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
+async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<GraphView>>> {
+    Ok(shown(&*app.engine.definition_of(&caller, &run).await?))
+}
+
+fn shown(compiled: &Compiled) -> Shown<Data<GraphView>> {
+    Shown(Data { data: GraphView::new(outline(&compiled.definition), compiled.row.version) })
+}

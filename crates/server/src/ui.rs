@@ -1,0 +1,139 @@
+//! The dashboard: files that were built from `ui/` and are part of the binary, or a page that says that they are not.
+//!
+//! Nothing is compressed here: `npm run build` writes compressed copies beside the files.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use rust_embed::{EmbeddedFile, RustEmbed};
+
+#[derive(RustEmbed)]
+#[folder = "../../ui/dist"]
+#[allow_missing = true]
+struct Files;
+
+const INDEX: &str = "index.html";
+/// What is served in the dashboard's place.
+const FIRST: &str = include_str!("rest/first.html");
+
+/// Nothing is fetched from elsewhere, and nothing is run that is not ours.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// Addresses of the dashboard's pages. They are one page, which looks at its address itself.
+const PAGES: [&str; 7] =
+    ["/", "/workflows", "/workflows/{*rest}", "/runs", "/runs/{*rest}", "/approvals", "/signed-out"];
+
+pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    let pages = PAGES.into_iter().chain(["/settings", "/settings/{*rest}"]);
+    let router = pages.fold(Router::new(), |router, path| router.route(path, get(page)));
+    router
+        .route(
+            "/assets/{*name}",
+            get(async |Path(name): Path<String>, headers| asset(&format!("assets/{name}"), headers)),
+        )
+        .route("/favicon.svg", get(async |headers| asset("favicon.svg", headers)))
+}
+
+async fn page(headers: HeaderMap) -> Response {
+    let mut response = match chosen(INDEX, &headers) {
+        Some(found) => answer(INDEX, found, &headers),
+        None => ([(CONTENT_TYPE, "text/html; charset=utf-8")], FIRST).into_response(),
+    };
+    let policy = HeaderName::from_static("content-security-policy");
+    response.headers_mut().insert(policy, HeaderValue::from_static(POLICY));
+    response
+}
+
+fn asset(name: &str, headers: HeaderMap) -> Response {
+    match chosen(name, &headers) {
+        Some(found) => answer(name, found, &headers),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+struct Chosen {
+    file: EmbeddedFile,
+    encoding: Option<&'static str>,
+}
+
+/// The smallest copy that whoever asks can read.
+fn chosen(name: &str, headers: &HeaderMap) -> Option<Chosen> {
+    let accepted = headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
+    let copies = [("br", ".br"), ("gzip", ".gz")];
+    let copy = copies.into_iter().filter(|(encoding, _)| accepts(accepted, encoding)).find_map(|(encoding, ending)| {
+        Some(Chosen { file: Files::get(&format!("{name}{ending}"))?, encoding: Some(encoding) })
+    });
+    copy.or_else(|| Some(Chosen { file: Files::get(name)?, encoding: None }))
+}
+
+/// Whether `Accept-Encoding` allows one: named, and not with a weight of zero.
+fn accepts(accepted: &str, encoding: &str) -> bool {
+    accepted.split(',').any(|one| {
+        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok()).unwrap_or(1.0);
+        name.trim().eq_ignore_ascii_case(encoding) && weight > 0.0
+    })
+}
+
+fn answer(name: &str, found: Chosen, headers: &HeaderMap) -> Response {
+    let hash = found.file.metadata.sha256_hash();
+    let tag = format!("\"{}\"", hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>());
+    let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    let known = known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag));
+    // Names of assets hold a hash of what is in them; the page names the assets, so it is always asked for.
+    let keep = if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let mut response = match known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Body::from(found.file.data).into_response(),
+    };
+    let is = response.headers_mut();
+    is.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+    is.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    is.insert(CONTENT_TYPE, HeaderValue::from_static(kind(name)));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        is.insert(ETAG, tag);
+    }
+    if let Some(encoding) = found.encoding.filter(|_| !known) {
+        is.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    response
+}
+
+fn kind(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("woff2") => "font/woff2",
+        Some("json") => "application/json",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoding_is_accepted_if_it_is_named_and_not_refused() {
+        assert!(accepts("gzip, deflate, br", "br"));
+        assert!(accepts("gzip;q=0.5, BR;q=1.0", "br"));
+        assert!(!accepts("br;q=0, gzip", "br"));
+        assert!(!accepts("", "gzip"));
+    }
+
+    #[test]
+    fn every_file_of_the_build_has_a_type() {
+        for name in Files::iter().filter(|name| !name.ends_with(".br") && !name.ends_with(".gz")) {
+            assert_ne!(kind(&name), "application/octet-stream", "{name}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A workflow's graph, for those who draw it.
+
+use serde::{Deserialize, Serialize};
+use stepwell_core::outline;
+use utoipa::ToSchema;
+
+/// The steps of a version and what leads to what, whatever the dialect. Steps are named by their place in `nodes`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct GraphView {
+    pub name: String,
+    /// Of the workflow.
+    pub version: u32,
+    pub nodes: Vec<GraphNode>,
+    pub edges: Vec<GraphEdge>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct GraphNode {
+    pub name: String,
+    /// As runs name the step, without the numbers of passes and items: `each[].charge`.
+    pub path: String,
+    pub kind: String,
+    /// A few words: `POST /charge`, `3d`.
+    pub detail: String,
+    /// The loop or for_each it is inside.
+    #[serde(default)]
+    pub parent: Option<usize>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct GraphEdge {
+    pub from: usize,
+    pub to: usize,
+    /// Handle or condition; empty for plain success.
+    pub label: String,
+    /// normal, error or back.
+    pub style: String,
+}
+
+impl GraphView {
+    pub fn new(outline: outline::Outline, version: u32) -> GraphView {
+        let node = |node: outline::Node| GraphNode {
+            name: node.name,
+            path: node.path,
+            kind: node.kind,
+            detail: node.detail,
+            parent: node.parent,
+        };
+        let edge = |edge: outline::Edge| GraphEdge {
+            from: edge.from,
+            to: edge.to,
+            label: edge.label,
+            style: style(edge.style).into(),
+        };
+        GraphView {
+            name: outline.name,
+            version,
+            nodes: outline.nodes.into_iter().map(node).collect(),
+            edges: outline.edges.into_iter().map(edge).collect(),
+        }
+    }
+}
+
+fn style(style: outline::EdgeStyle) -> &'static str {
+    match style {
+        outline::EdgeStyle::Normal => "normal",
+        outline::EdgeStyle::Error => "error",
+        outline::EdgeStyle::Back => "back",
+    }
+}

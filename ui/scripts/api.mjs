@@ -1,0 +1,20 @@
+// Writes src/api/schema.ts from the server's description of its API.
+// `npm run api` reads openapi.json here; `npm run api -- http://127.0.0.1:7070/openapi.json` takes a fresh one first.
+import { readFile, writeFile } from "node:fs/promises";
+import openapiTS, { astToString } from "openapi-typescript";
+
+const from = process.argv[2];
+if (from) {
+  const answer = await fetch(from);
+  if (!answer.ok) throw new Error(`${from} answered ${answer.status}`);
+  await writeFile("openapi.json", `${JSON.stringify(await answer.json(), null, 1)}\n`);
+}
+const description = JSON.parse(await readFile("openapi.json", "utf8"));
+// Every call can fail in the same ways, and the client knows them already: leaving them out makes the file a third as long.
+for (const calls of Object.values(description.paths)) {
+  for (const call of Object.values(calls)) {
+    for (const status of Object.keys(call.responses ?? {})) if (status >= "400") delete call.responses[status];
+  }
+}
+const types = astToString(await openapiTS(description));
+await writeFile("src/api/schema.ts", `// Made by \`npm run api\` from openapi.json: the types of the server's API. Not edited by hand.\n\n${types}`);

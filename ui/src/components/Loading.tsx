@@ -1,0 +1,24 @@
+// While something is on its way: says so, but not at once, because most answers are faster than reading.
+import type { UseQueryResult } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
+import { Trouble } from "./Trouble";
+
+export function Loading() {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 300);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div className="spin" role="status">
+      {late ? "Loading…" : ""}
+    </div>
+  );
+}
+
+/** What a query brought, or how it stands. Old data stays while new data is on its way. */
+export function Got<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.error) return <Trouble error={query.error} retry={() => void query.refetch()} />;
+  return <Loading />;
+}

@@ -1,0 +1,200 @@
+// A graph as a picture: boxes for steps, frames for loops, live states if a run is shown. Loaded when first needed.
+import { Background, Controls, type Edge, Handle, MarkerType, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import "../../styles/graph.css";
+import { memo, useMemo } from "react";
+import type { Graph } from "../../api/queries";
+import { counted, type Folded } from "../../lib/fold";
+import type { Change } from "../../lib/graphDiff";
+import { wayIn, wayOut } from "../../lib/handles";
+import type { Boxes } from "../../lib/layout";
+import { sign, tone, word } from "../../lib/status";
+import { useTheme } from "../../lib/theme";
+import { useLayout } from "../../lib/useLayout";
+import { Loading } from "../Loading";
+
+export interface PictureProps {
+  graph: Graph;
+  /** By path; without it the graph is of a definition and not of a run. */
+  folded?: Map<string, Folded>;
+  changes?: Map<string, Change>;
+  selected?: string | undefined;
+  onSelect?: (path: string) => void;
+}
+
+interface Drawn {
+  graph: Graph;
+  boxes: Boxes;
+  folded: Map<string, Folded> | undefined;
+  changes: Map<string, Change> | undefined;
+  selected: string | undefined;
+  onSelect: ((path: string) => void) | undefined;
+}
+
+interface StepData extends Record<string, unknown> {
+  name: string;
+  path: string;
+  kind: string;
+  detail: string;
+  scope: boolean;
+  folded: Folded | undefined;
+  change: Change | undefined;
+  onSelect: ((path: string) => void) | undefined;
+}
+
+type StepNode = Node<StepData, "step">;
+
+/** As wide as the library makes them. */
+const HANDLE = 6;
+/** Above this many boxes only those in view are kept in the page. */
+const MANY = 120;
+
+export default function GraphPicture({ graph, folded, changes, selected, onSelect }: PictureProps) {
+  const shape = useMemo(() => {
+    const path = (at: number) => graph.nodes[at]?.path ?? "";
+    return {
+      nodes: graph.nodes.map((node) => ({ id: node.path, ...(node.parent == null ? {} : { parent: path(node.parent) }) })),
+      edges: graph.edges.map((edge) => ({ from: path(edge.from), to: path(edge.to), back: edge.style === "back", label: edge.label })),
+    };
+  }, [graph]);
+  const boxes = useLayout(shape);
+  return boxes ? <Picture {...{ graph, boxes, folded, changes, selected, onSelect }} /> : <Loading />;
+}
+
+function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
+  const { dark } = useTheme();
+  const scopes = useMemo(() => new Set(graph.nodes.map((node) => node.parent)), [graph]);
+  const nodes = useMemo(
+    () => inOrder(graph).map((at): StepNode => {
+      const node = graph.nodes[at] ?? { name: "", path: "", kind: "", detail: "" };
+      const box = boxes.get(node.path) ?? { x: 0, y: 0, width: 0, height: 0 };
+      const parent = node.parent == null ? undefined : graph.nodes[node.parent]?.path;
+      return {
+        id: node.path,
+        type: "step",
+        position: { x: box.x, y: box.y },
+        width: box.width,
+        height: box.height,
+        // Without these every box would be drawn once more to be measured, those that are out of view too.
+        measured: { width: box.width, height: box.height },
+        handles: [wayIn(box, HANDLE), wayOut(box, HANDLE)],
+        ...(parent === undefined ? {} : { parentId: parent }),
+        selected: node.path === selected,
+        data: {
+          name: node.name,
+          path: node.path,
+          kind: node.kind,
+          detail: node.detail,
+          scope: scopes.has(at),
+          folded: folded?.get(node.path),
+          change: changes?.get(node.path),
+          onSelect,
+        },
+      };
+    }),
+    [graph, boxes, scopes, folded, changes, selected, onSelect],
+  );
+  const edges = useMemo(() => edgesOf(graph, folded), [graph, folded]);
+  return (
+    <ReactFlow
+      nodes={nodes}
+      edges={edges}
+      nodeTypes={TYPES}
+      colorMode={dark ? "dark" : "light"}
+      fitView
+      fitViewOptions={{ maxZoom: 1.1, minZoom: graph.nodes.length > MANY ? 0.4 : 0.1, padding: 0.12 }}
+      minZoom={0.05}
+      nodesDraggable={false}
+      nodesConnectable={false}
+      nodesFocusable={false}
+      edgesFocusable={false}
+      elementsSelectable={false}
+      onlyRenderVisibleElements={graph.nodes.length > MANY}
+      preventScrolling={false}
+      zoomOnScroll={false}
+      panOnScroll={false}
+    >
+      <Background gap={22} />
+      <Controls showInteractive={false} />
+    </ReactFlow>
+  );
+}
+
+/** Frames come before what is inside them. */
+function inOrder(graph: Graph): number[] {
+  const depth = (at: number): number => {
+    const parent = graph.nodes[at]?.parent;
+    return parent == null ? 0 : 1 + depth(parent);
+  };
+  const depths = graph.nodes.map((_, at) => depth(at));
+  return graph.nodes.map((_, at) => at).sort((a, b) => (depths[a] ?? 0) - (depths[b] ?? 0) || a - b);
+}
+
+function edgesOf(graph: Graph, folded: Map<string, Folded> | undefined): Edge[] {
+  return graph.edges.map((edge, at) => {
+    const [source, target] = [graph.nodes[edge.from]?.path ?? "", graph.nodes[edge.to]?.path ?? ""];
+    const moving = folded !== undefined && tone(folded.get(target)?.status ?? "") === "busy";
+    return {
+      id: String(at),
+      source,
+      target,
+      className: `edge-${edge.style}`,
+      animated: moving,
+      type: edge.style === "back" ? "default" : "smoothstep",
+      markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
+      ...(edge.label ? { label: edge.label.length > 40 ? `${edge.label.slice(0, 39)}…` : edge.label } : {}),
+    };
+  });
+}
+
+const CHANGES: Record<Change, string> = { same: "", added: "new", removed: "removed", changed: "changed" };
+
+/** A run's events come often, and most of them concern few steps: only those are drawn anew. */
+const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
+  const { folded, change } = data;
+  const status = folded?.status;
+  const many = folded && folded.count > 1 ? counted(folded, word) : undefined;
+  const inner = (
+    <>
+      <span className="box-top">
+        {status && (
+          <span className={`box-sign tone-${tone(status)}`} aria-hidden="true">
+            {sign(status)}
+          </span>
+        )}
+        <span className="box-name">{data.name}</span>
+        {status && !many && <span className="hidden-label">{word(status)}</span>}
+        {folded && folded.count > 1 && <span className="box-count">×{folded.count}</span>}
+        {change && change !== "same" && <span className="box-count">{CHANGES[change]}</span>}
+      </span>
+      <span className="box-detail">
+        {data.kind}
+        {many ? ` · ${many}` : data.detail ? ` · ${data.detail}` : ""}
+      </span>
+    </>
+  );
+  const name = ["box", data.scope ? "box-scope" : "", status ? `box-${tone(status)}` : "", change ? `box-${change}` : "", selected ? "box-selected" : ""];
+  return (
+    <div className={name.filter(Boolean).join(" ")}>
+      <Handle type="target" position={Position.Top} isConnectable={false} />
+      {data.onSelect ? (
+        <button type="button" className="box-inner nodrag" onClick={() => data.onSelect?.(data.path)} aria-pressed={selected}>
+          {inner}
+        </button>
+      ) : (
+        <div className="box-inner">{inner}</div>
+      )}
+      <Handle type="source" position={Position.Bottom} isConnectable={false} />
+    </div>
+  );
+}, sameLook);
+
+function sameLook(a: NodeProps<StepNode>, b: NodeProps<StepNode>): boolean {
+  const look = ({ data, selected }: NodeProps<StepNode>) => {
+    const { folded, onSelect, ...rest } = data;
+    return JSON.stringify([rest, selected, folded?.status, folded && counted(folded, word)]);
+  };
+  return a.data.onSelect === b.data.onSelect && look(a) === look(b);
+}
+
+const TYPES = { step: StepBox };

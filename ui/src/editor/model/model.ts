@@ -1,0 +1,62 @@
+// The way in: text to model, and a change of the model to a change of the text.
+
+import type { Dialect, Simple } from "./dialect";
+import { Draft } from "./draft";
+import { flow } from "./flow";
+import { graph } from "./graph";
+import { tasks } from "./tasks";
+import { child, readTree, resolve, textOf, toJson, type Tree } from "./tree";
+import { Refused, type Change, type Fault, type Model } from "./types";
+
+const DIALECTS: readonly (readonly [string, Dialect])[] = [
+  ["tasks", tasks],
+  ["flow", flow],
+  ["nodes", graph],
+];
+
+export function parse(text: string): Model {
+  return modelOf(readTree(text));
+}
+
+function modelOf(tree: Tree): Model {
+  const { root, language } = tree;
+  const faults: Fault[] = [...tree.faults];
+  const model: Model = { language, dialect: null, name: "", inputSchema: undefined, steps: [], edges: [], faults, editable: false };
+  const map = resolve(root ?? undefined);
+  if (!root || map?.kind !== "map") {
+    if (faults.length === 0) faults.push({ message: "a definition has a name and steps", hint: "begin with `name: …`", start: 0, end: 1 });
+    return model;
+  }
+  model.name = textOf(child(root, "name")) ?? textOf(child(root, "title")) ?? "";
+  const schema = child(root, "input_schema");
+  model.inputSchema = schema && toJson(schema);
+  const dialect = DIALECTS.find(([key]) => resolve(child(root, key))?.kind !== undefined)?.[1];
+  if (!dialect) return model;
+  model.dialect = dialect.name;
+  const drawn = dialect.read(root);
+  model.steps = drawn.steps;
+  model.edges = drawn.edges;
+  model.editable = faults.length === 0;
+  return model;
+}
+
+/** The text after a change. Throws `Refused`, with words for people, where the text does not allow it. */
+export function apply(text: string, change: Change): string {
+  if (change.type === "batch") return change.changes.reduce(apply, text);
+  const draft = new Draft(text);
+  const model = modelOf(draft.read());
+  const dialect = DIALECTS.find(([, one]) => one.name === model.dialect)?.[1];
+  if (!model.editable || !dialect) throw new Refused("The text cannot be read at the moment: mend it first, or undo.");
+  dialect.write(draft, model, change satisfies Simple);
+  const [fault] = draft.read().faults;
+  if (fault) throw new Refused(`The text could not be read after that (${fault.message}): change it in the text.`);
+  return draft.result();
+}
+
+/** A name that no step has yet. */
+export function freshName(model: Model, base: string, parent?: string): string {
+  const taken = new Set(model.steps.filter((step) => step.parent === parent).flatMap((step) => [step.name, String(step.path.at(-1))]));
+  let name = base;
+  for (let n = 2; taken.has(name); n += 1) name = `${base}-${n}`;
+  return name;
+}

@@ -1,0 +1,38 @@
+// What the server's own checker says of the text, a moment after it stopped changing.
+
+import { useEffect, useState } from "react";
+import { ask, Problem } from "../api/client";
+import type { Fault } from "./model/types";
+import { placed } from "./text/faults";
+
+const PAUSE = 350;
+
+export interface Checked {
+  /** The text that was checked. */
+  text: string;
+  faults: Fault[];
+  /** Why it could not be checked. */
+  trouble: string | null;
+}
+
+export function useCheck(text: string): Checked | null {
+  const [checked, setChecked] = useState<Checked | null>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      ask("/check", { method: "POST", text, signal: stop.signal }).then(
+        () => setChecked({ text, faults: [], trouble: null }),
+        (error: unknown) => {
+          if (stop.signal.aborted) return;
+          if (error instanceof Problem && error.code === "invalid-definition") setChecked({ text, faults: placed(text, error.faults), trouble: null });
+          else setChecked({ text, faults: [], trouble: error instanceof Error ? error.message : String(error) });
+        },
+      );
+    }, PAUSE);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text]);
+  return checked;
+}

@@ -1,0 +1,110 @@
+// The definition under edit: its text, what is read from it, and the one way to change it from the canvas. The text
+// editor holds the text and the history; everything else follows.
+
+import { isolateHistory, redo, redoDepth, undo, undoDepth } from "@codemirror/commands";
+import { Transaction } from "@codemirror/state";
+import type { EditorView } from "@codemirror/view";
+import { useCallback, useMemo, useRef, useState } from "react";
+import { apply, parse } from "./model/model";
+import { difference } from "./model/splice";
+import { type Change, type Model, Refused } from "./model/types";
+
+/** While somebody types, the canvas follows after this pause; a longer one if there is more to read. */
+const PAUSE = 160;
+const PAUSE_PER_CHARACTER = 0.01;
+
+export interface Definition {
+  text: string;
+  model: Model;
+  /** The last model that could be drawn, shown while the text is broken. */
+  drawn: Model;
+  canUndo: boolean;
+  canRedo: boolean;
+  /** Makes a change; false, and the words in `refusal`, if it cannot be made. */
+  change: (change: Change) => boolean;
+  refusal: string | null;
+  forget: () => void;
+  undo: () => void;
+  redo: () => void;
+  /** Puts another text in the place of all of it, as one change. */
+  replace: (text: string) => void;
+  /** The text as it is this moment. */
+  current: () => string;
+  onView: (view: EditorView | null) => void;
+  onChange: (text: string, byHand: boolean) => void;
+  view: () => EditorView | null;
+}
+
+export function useDefinition(initial: string): Definition {
+  const [text, setText] = useState(initial);
+  const [depths, setDepths] = useState({ undo: 0, redo: 0 });
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const view = useRef<EditorView | null>(null);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+
+  const model = useMemo(() => parse(text), [text]);
+  const [drawn, setDrawn] = useState(model);
+  if (model !== drawn && (model.editable || drawn.steps.length === 0)) setDrawn(model);
+
+  const onView = useCallback((at: EditorView | null) => {
+    view.current = at;
+  }, []);
+
+  const onChange = useCallback((next: string, byHand: boolean) => {
+    const settle = () => {
+      setText(next);
+      setRefusal(null);
+      const state = view.current?.state;
+      if (state) setDepths({ undo: undoDepth(state), redo: redoDepth(state) });
+    };
+    clearTimeout(timer.current);
+    if (byHand) timer.current = setTimeout(settle, PAUSE + next.length * PAUSE_PER_CHARACTER);
+    else settle();
+  }, []);
+
+  const current = useCallback(() => view.current?.state.doc.toString() ?? initial, [initial]);
+
+  const put = useCallback((before: string, after: string) => {
+    const one = difference(before, after);
+    if (!one || !view.current) return;
+    view.current.dispatch({
+      changes: { from: one.start, to: one.end, insert: one.text },
+      annotations: [isolateHistory.of("full"), Transaction.userEvent.of("canvas")],
+      effects: [],
+    });
+  }, []);
+
+  const change = useCallback(
+    (wanted: Change): boolean => {
+      try {
+        const before = current();
+        put(before, apply(before, wanted));
+        setRefusal(null);
+        return true;
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        setRefusal(error.message);
+        return false;
+      }
+    },
+    [current, put],
+  );
+
+  return {
+    text,
+    model,
+    drawn,
+    canUndo: depths.undo > 0,
+    canRedo: depths.redo > 0,
+    change,
+    refusal,
+    forget: useCallback(() => setRefusal(null), []),
+    undo: useCallback(() => void (view.current && undo(view.current)), []),
+    redo: useCallback(() => void (view.current && redo(view.current)), []),
+    replace: useCallback((next: string) => put(current(), next), [current, put]),
+    current,
+    onView,
+    onChange,
+    view: useCallback(() => view.current, []),
+  };
+}

@@ -1,0 +1,13 @@
+// Live events for those who patch what they show instead of looking again.
+import type { LiveEvent } from "./stream";
+
+const listeners = new Set<(event: LiveEvent) => void>();
+
+export function tell(event: LiveEvent): void {
+  for (const one of listeners) one(event);
+}
+
+export function onEvent(listener: (event: LiveEvent) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

@@ -1,0 +1,58 @@
+// Approvals: what people are asked, with exactly what will happen, and the answer. Made for a phone as well.
+import { useQuery } from "@tanstack/react-query";
+import { useRouterState } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { approvals, me } from "../api/queries";
+import { Got } from "../components/Loading";
+import { useNoticePermission } from "../lib/notices";
+import { Ask } from "./approvals/Ask";
+import { History } from "./approvals/History";
+import { Verdict } from "./approvals/Verdict";
+
+export default function Approvals() {
+  const query = useQuery({ ...approvals, staleTime: 0 });
+  const who = useQuery(me);
+  const notices = useNoticePermission();
+  const hash = useRouterState({ select: (state) => state.location.hash });
+  useEffect(() => {
+    if (hash && query.data) document.getElementById(hash)?.scrollIntoView({ block: "start" });
+  }, [hash, query.data]);
+  return (
+    <>
+      <div className="head">
+        <h1>Approvals</h1>
+        {notices.state === "default" && (
+          <button type="button" onClick={notices.ask}>
+            Tell me in the browser
+          </button>
+        )}
+      </div>
+      <Got query={query}>
+        {(all) => {
+          const mine = all.filter((one) => one.mine);
+          const others = all.filter((one) => !one.mine);
+          return (
+            <>
+              {mine.length === 0 && (
+                <div className="card empty">
+                  <h2>Nothing waits for you</h2>
+                  <p>When a workflow reaches an approval that you may answer, it appears here at once.</p>
+                </div>
+              )}
+              {mine.map((one) => (one.kind === "verdict" ? <Verdict key={one.id} asked={one} /> : <Ask key={`${one.id} ${one.digest ?? one.attempt}`} asked={one} />))}
+              {others.length > 0 && (
+                <>
+                  <h2>Waits for others</h2>
+                  {others.map((one) => (
+                    <Ask key={`${one.id} ${one.digest ?? one.attempt}`} asked={one} />
+                  ))}
+                </>
+              )}
+            </>
+          );
+        }}
+      </Got>
+      {who.data?.grants.includes("admin") && <History />}
+    </>
+  );
+}

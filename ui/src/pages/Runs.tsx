@@ -1,0 +1,126 @@
+// Runs: a filterable live list. Only the rows in view are in the page, so a hundred thousand are as smooth as ten.
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef } from "react";
+import { type RunFilter, type RunSummary, workflows } from "../api/queries";
+import { BulkActions } from "../components/BulkActions";
+import { RunFilters } from "../components/RunFilters";
+import { Loading } from "../components/Loading";
+import { Status, Took, When } from "../components/Status";
+import { Trouble } from "../components/Trouble";
+import { useRunList } from "../lib/useRunList";
+import "../styles/runs.css";
+
+const ROW = 46;
+
+export default function Runs() {
+  const search = useSearch({ from: "/runs" });
+  const navigate = useNavigate({ from: "/runs" });
+  const all = useQuery(workflows);
+  const filter: RunFilter = search;
+  const list = useRunList(filter);
+  const set = (next: RunFilter) => void navigate({ search: next, replace: true });
+  return (
+    <>
+      <div className="head">
+        <h1>Runs</h1>
+        <BulkActions filter={filter} />
+      </div>
+      <RunFilters filter={filter} onChange={set} workflows={(all.data ?? []).map((one) => one.name)} />
+      {list.error !== undefined && <Trouble error={list.error} retry={list.retry} />}
+      {list.next === undefined && list.error === undefined && <Loading />}
+      {list.next !== undefined && list.runs.length === 0 && (
+        <div className="card empty">
+          <h2>No runs</h2>
+          <p>{Object.keys(filter).length > 0 ? "Nothing fits these filters." : "Start a workflow and its runs appear here."}</p>
+          <Link to="/workflows" className="button">
+            To the workflows
+          </Link>
+        </div>
+      )}
+      {list.runs.length > 0 && <Rows runs={list.runs} hasMore={Boolean(list.next)} more={list.more} />}
+    </>
+  );
+}
+
+function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; more: () => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count: runs.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+    getItemKey: (at) => runs[at]?.id ?? at,
+  });
+  const items = rows.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (hasMore && last >= runs.length - 40) more();
+  }, [hasMore, last, runs.length, more]);
+  return (
+    <section className="card flush" aria-label="Runs, newest first">
+      <div className="runs-box" ref={box} role="table" aria-rowcount={hasMore ? -1 : runs.length + 1} tabIndex={0} aria-label="Runs">
+        <div className="runs-row runs-head" role="row">
+          <span role="columnheader">Status</span>
+          <span role="columnheader">Workflow</span>
+          <span role="columnheader">Run</span>
+          <span role="columnheader">Created</span>
+          <span role="columnheader" className="wide-only">
+            Took
+          </span>
+          <span role="columnheader" className="wide-only">
+            By
+          </span>
+          <span role="columnheader" className="wide-only">
+            Labels
+          </span>
+        </div>
+        <div className="runs-all" role="rowgroup" style={{ height: rows.getTotalSize() }}>
+          {items.map((item) => {
+            const run = runs[item.index];
+            return run && <Row key={run.id} run={run} top={item.start} index={item.index} />;
+          })}
+        </div>
+      </div>
+      <p className="card-foot small dim">
+        {runs.length.toLocaleString()} {hasMore ? "so far; scroll for more" : runs.length === 1 ? "run" : "runs"}
+      </p>
+    </section>
+  );
+}
+
+function Row({ run, top, index }: { run: RunSummary; top: number; index: number }) {
+  return (
+    <div className="runs-row" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)`, height: ROW }}>
+      <span role="cell">
+        <Status status={run.status} />
+      </span>
+      <span role="cell" className="cut">
+        <Link to="/workflows/$name" params={{ name: run.workflow }}>
+          {run.workflow}
+        </Link>
+        {run.child && <span className="tag">child</span>}
+      </span>
+      <span role="cell">
+        <Link to="/runs/$run" params={{ run: run.id }} className="mono" title={run.id}>
+          …{run.id.slice(-8)}
+        </Link>
+      </span>
+      <span role="cell">
+        <When at={run.created_at} />
+      </span>
+      <span role="cell" className="wide-only">
+        <Took from={run.started_at} to={run.finished_at} />
+      </span>
+      <span role="cell" className="wide-only cut">
+        {run.created_by}
+      </span>
+      <span role="cell" className="wide-only cut dim">
+        {Object.entries(run.labels)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(" ")}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+// One question: what exactly will happen, the form, approve or deny.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { api, part } from "../../api/client";
+import { type Approval, me, queries } from "../../api/queries";
+import { useSchemaForm } from "../../components/SchemaForm";
+import { When } from "../../components/Status";
+import { Trouble } from "../../components/Trouble";
+import { Value } from "../../components/Value";
+import { type Asks, type Call, readAsks } from "../../lib/asks";
+import { question } from "../../lib/notices";
+
+export function Ask({ asked }: { asked: Approval }) {
+  const asks = useMemo(() => readAsks(asked.asks), [asked.asks]);
+  return (
+    <article className="card" id={asked.id} aria-label={question(asked)}>
+      <div className="card-head">
+        <h2 className="question">{question(asked)}</h2>
+        {asked.until && (
+          <span className="badge tone-wait">
+            decided without an answer <When at={asked.until} />
+          </span>
+        )}
+      </div>
+      <p className="small dim">
+        <Link to="/workflows/$name" params={{ name: asked.workflow }}>
+          {asked.workflow}
+        </Link>{" "}
+        ·{" "}
+        <Link to="/runs/$run" params={{ run: asked.run_id }} search={{ step: asked.step }}>
+          {asked.step}
+        </Link>{" "}
+        · run by {asked.created_by} · asked <When at={asked.since} />
+      </p>
+      {asks.policy && <p className="note">This call is held by the policy {asks.policy}: it is made once it is approved.</p>}
+      <Who asked={asked} asks={asks} />
+      <Calls calls={asks.calls} more={asks.moreCalls} />
+      <Mine asked={asked} form={asks.form} />
+      {asked.digest && (
+        <details className="small">
+          <summary>Digest of what is shown</summary>
+          <code className="digest">{asked.digest}</code>
+          <p className="dim">The answer names it: if anything here changes before you answer, the answer is refused.</p>
+        </details>
+      )}
+    </article>
+  );
+}
+
+/** Who may answer, how many have to, and who is asked later. */
+function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
+  const approved = asked.approved_by ?? [];
+  const needed = asked.approvals ?? 1;
+  const others = asks.escalateTo.join(", ");
+  const who = asked.escalated ? [...asks.approvers, ...asks.escalateTo] : asks.approvers;
+  return (
+    <dl className="facts small">
+      <dt>May answer</dt>
+      <dd>
+        {who.join(", ") || "anyone who may approve"}
+        {!asks.allowSelf && `, but not ${asked.created_by}, who started the run`}
+      </dd>
+      {needed > 1 && (
+        <>
+          <dt>Approved</dt>
+          <dd>
+            {approved.length} of {needed}
+            {approved.length > 0 && `: ${approved.join(", ")}`}. One denial is enough to deny.
+          </dd>
+        </>
+      )}
+      {others && (
+        <>
+          <dt>Escalation</dt>
+          <dd>
+            {asked.escalated ? (
+              `nobody answered in time, so ${others} may answer as well`
+            ) : (
+              <>
+                {others} may answer as well, <When at={asked.escalates_at} />
+              </>
+            )}
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function Mine({ asked, form }: { asked: Approval; form: unknown }) {
+  const who = useQuery(me);
+  if (!asked.mine) return <p className="dim">You may look, but not answer this one.</p>;
+  if (who.data && asked.approved_by?.includes(who.data.user)) return <p>You have approved. It goes on when enough others have.</p>;
+  return <Answer asked={asked} form={form} />;
+}
+
+function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
+  if (calls.length === 0) return null;
+  return (
+    <div className="stack">
+      <h3>{calls.length === 1 ? "What will happen" : `What will happen: ${calls.length} calls`}</h3>
+      {calls.map((call) => (
+        <details key={call.step} open={calls.length <= 3}>
+          <summary>
+            <strong>{call.step}</strong> <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
+          </summary>
+          {call.unknown && <p className="dim">Its arguments depend on what is still to happen, so this approval does not cover them.</p>}
+          {call.tooLarge && <p className="dim">Its arguments are too long to show; they are covered by the digest.</p>}
+          {call.input !== undefined && <Value label={`Arguments of ${call.step}`} value={call.input} />}
+          {call.digest && (
+            <p className="small dim">
+              Digest <code className="digest">{call.digest}</code>
+            </p>
+          )}
+        </details>
+      ))}
+      {more && <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>}
+    </div>
+  );
+}
+
+function Answer({ asked, form }: { asked: Approval; form: unknown }) {
+  const filled = useSchemaForm(form, undefined, "Data");
+  const [comment, setComment] = useState("");
+  const answer = useMutation({
+    mutationFn: ({ verb, data }: { verb: "approve" | "deny"; data?: unknown }) =>
+      api(`/runs/${part(asked.run_id)}/steps/${part(asked.step)}/${verb}`, {
+        method: "POST",
+        body: {
+          ...(comment ? { comment } : {}),
+          ...(data === undefined ? {} : { data }),
+          ...(asked.digest ? { digest: asked.digest } : {}),
+        },
+      }),
+    // Refused or not, what is shown may be out of date.
+    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
+  });
+  const approve = () => {
+    if (!form) return answer.mutate({ verb: "approve" });
+    const data = filled.take();
+    if (data !== undefined) answer.mutate({ verb: "approve", data });
+  };
+  return (
+    <div className="stack">
+      {Boolean(form) && filled.view}
+      <label className="field">
+        <span className="label">Comment (optional)</span>
+        <input type="text" value={comment} onChange={(event) => setComment(event.target.value)} />
+      </label>
+      {answer.error && <Trouble error={answer.error} />}
+      <div className="row answer">
+        <button type="button" className="main" disabled={answer.isPending || answer.isSuccess} onClick={approve}>
+          Approve
+        </button>
+        <button type="button" className="danger" disabled={answer.isPending || answer.isSuccess} onClick={() => answer.mutate({ verb: "deny" })}>
+          Deny
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+// A call that may have happened: somebody has to look, and say what became of it.
+import { useMutation } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { api, part } from "../../api/client";
+import { type Approval, queries } from "../../api/queries";
+import { useSchemaForm } from "../../components/SchemaForm";
+import { When } from "../../components/Status";
+import { Trouble } from "../../components/Trouble";
+import { Value } from "../../components/Value";
+
+export function Verdict({ asked }: { asked: Approval }) {
+  const form = useSchemaForm(undefined, {}, "What it gave back");
+  const say = useMutation({
+    mutationFn: (body: unknown) => api(`/runs/${part(asked.run_id)}/steps/${part(asked.step)}/verdict`, { method: "POST", body }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
+  });
+  const happened = () => {
+    const output = form.take();
+    if (output !== undefined) say.mutate({ verdict: "happened", output });
+  };
+  return (
+    <article className="card" id={asked.id}>
+      <h2 className="question">Did the call of {asked.step} happen?</h2>
+      <p>
+        It may be made at most once, and its process was lost before it could tell. Look where it was sent, then say what
+        you saw.
+      </p>
+      <p className="small dim">
+        {asked.workflow} ·{" "}
+        <Link to="/runs/$run" params={{ run: asked.run_id }} search={{ step: asked.step }}>
+          the run
+        </Link>{" "}
+        · asked <When at={asked.since} />
+      </p>
+      <Value label="What was sent" value={asked.asks} />
+      {form.view}
+      {say.error && <Trouble error={say.error} />}
+      <div className="row wrap answer">
+        <button type="button" className="main" disabled={say.isPending} onClick={happened}>
+          It happened
+        </button>
+        <button type="button" disabled={say.isPending} onClick={() => say.mutate({ verdict: "run_again" })}>
+          It did not: run it again
+        </button>
+        <button type="button" className="danger" disabled={say.isPending} onClick={() => say.mutate({ verdict: "fail" })}>
+          Let it fail
+        </button>
+      </div>
+    </article>
+  );
+}

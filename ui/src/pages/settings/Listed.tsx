@@ -1,0 +1,91 @@
+// What all pages of the settings share: a list from the server with a table, a way to add, and words for what is missing.
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { page, Problem } from "../../api/client";
+import { queries } from "../../api/queries";
+import { Dialog } from "../../components/Dialog";
+import { Got } from "../../components/Loading";
+
+/** A list by its path; also under which key others find it. */
+export function useListed<T>(path: string) {
+  return useQuery({ queryKey: ["settings", path], queryFn: async () => (await page<T>(path)).data, staleTime: 0 });
+}
+
+export function changed(path: string): Promise<void> {
+  return queries.invalidateQueries({ queryKey: ["settings", path] });
+}
+
+interface Props<T> {
+  path: string;
+  title: string;
+  /** What these are for, in a sentence. */
+  about: ReactNode;
+  /** What is said when there are none. */
+  none: string;
+  heads: string[];
+  row: (item: T) => ReactNode;
+  id: (item: T) => string;
+  /** The dialog to add one. */
+  add?: { label: string; form: (done: () => void) => ReactNode };
+}
+
+export function Listed<T>({ path, title, about, none, heads, row, id, add }: Props<T>) {
+  const query = useListed<T>(path);
+  const [adding, setAdding] = useState(false);
+  const done = () => {
+    setAdding(false);
+    void changed(path);
+  };
+  if (query.error instanceof Problem && query.error.status === 404) {
+    return (
+      <section className="card">
+        <h2>{title}</h2>
+        <p className="dim">This server does not have it. A newer version may.</p>
+      </section>
+    );
+  }
+  return (
+    <section className="card flush">
+      <div className="card-head">
+        <div className="grow">
+          <h2>{title}</h2>
+          <p className="small dim">{about}</p>
+        </div>
+        {add && (
+          <button type="button" className="main" onClick={() => setAdding(true)}>
+            {add.label}
+          </button>
+        )}
+      </div>
+      {adding && add && (
+        <Dialog title={add.label} onClose={done}>
+          {add.form(done)}
+        </Dialog>
+      )}
+      <Got query={query}>
+        {(all) =>
+          all.length === 0 ? (
+            <p className="empty">{none}</p>
+          ) : (
+            <div className="table-box" tabIndex={0}>
+              <table>
+                <thead>
+                  <tr>
+                    {heads.map((head) => (
+                      <th key={head}>{head || <span className="hidden-label">Actions</span>}</th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {all.map((item) => (
+                    <tr key={id(item)}>{row(item)}</tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Got>
+    </section>
+  );
+}

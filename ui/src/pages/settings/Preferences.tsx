@@ -1,0 +1,105 @@
+// What you are told of, and where: in the browser, and through each channel of your own.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { api, type Schemas } from "../../api/client";
+import { queries } from "../../api/queries";
+import { Got } from "../../components/Loading";
+import { Trouble } from "../../components/Trouble";
+import { useNoticePermission } from "../../lib/notices";
+import { changed, useListed } from "./Listed";
+
+type Wishes = Schemas["PreferencesView"];
+export type Channel = Schemas["ChannelView"];
+export type Topic = Schemas["TopicView"];
+
+export const CHANNELS = "/channels";
+export const TOPICS: Record<Topic, string> = {
+  gate_opened: "an approval is asked for",
+  gate_escalated: "an approval goes to others",
+  gate_answered: "an approval was answered",
+  gate_expired: "an approval was not answered in time",
+  run_failed: "a run failed",
+};
+
+/** Below that of the channels: whoever adds one looks at both again. */
+const KEY = ["settings", CHANNELS, "preferences"];
+const ALL = Object.keys(TOPICS) as Topic[];
+
+const BROWSER: Record<string, string> = {
+  granted: "This browser shows it while the page is open in the background.",
+  denied: "This browser does not let the page tell you. Change it in the browser’s settings for this site.",
+  missing: "This browser cannot tell you.",
+};
+
+export function Preferences() {
+  const query = useQuery({ queryKey: KEY, queryFn: () => api<Wishes>("/preferences"), staleTime: 0 });
+  const channels = useListed<Channel>(CHANNELS);
+  const notices = useNoticePermission();
+  const change = useMutation({
+    // One after the other: each says all of a place's events.
+    scope: { id: "preferences" },
+    mutationKey: KEY,
+    mutationFn: (body: Partial<Wishes>) => api<Wishes>("/preferences", { method: "PATCH", body }),
+    onMutate: async (body) => {
+      await queries.cancelQueries({ queryKey: KEY });
+      queries.setQueryData(KEY, (now: Wishes | undefined) => now && { browser: body.browser ?? now.browser, channels: { ...now.channels, ...body.channels } });
+    },
+    // While another change is on its way, an answer without it would undo it on the screen.
+    onSettled: () => (queries.isMutating({ mutationKey: KEY }) === 1 ? changed(CHANNELS) : undefined),
+  });
+  const names = new Map((channels.data ?? []).map((one) => [one.id, one.name]));
+  return (
+    <section className="card flush">
+      <div className="card-head">
+        <div className="grow">
+          <h2>What you are told of</h2>
+          <p className="small dim">{BROWSER[notices.state] ?? "This browser has not been asked yet whether it may tell you."}</p>
+        </div>
+        {notices.state === "default" && (
+          <button type="button" onClick={notices.ask}>
+            Tell me in the browser
+          </button>
+        )}
+      </div>
+      {change.error && <Trouble error={change.error} />}
+      <Got query={query}>
+        {(wishes) => {
+          const places = [
+            { id: "", name: "Browser", topics: wishes.browser ?? [], put: (topics: Topic[]): Partial<Wishes> => ({ browser: topics }) },
+            ...Object.entries(wishes.channels ?? {}).map(([id, topics]) => ({ id, name: names.get(id) ?? id, topics, put: (topics: Topic[]): Partial<Wishes> => ({ channels: { [id]: topics } }) })),
+          ];
+          return (
+            <div className="table-box" tabIndex={0}>
+              <table>
+                <thead>
+                  <tr>
+                    <th>When</th>
+                    {places.map((place) => (
+                      <th key={place.id}>{place.name}</th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {ALL.map((topic) => (
+                    <tr key={topic}>
+                      <td>{TOPICS[topic]}</td>
+                      {places.map((place) => (
+                        <td key={place.id}>
+                          <input
+                            type="checkbox"
+                            aria-label={`${place.name}: ${TOPICS[topic]}`}
+                            checked={place.topics.includes(topic)}
+                            onChange={(event) => change.mutate(place.put(event.target.checked ? [...place.topics, topic] : place.topics.filter((one) => one !== topic)))}
+                          />
+                        </td>
+                      ))}
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          );
+        }}
+      </Got>
+    </section>
+  );
+}

@@ -1,0 +1,92 @@
+// Users: who may do what here.
+import { api, part, type Schemas } from "../../api/client";
+import { Confirm } from "../../components/Confirm";
+import { When } from "../../components/Status";
+import { useState } from "react";
+import { Dialog } from "../../components/Dialog";
+import { Form, Text, text, words } from "./Form";
+import { changed, Listed, useListed } from "./Listed";
+
+type User = Schemas["UserView"];
+type Role = Schemas["RoleView"];
+const PATH = "/users";
+
+export function Users() {
+  return (
+    <Listed<User>
+      path={PATH}
+      title="Users"
+      about="A user has the grants of all their roles and their own. Changes count at once, for runs under way too."
+      none="There are no users."
+      heads={["Name", "Roles", "Grants", "Made", ""]}
+      id={(user) => user.id}
+      add={{
+        label: "Add a user",
+        form: (done) => (
+          <Form label="Add" done={done} act={(data) => api(PATH, { method: "POST", body: { name: text(data, "name"), roles: words(data, "roles"), grants: words(data, "grants") } })}>
+            <Text name="name" label="Name" required />
+            <RolesField initial="viewer" />
+            <GrantsField initial="" />
+          </Form>
+        ),
+      }}
+      row={(user) => (
+        <>
+          <td>
+            <strong>{user.name}</strong> {user.disabled && <span className="badge tone-bad">disabled</span>}
+          </td>
+          <td>{user.roles.join(", ")}</td>
+          <td className="mono">{user.grants.join(", ")}</td>
+          <td>
+            <When at={user.created_at} />
+          </td>
+          <td>
+            <Change user={user} />
+          </td>
+        </>
+      )}
+    />
+  );
+}
+
+function RolesField({ initial }: { initial: string }) {
+  const roles = useListed<Role>("/roles");
+  const names = (roles.data ?? []).map((role) => role.name).join(", ");
+  return <Text name="roles" label="Roles" initial={initial} help={names ? `With commas between them. There are: ${names}` : "With commas between them."} />;
+}
+
+function GrantsField({ initial }: { initial: string }) {
+  return <Text name="grants" label="Grants beside those (optional)" initial={initial} help="Such as workflow.run, tool:mail.*, secret:SMTP_*" />;
+}
+
+function Change({ user }: { user: User }) {
+  const [open, setOpen] = useState(false);
+  const path = `${PATH}/${part(user.name)}`;
+  const done = () => {
+    setOpen(false);
+    void changed(PATH);
+  };
+  const disable = async () => {
+    if (user.disabled) await api(path, { method: "PATCH", body: { disabled: false } });
+    else await api(path, { method: "DELETE" });
+    await changed(PATH);
+  };
+  return (
+    <div className="row">
+      <button type="button" onClick={() => setOpen(true)} aria-label={`Change ${user.name}`}>
+        Change
+      </button>
+      <Confirm label={user.disabled ? "Enable" : "Disable"} title={user.disabled ? `Let ${user.name} in again` : `Disable ${user.name}`} act={disable} className={user.disabled ? "" : "danger"}>
+        <p>{user.disabled ? "They can do again what their roles allow." : "They can do nothing any more, and neither can what acts as them. Their name stays theirs."}</p>
+      </Confirm>
+      {open && (
+        <Dialog title={`Change ${user.name}`} onClose={done}>
+          <Form label="Save" done={done} act={(data) => api(path, { method: "PATCH", body: { roles: words(data, "roles"), grants: words(data, "grants") } })}>
+            <RolesField initial={user.roles.join(", ")} />
+            <GrantsField initial={user.grants.join(", ")} />
+          </Form>
+        </Dialog>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,145 @@
+// What browser tests share: the real server on a throw-away directory, Chromium, and what must never happen in a page.
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+/** Long enough for a machine that does other things as well. */
+export const PATIENCE = 60_000;
+export const SHOTS = path.resolve("shots");
+
+export interface Server {
+  url: string;
+  /** Signs a browser in, once. */
+  link: string;
+  key: string;
+  stop: () => Promise<void>;
+}
+
+function binary(): string {
+  const asked = process.env.STEPWELL_BIN;
+  const found = [asked, "../target/debug/stepwell", "../target/release/stepwell"].find((one) => one && existsSync(one));
+  if (!found) throw new Error("there is no binary: `cargo build -p stepwell`, or name one with STEPWELL_BIN");
+  return path.resolve(found);
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((done) => probe.listen(0, "127.0.0.1", done));
+  const address = probe.address();
+  await new Promise((done) => probe.close(done));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+export async function serve(): Promise<Server> {
+  const data = mkdtempSync(path.join(tmpdir(), "stepwell-ui-"));
+  const port = await freePort();
+  const child: ChildProcess = spawn(binary(), ["serve", "--data", data, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "pipe"] });
+  let said = "";
+  const url = `http://127.0.0.1:${port}`;
+  const link = await new Promise<string>((done, fail) => {
+    const timer = setTimeout(() => fail(new Error(`the server printed no link:\n${said}`)), PATIENCE);
+    const read = (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /http\S+\/sign-in\/\S+/.exec(said);
+      if (!found) return;
+      clearTimeout(timer);
+      done(found[0]);
+    };
+    child.stdout?.on("data", read);
+    child.stderr?.on("data", read);
+    child.on("exit", (code) => fail(new Error(`the server ended with ${code}:\n${said}`)));
+  });
+  const stop = async () => {
+    const over = new Promise((done) => child.once("exit", done));
+    child.kill("SIGTERM");
+    await over;
+    rmSync(data, { recursive: true, force: true });
+  };
+  return { url, link, key: readFileSync(path.join(data, "admin.key"), "utf8").trim(), stop };
+}
+
+export function launch(): Promise<Browser> {
+  const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
+  if (!executablePath) throw new Error("there is no Chromium: install Debian's `chromium`, or name one with CHROMIUM");
+  // Root has no sandbox of its own.
+  const root = process.getuid?.() === 0;
+  return chromium.launch({ executablePath, args: root ? ["--no-sandbox"] : [] });
+}
+
+/** What a page did that it must not do. */
+export interface Sins {
+  all: string[];
+}
+
+/** Follows everything a context asks for and says. */
+export function watch(context: BrowserContext, url: string, sins: Sins): void {
+  const allowed = new URL(url).host;
+  context.on("request", (request) => {
+    const target = new URL(request.url());
+    const inside = target.protocol === "data:" || target.protocol === "blob:" || target.host === allowed;
+    if (!inside) sins.all.push(`asked ${request.url()}`);
+  });
+  context.on("console", (message) => {
+    // A refusal that a test asks for is shown by the browser, too.
+    if (message.type() === "error" && !/the server responded with a status of (404|409|422)/.test(message.text())) sins.all.push(`console: ${message.text()} ${message.location().url}`);
+  });
+  context.on("weberror", (error) => sins.all.push(`thrown: ${error.error().message}`));
+  void context.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+  });
+}
+
+/** With STEPWELL_DIST=1 pages come from ui/dist, so that a build can be tried without building the server. */
+const DIST = process.env.STEPWELL_DIST === "1";
+
+export async function fromDist(context: BrowserContext): Promise<void> {
+  if (!DIST) return;
+  await context.route(/.*/, async (route) => {
+    const { pathname } = new URL(route.request().url());
+    if (/^\/(api|sign-in)\//.test(pathname)) return route.fallback();
+    const isPage = !pathname.includes(".");
+    // The headers are the server's: the policy is what is tried.
+    const { "content-security-policy": policy = "" } = isPage ? (await route.fetch()).headers() : {};
+    await route.fulfill({ path: path.join("dist", isPage ? "index.html" : pathname), ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}) });
+  });
+}
+
+/** Opens a link that signs in. What a redirect leads to cannot be taken from ui/dist, so then the page is opened by itself. */
+export async function signIn(page: Page, url: string, link: string): Promise<void> {
+  if (!DIST) return void (await page.goto(link));
+  await page.context().request.get(link, { maxRedirects: 0 });
+  await page.goto(url);
+}
+
+/** Faults that axe calls serious or critical. */
+export async function axe(page: Page): Promise<string[]> {
+  const source = readFileSync("node_modules/axe-core/axe.min.js", "utf8");
+  // Not as a script element: the policy of the page forbids that, as it should.
+  await page.evaluate(source);
+  return page.evaluate(async () => {
+    interface Found {
+      violations: { id: string; impact: string | null; nodes: { html: string; failureSummary?: string }[] }[];
+    }
+    const run = (window as unknown as { axe: { run: () => Promise<Found> } }).axe;
+    const { violations } = await run.run();
+    return violations
+      .filter((one) => one.impact === "serious" || one.impact === "critical")
+      .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)} ${node.failureSummary?.replace(/\s+/g, " ") ?? ""}`));
+  });
+}
+
+export async function shot(page: Page, name: string): Promise<void> {
+  mkdirSync(SHOTS, { recursive: true });
+  await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+}
+
+/** Asks the API as the administrator, or with another key. */
+export async function ask(server: Server, path: string, { key = server.key, ...init }: { method?: string; body?: string; key?: string } = {}): Promise<unknown> {
+  const answer = await fetch(`${server.url}/api/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}` } });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.status === 204 ? undefined : answer.json();
+}

@@ -1,0 +1,297 @@
+// The dashboard in a real browser against the real server, from the first sign-in to a retry.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { ask, axe, fromDist, launch, PATIENCE, serve, type Server, shot, signIn, type Sins, watch } from "./browser";
+
+let server: Server;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+const sins: Sins = { all: [] };
+
+async function open(): Promise<BrowserContext> {
+  const made = await browser.newContext({ viewport: { width: 1280, height: 860 } });
+  made.setDefaultTimeout(PATIENCE);
+  watch(made, server.url, sins);
+  await fromDist(made);
+  return made;
+}
+
+before(async () => {
+  server = await serve();
+  browser = await launch();
+  context = await open();
+  page = await context.newPage();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const MIXED = `name: mixed
+description: Items, a failure and a good end
+input_schema: {type: object, properties: {url: {type: string}}}
+tasks:
+  items:
+    for_each: "{{input.items}}"
+    max_parallel: 4
+    tasks: {say: {tool: echo, args: {text: "{{item}}"}}}
+  call: {needs: items, url: "{{input.url}}", retries: 0}
+  done: {needs: call, tool: now}
+`;
+
+test("whoever is not signed in is told how", async () => {
+  const stranger = await browser.newContext();
+  stranger.setDefaultTimeout(PATIENCE);
+  await fromDist(stranger);
+  const other = await stranger.newPage();
+  await other.goto(`${server.url}/runs`);
+  await other.getByRole("heading", { name: "Sign in to Stepwell" }).waitFor();
+  await other.getByText("stepwell login").waitFor();
+  await shot(other, "sign-in");
+  await stranger.close();
+});
+
+test("the printed link signs in, and the first page makes and runs the sample", async () => {
+  await signIn(page, server.url, server.link);
+  await page.getByRole("heading", { name: "Welcome to Stepwell" }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await shot(page, "first-run");
+  await page.getByRole("button", { name: "Make and run the sample" }).click();
+  await page.getByRole("heading", { name: "welcome" }).waitFor();
+  // Watched, not reloaded.
+  await page.getByRole("button", { name: /^ask\s.*waiting/ }).waitFor();
+  await page.getByRole("button", { name: /^greet\s.*success/ }).click();
+  await page.getByLabel("Output", { exact: true }).getByText("Hello, world!").waitFor();
+  assert.deepEqual(await axe(page), []);
+});
+
+test("an approval given in another browser moves the run on", async () => {
+  const { data } = (await ask(server, "/sign-in-links", { method: "POST" })) as { data: { url: string } };
+  const second = await open();
+  const other = await second.newPage();
+  await other.setViewportSize({ width: 390, height: 844 });
+  await signIn(other, server.url, data.url);
+  await other.goto(`${server.url}/approvals`);
+  await other.getByText("Shall I go on? So far I have: Hello, world!").first().waitFor();
+  await other.getByText("What will happen").waitFor();
+  assert.deepEqual(await axe(other), []);
+  await shot(other, "approvals-phone");
+  await other.getByLabel("Comment (optional)").fill("fine");
+  await other.getByRole("button", { name: "Approve" }).click();
+  await other.getByText("Nothing waits for you").waitFor();
+  await page.getByRole("button", { name: /^tell\s.*success/ }).waitFor();
+  await page.getByText("completed", { exact: true }).first().waitFor();
+  await second.close();
+});
+
+test("a failed run is retried, with what stands shown before", async () => {
+  await ask(server, "/workflows/mixed", { method: "PUT", body: MIXED });
+  await page.goto(`${server.url}/workflows/mixed`);
+  await page.getByRole("button", { name: "Run…" }).click();
+  await page.getByRole("button", { name: "Write JSON instead" }).click();
+  await page.getByLabel("Input, as JSON").fill('{"url": "http://127.0.0.1:1/", "items": ["a", "b", "c"]}');
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("failed", { exact: true }).first().waitFor();
+  await page.getByRole("button", { name: /^say\s.*3 success/ }).waitFor();
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await page.getByRole("button", { name: "Unfold items" }).click();
+  await page.getByRole("button", { name: "2: say" }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("tab", { name: "Log" }).click();
+  await page.getByRole("cell", { name: "created" }).first().waitFor();
+  await page.getByRole("button", { name: "Retry…" }).click();
+  await page.getByRole("heading", { name: /^Stands \(4\)/ }).waitFor();
+  await page.getByRole("button", { name: "Retry", exact: true }).click();
+  await page.getByText(/retried 1 time/).waitFor();
+});
+
+test("a newer version is compared in words and in the picture, and a switch switches", async () => {
+  await ask(server, "/workflows/mixed", { method: "PUT", body: MIXED.replace("done:", "finish:") });
+  await page.goto(`${server.url}/workflows/mixed?view=versions`);
+  await page.getByText("1 lines in, 1 out").waitFor();
+  await page.getByRole("button", { name: "Show as a list" }).click();
+  await page.getByRole("row", { name: /finish.*added/ }).waitFor();
+  await page.getByRole("row", { name: /done.*removed/ }).waitFor();
+  await page.getByRole("switch", { name: "Enabled" }).click();
+  await page.getByText("disabled", { exact: true }).waitFor();
+  await page.getByRole("switch", { name: "Enabled" }).click();
+});
+
+test("the list of runs is live and keeps its filters in the address", async () => {
+  await page.goto(`${server.url}/runs`);
+  const links = page.locator('a[href^="/runs/run_"]');
+  await links.first().waitFor();
+  const count = await links.count();
+  await ask(server, "/workflows/mixed/trigger", { method: "POST", body: '{"url": "http://127.0.0.1:1/", "items": []}' });
+  await page.waitForFunction((n) => document.querySelectorAll('a[href^="/runs/run_"]').length > n, count);
+  await page.getByLabel("Status").selectOption("completed");
+  await page.waitForURL(/status=completed/);
+  await page.waitForFunction(() => document.querySelectorAll('a[href^="/runs/run_"]').length === 1);
+  assert.deepEqual(await axe(page), []);
+});
+
+const REFUND = `name: refund
+input_schema: {type: object, properties: {cents: {type: integer}}}
+tasks:
+  gate:
+    approval:
+      message: "Pay {{input.cents}} cents back?"
+      approvers: [admin, "role:approver"]
+      approvals: 2
+      escalate_to: carol
+      escalate_after: 1h
+      timeout: 4h
+      form: {type: object, required: [reason], properties: {reason: {type: string, title: Reason}}}
+  pay: {needs: gate, tool: echo, args: {cents: "{{input.cents}}", to: bank}}
+`;
+
+/** Keeps what is told in `told`, and lets the page believe that nobody looks at it. */
+const NOTED = `
+  window.told = [];
+  window.Notification = new Proxy(window.Notification, {
+    construct: (real, [title, options]) => (window.told.push(title + ": " + options.body), new real(title, options)),
+  });
+  Object.defineProperty(document, "hidden", { get: () => true });
+`;
+
+/** Signs a new user in, in a browser of their own. Only administrators' keys make links, so they are one until they have it. */
+async function signedIn(user: string, roles: string[]): Promise<Page> {
+  await ask(server, "/users", { method: "POST", body: JSON.stringify({ name: user, roles: ["admin"] }) });
+  const { data: made } = (await ask(server, "/keys", { method: "POST", body: JSON.stringify({ name: "browser", user }) })) as { data: { key: string } };
+  const { data } = (await ask(server, "/sign-in-links", { method: "POST", key: made.key })) as { data: { url: string } };
+  await ask(server, `/users/${user}`, { method: "PATCH", body: JSON.stringify({ roles }) });
+  const other = await (await open()).newPage();
+  await signIn(other, server.url, data.url);
+  return other;
+}
+
+test("two people approve exactly what they are shown, and are told in the browser", async () => {
+  await ask(server, "/workflows/refund", { method: "PUT", body: REFUND });
+  const bob = await signedIn("bob", ["approver"]);
+  await bob.context().grantPermissions(["notifications"], { origin: server.url });
+  // A browser without a screen shows nothing, and no page of it is ever in the background.
+  await bob.addInitScript({ content: NOTED });
+  await bob.goto(`${server.url}/runs`);
+  await bob.getByText("Live", { exact: true }).waitFor();
+  await ask(server, "/workflows/refund/trigger", { method: "POST", body: '{"cents": 700}' });
+  await bob.waitForFunction(() => (window as unknown as { told: string[] }).told.some((one) => one.includes("Pay 700 cents back?")));
+  await bob.getByRole("link", { name: /^Approvals/ }).click();
+  const asked = bob.getByRole("article", { name: "Pay 700 cents back?" });
+  await asked.getByLabel("Arguments of pay").getByText('"cents": 700').waitFor();
+  await asked.getByText("0 of 2").waitFor();
+  await asked.getByText("carol may answer as well").waitFor();
+  await asked.getByText("Digest of what is shown").click();
+  await asked.getByText(/^[0-9a-f]{64}$/).first().waitFor();
+  assert.deepEqual(await axe(bob), []);
+  await asked.getByLabel("Reason").fill("it broke");
+  await asked.getByRole("button", { name: "Approve" }).click();
+  await bob.getByText("You have approved.").waitFor();
+  await page.goto(`${server.url}/approvals`);
+  await page.getByText("1 of 2: bob").waitFor();
+  await shot(page, "approval-of-two");
+  const mine = page.getByRole("article", { name: "Pay 700 cents back?" });
+  await mine.getByLabel("Reason").fill("it did");
+  await mine.getByRole("button", { name: "Approve" }).click();
+  await mine.waitFor({ state: "detached" });
+  await page.getByText("Answered lately").waitFor();
+  await bob.context().close();
+});
+
+test("a child run leads back to the step that started it", async () => {
+  await ask(server, "/workflows/inner", { method: "PUT", body: "name: inner\ntasks: {now: {tool: now}}\n" });
+  await ask(server, "/workflows/outer", { method: "PUT", body: "name: outer\ntasks: {call: {workflow: inner}}\n" });
+  const { data } = (await ask(server, "/workflows/outer/trigger?wait=60s", { method: "POST", body: "{}" })) as { data: { run_id: string } };
+  await page.goto(`${server.url}/runs/${data.run_id}?view=children`);
+  await page.locator('a[href^="/runs/run_"]').first().click();
+  await page.getByRole("heading", { name: "inner" }).waitFor();
+  await page.getByRole("link", { name: "the step call of another run" }).click();
+  await page.waitForURL(new RegExp(`/runs/${data.run_id}`));
+  await page.getByRole("heading", { name: "outer" }).waitFor();
+});
+
+test("settings are made in words: a secret, a policy, a channel and what you are told of", async () => {
+  await page.goto(`${server.url}/settings/secrets`);
+  await page.getByRole("button", { name: "Set a secret" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("BANK_TOKEN");
+  await page.getByLabel("Value").fill("never-shown-again");
+  await page.getByLabel("Hosts it may be sent to").fill("bank.example.com");
+  await page.getByRole("button", { name: "Set it" }).click();
+  await page.getByRole("row", { name: /BANK_TOKEN.*bank.example.com/ }).waitFor();
+  assert.ok(!(await page.content()).includes("never-shown-again"));
+
+  await page.goto(`${server.url}/settings/policies`);
+  await page.getByRole("button", { name: "Set a policy" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("payments");
+  await page.getByLabel("Calls", { exact: true }).fill("tool:pay*");
+  await page.getByLabel("Who may approve").fill("role:approver");
+  await page.getByLabel("Calls at most").fill("10");
+  await page.getByLabel("Why").fill("money leaves");
+  await page.getByRole("button", { name: "Set it" }).click();
+  await page.getByRole("row", { name: /payments.*tool:pay\*.*needs approval.*10 in 1m/ }).waitFor();
+
+  await page.goto(`${server.url}/settings/channels`);
+  await page.getByRole("button", { name: "Add a channel" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("phone");
+  await page.getByRole("combobox", { name: "By" }).selectOption("ntfy");
+  await page.getByLabel("Topic").fill("a-secret-topic");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("row", { name: /phone.*ntfy.sh/ }).waitFor();
+  const failed = page.getByRole("checkbox", { name: "phone: a run failed" });
+  await failed.uncheck();
+  await page.getByRole("checkbox", { name: "Browser: a run failed" }).uncheck();
+  await page.reload();
+  await failed.waitFor();
+  assert.equal(await failed.isChecked(), false);
+  const { data } = (await ask(server, "/preferences")) as { data: { browser: string[] } };
+  assert.ok(!data.browser.includes("run_failed") && data.browser.includes("gate_opened"));
+
+  await page.goto(`${server.url}/settings/audit`);
+  await page.getByRole("button", { name: "Verify" }).click();
+  await page.getByText(/all \d+ rows follow each other/).waitFor();
+});
+
+test("every page looks right, light and dark, wide and on a phone, and has no serious fault", async () => {
+  const { data } = (await ask(server, "/runs?limit=20")) as { data: { id: string; workflow: string }[] };
+  const mixed = data.find((run) => run.workflow === "mixed")?.id ?? "";
+  await ask(server, "/workflows/welcome/trigger", { method: "POST", body: "{}" });
+  const settings = ["users", "roles", "keys", "secrets", "connections", "policies", "channels", "plan", "nodes", "audit", "you"];
+  const pages: [string, string][] = [
+    ["home", "/"],
+    ["workflows", "/workflows"],
+    ["workflow", "/workflows/mixed"],
+    ["triggers", "/workflows/mixed?view=triggers"],
+    ["versions", "/workflows/mixed?view=versions"],
+    ["runs", "/runs"],
+    ["run", `/runs/${mixed}?step=call`],
+    ["timeline", `/runs/${mixed}?view=timeline`],
+    ["log", `/runs/${mixed}?view=events`],
+    ["approvals", "/approvals"],
+    ...settings.map((part): [string, string] => [`settings-${part}`, `/settings/${part}`]),
+  ];
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    for (const [size, viewport] of [
+      ["wide", { width: 1280, height: 860 }],
+      ["phone", { width: 390, height: 844 }],
+    ] as const) {
+      await page.setViewportSize(viewport);
+      for (const [name, path] of pages) {
+        await page.goto(server.url + path);
+        await page.getByRole("heading", { level: 1 }).first().waitFor();
+        await page.waitForFunction(() => !document.body.innerText.includes("Loading…"));
+        await page.waitForTimeout(400);
+        await shot(page, `${name}-${theme}-${size}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+        assert.ok(wide <= 0, `${name} on a ${size} screen is ${wide} pixels too wide`);
+        if (size === "wide" || theme === "light") assert.deepEqual(await axe(page), [], `${name} ${theme} ${size}`);
+      }
+    }
+  }
+});
+
+test("no page threw, asked another host, or broke the policy", () => {
+  assert.deepEqual(sins.all, []);
+});

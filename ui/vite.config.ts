@@ -1,0 +1,59 @@
+// How the dashboard is built: hashed names, compressed copies beside each file, and the size of the first load printed.
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import react from "@vitejs/plugin-react";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+
+/** What a browser loads before the first page is there must stay below this, gzipped. */
+const FIRST_LOAD_LIMIT = 300 * 1024;
+const server = process.env.STEPWELL_URL ?? "http://127.0.0.1:7070";
+
+/** Writes `.gz` and `.br` beside what compresses, and measures the first load. */
+function compressed(): Plugin {
+  return {
+    name: "compressed",
+    apply: "build",
+    async closeBundle() {
+      const dist = path.resolve("dist");
+      const sizes = new Map<string, number>();
+      for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
+        const file = path.join(entry.parentPath, entry.name);
+        if (!entry.isFile() || !/\.(js|css|html|svg)$/.test(file)) continue;
+        const bytes = await readFile(file);
+        const gzip = gzipSync(bytes, { level: 9 });
+        const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
+        sizes.set(`/${path.relative(dist, file)}`, gzip.length);
+        if (gzip.length < bytes.length) await writeFile(`${file}.gz`, gzip);
+        if (brotli.length < bytes.length) await writeFile(`${file}.br`, brotli);
+      }
+      const html = await readFile(path.join(dist, "index.html"), "utf8");
+      const first = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1] ?? "");
+      const total = ["/index.html", ...first].reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0);
+      console.log(`first load: ${(total / 1024).toFixed(1)} KB gzipped (limit ${FIRST_LOAD_LIMIT / 1024} KB)`);
+      if (total > FIRST_LOAD_LIMIT) throw new Error("the first load is too large: load something lazily");
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [react(), compressed()],
+  // Nothing is inlined as data: the policy of the page allows scripts and styles from files only.
+  build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 700 },
+  test: { include: ["tests/**/*.test.ts", "src/**/*.test.ts"] },
+  server: {
+    proxy: {
+      // The server accepts a cookie only from a page of its own host, so the proxy speaks as one.
+      "^/(api|sign-in|docs|openapi.json|in|wh)(/|$)": {
+        target: server,
+        ws: true,
+        changeOrigin: true,
+        configure: (proxy) => {
+          proxy.on("proxyReq", (request) => request.setHeader("origin", server));
+          proxy.on("proxyReqWs", (request) => request.setHeader("origin", server));
+        },
+      },
+    },
+  },
+});
