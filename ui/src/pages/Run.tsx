@@ -104,7 +104,7 @@ function Page({ run }: { run: RunView }) {
           <section className="card">
             {run.erased_at && <p className="note">What this run was given and gave back was erased on request.</p>}
             <Value label="Input" value={run.input} />
-            {run.output !== null && run.output !== undefined ? <Value label="Output" value={run.output} /> : <p className="dim">No output yet.</p>}
+            {run.output !== null && run.output !== undefined ? <Value label="Output" value={run.output} /> : <p className="dim">{isOver(run.status) ? "No output." : "No output yet."}</p>}
           </section>
         </Tabs.Content>
         <Tabs.Content value="events">
