@@ -20,7 +20,8 @@ export interface Server {
 
 function binary(): string {
   const asked = process.env.STEPWELL_BIN;
-  const found = [asked, "../target/debug/stepwell", "../target/release/stepwell"].find((one) => one && existsSync(one));
+  const target = process.env.CARGO_TARGET_DIR ?? "../target";
+  const found = [asked, `${target}/debug/stepwell`, `${target}/release/stepwell`].find((one) => one && existsSync(one));
   if (!found) throw new Error("there is no binary: `cargo build -p stepwell`, or name one with STEPWELL_BIN");
   return path.resolve(found);
 }

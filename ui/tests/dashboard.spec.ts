@@ -255,7 +255,8 @@ test("settings are made in words: a secret, a policy, a channel and what you are
 
 test("every page looks right, light and dark, wide and on a phone, and has no serious fault", async () => {
   const { data } = (await ask(server, "/runs?limit=20")) as { data: { id: string; workflow: string }[] };
-  const mixed = data.find((run) => run.workflow === "mixed")?.id ?? "";
+  const of = (workflow: string) => data.find((run) => run.workflow === workflow)?.id ?? "";
+  const [mixed, outer] = [of("mixed"), of("outer")];
   await ask(server, "/workflows/welcome/trigger", { method: "POST", body: "{}" });
   const settings = ["users", "roles", "keys", "secrets", "connections", "policies", "channels", "plan", "nodes", "audit", "you"];
   const pages: [string, string][] = [
@@ -268,7 +269,11 @@ test("every page looks right, light and dark, wide and on a phone, and has no se
     ["run", `/runs/${mixed}?step=call`],
     ["timeline", `/runs/${mixed}?view=timeline`],
     ["log", `/runs/${mixed}?view=events`],
+    ["data", `/runs/${mixed}?view=data`],
+    ["children", `/runs/${outer}?view=children`],
     ["approvals", "/approvals"],
+    ["editor", "/workflows/mixed/edit"],
+    ["new", "/workflows/new"],
     ...settings.map((part): [string, string] => [`settings-${part}`, `/settings/${part}`]),
   ];
   for (const theme of ["light", "dark"] as const) {

@@ -70,7 +70,7 @@ function Side() {
             </span>
           )}
         </Link>
-        <Link to="/settings/$part" params={{ part: "users" }}>
+        <Link to="/settings">
           <SettingsIcon /> Settings
         </Link>
       </nav>

@@ -3,7 +3,13 @@ import { Link } from "@tanstack/react-router";
 import type { RunSummary } from "../api/queries";
 import { Status, Took, When } from "./Status";
 
-export function RunTable({ runs, withWorkflow = true }: { runs: RunSummary[]; withWorkflow?: boolean }) {
+interface Props {
+  runs: RunSummary[];
+  withWorkflow?: boolean;
+  withCreator?: boolean;
+}
+
+export function RunTable({ runs, withWorkflow = true, withCreator = true }: Props) {
   return (
     <div className="table-box" tabIndex={0}>
       <table>
@@ -14,7 +20,7 @@ export function RunTable({ runs, withWorkflow = true }: { runs: RunSummary[]; wi
             <th>Status</th>
             <th>Created</th>
             <th className="wide-only">Took</th>
-            <th className="wide-only">By</th>
+            {withCreator && <th className="wide-only">By</th>}
           </tr>
         </thead>
         <tbody>
@@ -41,7 +47,7 @@ export function RunTable({ runs, withWorkflow = true }: { runs: RunSummary[]; wi
               <td className="wide-only">
                 <Took from={run.started_at} to={run.finished_at} />
               </td>
-              <td className="wide-only">{run.created_by}</td>
+              {withCreator && <td className="wide-only">{run.created_by}</td>}
             </tr>
           ))}
         </tbody>

@@ -99,13 +99,13 @@ function Overview() {
           <div className="card-head">
             <h2>Not finished</h2>
           </div>
-          <Got query={open}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} /> : <p className="empty">Nothing runs at the moment.</p>)}</Got>
+          <Got query={open}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing runs at the moment.</p>)}</Got>
         </section>
         <section className="card flush">
           <div className="card-head">
             <h2>Failed in 24 hours</h2>
           </div>
-          <Got query={failed}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} /> : <p className="empty">Nothing failed.</p>)}</Got>
+          <Got query={failed}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing failed.</p>)}</Got>
         </section>
         <section className="card">
           <h2>Waits for you</h2>

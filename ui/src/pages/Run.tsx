@@ -10,6 +10,7 @@ import { Status, Took, When } from "../components/Status";
 import { Value } from "../components/Value";
 import { fold } from "../lib/fold";
 import { isOver } from "../lib/status";
+import { useTabInView } from "../lib/useTabInView";
 import { Actions } from "./run/Actions";
 import { Children } from "./run/Children";
 import { Events } from "./run/Events";
@@ -26,6 +27,7 @@ export default function Run() {
 function Page({ run }: { run: RunView }) {
   const { view = "steps", step } = useSearch({ from: "/runs/$run" });
   const navigate = useNavigate({ from: "/runs/$run" });
+  const tabs = useTabInView<HTMLDivElement>(view);
   const show = (next: string) => void navigate({ search: (before) => ({ ...before, view: next }), replace: true });
   const select = useCallback(
     (path: string | undefined) => void navigate({ search: (before) => (path === undefined ? { ...(before.view ? { view: before.view } : {}) } : { ...before, step: path }), replace: true }),
@@ -84,7 +86,7 @@ function Page({ run }: { run: RunView }) {
       )}
       {!isOver(run.status) && <WaitingFor run={run} />}
       <Tabs.Root value={view} onValueChange={show} className="stack">
-        <Tabs.List className="tabs" aria-label="What to look at">
+        <Tabs.List ref={tabs} className="tabs" aria-label="What to look at">
           <Tabs.Trigger value="steps">Steps</Tabs.Trigger>
           <Tabs.Trigger value="timeline">Timeline</Tabs.Trigger>
           <Tabs.Trigger value="data">Input and output</Tabs.Trigger>
@@ -102,7 +104,7 @@ function Page({ run }: { run: RunView }) {
           <section className="card">
             {run.erased_at && <p className="note">What this run was given and gave back was erased on request.</p>}
             <Value label="Input" value={run.input} />
-            {run.output !== null && run.output !== undefined ? <Value label="Output" value={run.output} /> : <p className="dim">No output yet.</p>}
+            {run.output !== null && run.output !== undefined ? <Value label="Output" value={run.output} /> : <p className="dim">{isOver(run.status) ? "No output." : "No output yet."}</p>}
           </section>
         </Tabs.Content>
         <Tabs.Content value="events">

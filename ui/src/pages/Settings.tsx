@@ -1,6 +1,7 @@
 // Settings: one page for each sort of thing.
 import { Link, useParams } from "@tanstack/react-router";
 import type { ComponentType } from "react";
+import { useTabInView } from "../lib/useTabInView";
 import { Audit } from "./settings/Audit";
 import { Channels } from "./settings/Channels";
 import { Connections } from "./settings/Connections";
@@ -30,10 +31,11 @@ const PARTS: Record<string, { name: string; page: ComponentType }> = {
 export default function Settings() {
   const { part } = useParams({ from: "/settings/$part" });
   const shown = PARTS[part];
+  const tabs = useTabInView<HTMLElement>(part);
   return (
     <>
       <h1>Settings</h1>
-      <nav className="tabs" aria-label="Settings">
+      <nav ref={tabs} className="tabs" aria-label="Settings">
         {Object.entries(PARTS).map(([id, { name }]) => (
           <Link key={id} to="/settings/$part" params={{ part: id }}>
             {name}

@@ -12,6 +12,7 @@ import { RunTable } from "../components/RunTable";
 import { When } from "../components/Status";
 import { Toggle } from "../components/Toggle";
 import { Trouble } from "../components/Trouble";
+import { useTabInView } from "../lib/useTabInView";
 import { RunDialog } from "./workflow/RunDialog";
 import { Triggers } from "./workflow/Triggers";
 import { Versions } from "./workflow/Versions";
@@ -26,6 +27,7 @@ function Page({ workflow }: { workflow: WorkflowView }) {
   const { view = "graph" } = useSearch({ from: "/workflows/$name" });
   const navigate = useNavigate({ from: "/workflows/$name" });
   const [running, setRunning] = useState(false);
+  const tabs = useTabInView<HTMLDivElement>(view);
   const show = (next: string) => void navigate({ search: { view: next }, replace: true });
   return (
     <>
@@ -62,7 +64,7 @@ function Page({ workflow }: { workflow: WorkflowView }) {
       </div>
       {running && <RunDialog workflow={workflow} onClose={() => setRunning(false)} />}
       <Tabs.Root value={view} onValueChange={show} className="stack">
-        <Tabs.List className="tabs" aria-label="What to look at">
+        <Tabs.List ref={tabs} className="tabs" aria-label="What to look at">
           <Tabs.Trigger value="graph">Graph</Tabs.Trigger>
           <Tabs.Trigger value="runs">Runs</Tabs.Trigger>
           <Tabs.Trigger value="triggers">Triggers</Tabs.Trigger>

@@ -96,7 +96,7 @@ function List({ all }: { all: WorkflowSummary[] }) {
                   </td>
                   <td>
                     {run ? (
-                      <span className="row wrap">
+                      <span className="row last-run">
                         <Status status={run.status} />
                         <Link to="/runs/$run" params={{ run: run.id }}>
                           <When at={run.created_at} />

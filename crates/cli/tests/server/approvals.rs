@@ -148,3 +148,23 @@ fn of_two_answers_at_the_same_time_one_counts() {
         assert!([(200, 409, "completed"), (409, 200, "cancelled")].contains(&(yes, no, &end)), "{yes} {no} {end}");
     }
 }
+
+#[test]
+fn an_open_gate_tells_how_many_have_to_approve_and_who_is_asked_later() {
+    let place = Place::new();
+    let server = place.serve();
+    let api = &server.api;
+    let gate =
+        json!({"message": "well?", "approvals": 2, "escalate_to": "carol", "escalate_after": "1h", "timeout": "4h"});
+    api.define(&json!({"name": "pay", "tasks": {"ask": {"approval": gate}}}));
+    let run = api.trigger("pay", &json!({}));
+    api.step(&run, "ask", "waiting");
+    let path = format!("/api/v1/runs/{run}/steps/ask");
+    let open = api.get(&format!("{path}/approval")).is(200).data();
+    assert_eq!((&open["approvals"], &open["approved_by"], &open["escalated"]), (&json!(2), &json!([]), &json!(false)));
+    let (since, later) = (open["escalates_at"].as_str().unwrap(), open["until"].as_str().unwrap());
+    assert!(since < later, "{since} {later}");
+    api.post(&format!("{path}/approve"), &json!({"digest": open["digest"]})).is(200);
+    let open = api.get(&format!("{path}/approval")).is(200).data();
+    assert_eq!(open["approved_by"], json!(["admin"]));
+}

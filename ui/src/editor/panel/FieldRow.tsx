@@ -5,7 +5,7 @@ import type { Json, Language, Step } from "../model/types";
 import type { Known } from "../text/offers";
 import type { FieldSpec } from "./fields";
 import { SmallEditor } from "./SmallEditor";
-import { shown, typed, valueAt } from "./values";
+import { flagFor, isOn, shown, typed, valueAt } from "./values";
 
 interface Props {
   spec: FieldSpec;
@@ -43,7 +43,7 @@ export function FieldRow({ spec, step, language, disabled, said, known, onSet }:
     return (
       <div className="field">
         <span className="check">
-          <input id={id} type="checkbox" disabled={disabled} checked={value === true} onChange={(event) => onSet(spec, event.target.checked ? true : undefined)} />
+          <input id={id} type="checkbox" disabled={disabled} checked={isOn(value, spec.usual)} onChange={(event) => onSet(spec, flagFor(event.target.checked, spec.usual))} />
           <label htmlFor={id}>{spec.label}</label>
         </span>
         {help}

@@ -12,6 +12,8 @@ export interface FieldSpec {
   help?: string;
   choices?: readonly string[];
   placeholder?: string;
+  /** Of a flag: what it is when the text does not say. */
+  usual?: boolean;
 }
 
 export interface FieldGroup {
@@ -93,9 +95,12 @@ function gateFields(at: string): FieldSpec[] {
     field(`${at}approvers`, "Who may answer", "value", { help: "a name or a list of names; anyone with the right if left out" }),
     field(`${at}approvals`, "How many must approve", "number"),
     field(`${at}timeout`, "Open for", "text", { placeholder: "1d" }),
-    field(`${at}on_timeout`, "When time is up", "choice", { choices: ["deny", "approve"] }),
+    field(`${at}on_timeout`, "When time is up", "choice", { choices: ["deny", "approve", "escalate"] }),
+    field(`${at}escalate_to`, "Who may answer as well if nobody does", "value"),
+    field(`${at}escalate_after`, "After", "text", { placeholder: "1h", help: "when time is up, if this is empty" }),
+    field(`${at}notify`, "Who is told", "value", { help: "those who may answer, if this is empty" }),
     field(`${at}form`, "Form (JSON Schema)", "value"),
-    field(`${at}allow_self`, "Whoever started it may answer", "flag"),
+    field(`${at}allow_self`, "Whoever started it may answer", "flag", { usual: true }),
   ];
 }
 

@@ -1,7 +1,7 @@
 // Typing a value and reading it back.
 
 import { expect, test } from "vitest";
-import { shown, typed, valueAt } from "./values";
+import { flagFor, isOn, shown, typed, valueAt } from "./values";
 
 test("values go to text and back", () => {
   for (const value of ["{{input.x}}", { a: [1, "x: y"], b: null }, [], 7, true, "no"]) {
@@ -21,3 +21,8 @@ test("a bare template says how to mend it", () => {
   expect(typed("a: Hello, {{input.x}}", "value")).toEqual({ value: { a: "Hello, {{input.x}}" } });
 });
 test("a field inside an object is found", () => expect(valueAt({ approval: { message: "x" } }, ["approval", "message"])).toBe("x"));
+
+test("a flag is written only if it is not as usual", () => {
+  expect([flagFor(true), flagFor(false), flagFor(true, true), flagFor(false, true)]).toEqual([true, undefined, undefined, false]);
+  expect([isOn(undefined), isOn(undefined, true), isOn(false, true)]).toEqual([false, true, false]);
+});

@@ -46,3 +46,12 @@ function hasObjectKey(document: Document): boolean {
   });
   return found;
 }
+
+export function isOn(value: Json | undefined, usual = false): boolean {
+  return typeof value === "boolean" ? value : usual;
+}
+
+/** What is written for a flag: nothing if it is as usual. */
+export function flagFor(on: boolean, usual = false): boolean | undefined {
+  return on === usual ? undefined : on;
+}

@@ -32,7 +32,7 @@ function Use({ label, used, most }: { label: string; used: number; most: number 
     <div className="stack">
       <div className="row between">
         <span>{label}</span>
-        <span>
+        <span className="nowrap">
           <strong>{used.toLocaleString()}</strong> {most == null ? <span className="dim">without a limit</span> : `of ${most.toLocaleString()}`}
         </span>
       </div>

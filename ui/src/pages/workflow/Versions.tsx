@@ -28,7 +28,7 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
               <tr>
                 <th>Version</th>
                 <th>Made</th>
-                <th>By</th>
+                <th className="wide-only">By</th>
                 <th>Compare</th>
               </tr>
             </thead>
@@ -39,7 +39,7 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
                   <td>
                     <When at={one.created_at} />
                   </td>
-                  <td>{one.created_by}</td>
+                  <td className="wide-only">{one.created_by}</td>
                   <td>
                     <div className="row">
                       <label className="check">

@@ -1,0 +1,12 @@
+// Tabs that do not fit beside each other: the one that is open is in view.
+import { type RefObject, useEffect, useRef } from "react";
+
+export function useTabInView<T extends HTMLElement>(open: string): RefObject<T | null> {
+  const tabs = useRef<T>(null);
+  useEffect(() => {
+    const bar = tabs.current;
+    const tab = bar?.querySelector<HTMLElement>('[data-state="active"], [data-status="active"]');
+    if (bar && tab) bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
+  }, [open]);
+  return tabs;
+}
