@@ -4,13 +4,14 @@
     bad_server.py --http PORT    over HTTP, at /mcp; 0 picks a port and prints it
 
 MODE in the environment: `silent` never answers, `dies` ends at once, `babbles` prints what is no message first, `floods` writes
-100 MB to standard error first.
+100 MB to standard error first, `strict` ends if the first message is not `initialize`.
 """
 
 import asyncio
 import json
 import os
 import sys
+import threading
 from typing import Any
 
 import mcp_types as types
@@ -28,7 +29,7 @@ SECRET = os.environ.get("TOKEN", "")
 TOO_MUCH = 100 << 20
 
 tasks: dict[str, dict[str, Any]] = {}
-cancelled = 0
+hanging = cancelled = 0
 
 
 def flood() -> None:
@@ -78,7 +79,7 @@ class Tasks(Extension):
         return {}
 
     async def intercept_tool_call(self, params: Any, ctx: ServerRequestContext[Any, Any], call_next: Any) -> Any:
-        global cancelled
+        global hanging, cancelled
         match params.name:
             case "task" | "task_asks" | "task_fails":
                 at = "2026-07-28T00:00:00Z"
@@ -104,6 +105,7 @@ class Tasks(Extension):
                 text = json.dumps({"answers": answers, "state": params.request_state})
                 return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
             case "hang":
+                hanging += 1
                 try:
                     await asyncio.sleep(3600)
                 except asyncio.CancelledError:
@@ -179,9 +181,9 @@ async def steps(ctx: Context, count: int = 3) -> str:
 
 
 @server.tool()
-def cancelled_calls() -> int:
-    """How many calls were given up."""
-    return cancelled
+def hanging_calls() -> list[int]:
+    """How many calls of `hang` there were, and how many of them were given up."""
+    return [hanging, cancelled]
 
 
 @server.tool(annotations=types.ToolAnnotations(read_only_hint=True))
@@ -220,6 +222,26 @@ for each in ["hang", "task", "task_asks", "task_fails", "ask", "ask_two", "ask_m
     plain(each)
 
 
+def strict() -> None:
+    first = b""
+    while not first.endswith(b"\n"):
+        first += os.read(0, 1)
+    if b'"initialize"' not in first:
+        sys.exit(4)
+    # The SDK is to read it too.
+    client = os.dup(0)
+    reads, writes = os.pipe()
+    os.dup2(reads, 0)
+    os.write(writes, first)
+
+    def copy() -> None:
+        while part := os.read(client, 65536):
+            os.write(writes, part)
+        os.close(writes)
+
+    threading.Thread(target=copy, daemon=True).start()
+
+
 def main() -> None:
     match os.environ.get("MODE"):
         case "silent":
@@ -232,6 +254,8 @@ def main() -> None:
             os.write(STDOUT, b"Welcome!\n")
         case "floods":
             flood()
+        case "strict":
+            strict()
     if len(sys.argv) > 2:
         serve(int(sys.argv[2]))
     else:

@@ -81,7 +81,8 @@ impl Upstreams {
             Found::Away(upstream) => return Some(away(&upstream, "it has not said what it offers", note).ended()),
             Found::Gone(upstream) => {
                 let message = format!("{} does not offer `{name}` any more", upstream.name());
-                return Some(Ok(failed(Failure::new("unknown_tool", message))));
+                let failure = Failure::new("unknown_tool", message);
+                return Some(Ok(failed(Failure { may_have_happened: note.is_some(), ..failure })));
             }
         };
         let calling = Calling { upstream: &upstream, known: &known, args, call };

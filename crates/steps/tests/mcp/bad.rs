@@ -1,7 +1,7 @@
 //! Servers that crash, hang, babble and lie.
 
 use crate::rig::{Rig, bad, call, failure, soon, stdio, success, until};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use stepwell_core::event::FailureKind;
 use stepwell_engine::upstream::State;
@@ -26,15 +26,29 @@ async fn a_server_that_dies_in_a_call_is_started_again_and_the_call_may_have_hap
 async fn a_call_that_is_given_up_is_given_up_by_the_server_too() {
     let rig = Rig::new(vec![bad(&[])]);
     rig.ready("bad").await;
-    let hanging = rig.kind.attempt(call("bad__hang", json!({})));
-    // Long enough for the request to leave; what is proven is that the server is told.
-    assert!(tokio::time::timeout(Duration::from_millis(500), hanging).await.is_err());
-    let told = async {
-        while rig.ok("bad__cancelled_calls", json!({})).await != 1 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+    let counts = |expected: Value| {
+        let rig = &rig;
+        async move {
+            while rig.ok("bad__hanging_calls", json!({})).await != expected {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
         }
     };
-    soon(told).await;
+    tokio::select! {
+        outcome = rig.kind.attempt(call("bad__hang", json!({}))) => panic!("{outcome:?}"),
+        () = soon(counts(json!([1, 0]))) => {}
+    }
+    soon(counts(json!([1, 1]))).await;
+    rig.upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_at_a_message_it_does_not_know_is_spoken_to_in_the_older_way() {
+    let rig = Rig::new(vec![bad(&[("MODE", "strict")])]);
+    let why = rig.down("bad").await;
+    assert!(why.contains("exit status: 4"), "{why}");
+    assert_eq!(rig.ready("bad").await.protocol.as_deref(), Some("2025-11-25"));
+    assert_eq!(rig.ok("bad__steady", json!({})).await, "steady");
     rig.upstreams.stop().await;
 }
 

@@ -8,5 +8,6 @@ mod bad;
 mod pins;
 mod real;
 mod rig;
+mod runs;
 mod secrets;
 mod waits;

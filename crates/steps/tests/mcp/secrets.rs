@@ -110,8 +110,7 @@ async fn a_url_and_headers_get_their_secrets_only_at_hosts_they_are_meant_for() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_reach_a_real_server() {
-    // One that answers only with the right header: a gate in front of the real one.
+async fn a_server_over_http_that_gets_a_secret_speaks_the_newest_revision_and_tells_of_changes() {
     let mut command = tokio::process::Command::new(python());
     command.arg(script("bad_server.py")).args(["--http", "0"]).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     let mut server = command.spawn().unwrap();
