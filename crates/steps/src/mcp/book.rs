@@ -3,7 +3,7 @@
 use crate::javascript::{Line, Log};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ExtensionCapabilities, Implementation, JsonObject, ProgressNotificationParam,
-    ProgressToken, TASKS_EXTENSION_ID,
+    ProgressToken, ProtocolVersion, TASKS_EXTENSION_ID,
 };
 use rmcp::service::NotificationContext;
 use rmcp::{ClientHandler, RoleClient};
@@ -112,7 +112,8 @@ pub fn capabilities() -> ClientCapabilities {
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(capabilities(), Implementation::new("stepwell", env!("CARGO_PKG_VERSION")))
+        let who = Implementation::new("stepwell", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities(), who).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {

@@ -1,7 +1,7 @@
 //! One call of a tool: found, checked, sent, and what came of it.
 
 use super::book::capabilities;
-use super::connect::{causes, short};
+use super::connect::{of_client, said, short};
 use super::upstream::{Known, Link, Upstream};
 use super::waits::{Note, Round};
 use super::{Found, Upstreams, result, waits};
@@ -34,9 +34,20 @@ pub enum Trouble {
 /// How a call ends otherwise than with a result.
 pub enum Stop {
     Fails(Failure),
-    Waits(Waits),
+    Waits(Box<Waits>),
     /// There is no connection, and nothing was sent.
     Away(String),
+}
+
+impl Stop {
+    #[allow(clippy::result_large_err, reason = "what the engine asks for")]
+    fn ended(self) -> Result<Outcome, Waits> {
+        match self {
+            Stop::Fails(failure) => Ok(failed(failure)),
+            Stop::Waits(waits) => Err(*waits),
+            Stop::Away(why) => Ok(failed(Failure::retryable("unavailable", why))),
+        }
+    }
 }
 
 impl From<Failure> for Stop {
@@ -61,24 +72,24 @@ impl Upstreams {
         let note = call.resumed.as_ref().and_then(|resumed| Note::read(&resumed.note));
         if let Found::Away(upstream) = &found {
             if let Err(why) = upstream.link().await {
-                return Some(away(upstream, &why, note));
+                return Some(away(upstream, &why, note).ended());
             }
             found = self.find(org, name)?;
         }
         let (upstream, known) = match found {
             Found::Tool(upstream, known) => (upstream, known),
-            Found::Away(upstream) => return Some(away(&upstream, "it has not said what it offers", note)),
+            Found::Away(upstream) => return Some(away(&upstream, "it has not said what it offers", note).ended()),
             Found::Gone(upstream) => {
                 let message = format!("{} does not offer `{name}` any more", upstream.name());
-                return Some(Ok(failed(Failure::new("unknown_tool", message))));
+                let failure = Failure::new("unknown_tool", message);
+                return Some(Ok(failed(Failure { may_have_happened: note.is_some(), ..failure })));
             }
         };
         let calling = Calling { upstream: &upstream, known: &known, args, call };
         Some(match self.attempt(&calling, note.clone()).await {
             Ok(outcome) => Ok(outcome),
-            Err(Stop::Fails(failure)) => Ok(failed(failure)),
-            Err(Stop::Waits(waits)) => Err(waits),
-            Err(Stop::Away(why)) => away(&upstream, &why, note),
+            Err(Stop::Away(why)) => away(&upstream, &why, note).ended(),
+            Err(stop) => stop.ended(),
         })
     }
 
@@ -202,7 +213,7 @@ impl Calling<'_> {
             Ok(handle) => handle,
             Err(error) => {
                 self.upstream.doubt.notify_one();
-                return (Err(Trouble::Unsent(causes(&error))), None);
+                return (Err(Trouble::Unsent(said(&error))), None);
             }
         };
         let page = link.book.open(handle.progress_token.clone());
@@ -256,19 +267,12 @@ impl Drop for UnderWay<'_> {
 }
 
 fn trouble(error: ServiceError) -> Trouble {
-    match error {
+    match &error {
         ServiceError::McpError(error) => Trouble::Said { code: error.code.0, message: short(&error.message) },
-        ServiceError::TransportSend(error) => {
-            let why = causes(&*error.error);
-            let unsent = |error: &(dyn std::error::Error + 'static)| {
-                error.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect)
-            };
-            let first: &(dyn std::error::Error + 'static) = &*error.error;
-            let mut chain = std::iter::successors(Some(first), |error| error.source());
-            if chain.any(unsent) { Trouble::Unsent(why) } else { Trouble::Lost(why) }
+        ServiceError::TransportSend(sending) if of_client(&*sending.error).is_some_and(reqwest::Error::is_connect) => {
+            Trouble::Unsent(said(&error))
         }
-        ServiceError::TransportClosed => Trouble::Lost("it hung up".into()),
-        other => Trouble::Lost(causes(&other)),
+        other => Trouble::Lost(said(other)),
     }
 }
 
@@ -305,10 +309,10 @@ fn unavailable(server: &str, why: &str) -> Failure {
 }
 
 /// What has begun goes on later; a call that has not can be made again.
-fn away(upstream: &Upstream, why: &str, note: Option<Note>) -> Result<Outcome, Waits> {
+fn away(upstream: &Upstream, why: &str, note: Option<Note>) -> Stop {
     match note {
-        Some(note) => Err(note.later(None)),
-        None => Ok(failed(unavailable(upstream.name(), why))),
+        Some(note) => Stop::Waits(note.later(None).into()),
+        None => Stop::Fails(unavailable(upstream.name(), why)),
     }
 }
 

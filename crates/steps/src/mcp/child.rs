@@ -75,7 +75,7 @@ impl Process {
     fn kill(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(group) = self.group.take().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
-            // Its number stays taken while anyone of the group lives, and if nobody does there is nobody to kill.
+            // Its number stays taken while anyone of the group lives, and is not given out again at once.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.start_kill();

@@ -8,9 +8,11 @@ use super::upstream::Link;
 use super::{Around, ServerConfig, Transport};
 use crate::http::cause as http_cause;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientInitializeError, RunningService};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
+use std::error::Error;
 use std::sync::Arc;
 use stepwell_engine::Mask;
 use stepwell_store::OrgId;
@@ -99,25 +101,47 @@ fn refused(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ConnectionClosed(_) => "it hung up before it introduced itself".into(),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        ClientInitializeError::TransportError { error, .. } => causes(&*error.error),
+        other => causes(other),
+    }
+}
+
+/// What the SDK says of a request that came to nothing, without its own names of things.
+pub fn said(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportSend(error) => causes(&*error.error),
+        ServiceError::TransportClosed => "it hung up".into(),
+        ServiceError::McpError(error) => short(&format!("it answered with error {}: {}", error.code.0, error.message)),
         other => causes(other),
     }
 }
 
 /// An error with what is behind it.
-pub fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
+fn causes(error: &(dyn Error + 'static)) -> String {
+    // Its own words repeat the URL.
+    if let Some(error) = of_client(error) {
+        return short(&http_cause(error));
+    }
     let mut text = String::new();
-    for cause in chain {
-        // Its own words repeat the URL.
-        if let Some(cause) = cause.downcast_ref::<reqwest::Error>() {
-            return short(&http_cause(cause));
-        }
+    for cause in chain(error) {
         let words = cause.to_string();
         if !text.contains(&words) {
             text = if text.is_empty() { words } else { format!("{text}: {words}") };
         }
     }
     short(&text)
+}
+
+/// The error of the HTTP client that is behind this one, if it is.
+pub fn of_client<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a reqwest::Error> {
+    chain(error).find_map(|error| match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => Some(error),
+        _ => error.downcast_ref(),
+    })
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
 }
 
 /// As much of a foreign text as a message needs.

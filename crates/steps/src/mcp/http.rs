@@ -1,5 +1,6 @@
 //! Servers behind a URL: the transport of the SDK on a client that keeps to the egress rules.
 
+use super::post::Bounded;
 use crate::egress::Egress;
 use crate::http::builder;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -10,6 +11,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use url::Url;
 
+/// Headers that the transport sets itself.
+const RESERVED: [&str; 7] =
+    ["accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id", "mcp-protocol-version"];
 /// Bytes of one message of a server.
 pub const MAX_MESSAGE: usize = 16 << 20;
 
@@ -18,7 +22,7 @@ pub fn transport(
     headers: &BTreeMap<String, String>,
     egress: Egress,
     connect_timeout: Duration,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+) -> Result<StreamableHttpClientTransport<Bounded>, String> {
     let url = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("its URL must begin with http:// or https://".into());
@@ -30,13 +34,14 @@ pub fn transport(
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
     config.custom_headers = read(headers)?;
     config.max_sse_event_size = MAX_MESSAGE;
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(Bounded(client), config))
 }
 
 fn read(headers: &BTreeMap<String, String>) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let read = |(name, value): (&String, &String)| {
         let bad = || format!("its header {name} cannot be sent");
-        let read = HeaderName::try_from(name).map_err(|_| bad())?;
+        let read = HeaderName::try_from(name).ok().filter(|name| !RESERVED.contains(&name.as_str()));
+        let read = read.ok_or_else(bad)?;
         let mut value = HeaderValue::try_from(value.trim()).map_err(|_| bad())?;
         value.set_sensitive(true);
         Ok((read, value))

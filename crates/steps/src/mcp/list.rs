@@ -1,6 +1,6 @@
 //! What a server offers, within bounds.
 
-use super::connect::causes;
+use super::connect::said;
 use super::upstream::{Known, Link, Upstream};
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ToolAnnotations};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub async fn list(upstream: &Upstream, link: &Link) -> Result<Listing, String> {
             ListToolsRequest { method: Default::default(), params: Some(params), extensions: Default::default() };
         // Not the SDK's own list: it would answer from its memory, and a tool it cannot read would spoil all others.
         let page =
-            link.peer.send_request(ClientRequest::ListToolsRequest(request)).await.map_err(|error| causes(&error))?;
+            link.peer.send_request(ClientRequest::ListToolsRequest(request)).await.map_err(|error| said(&error))?;
         let mut page = serde_json::to_value(page).unwrap_or_default();
         let Some(Value::Array(tools)) = page.get_mut("tools").map(Value::take) else {
             return Err("its list of tools cannot be read".into());

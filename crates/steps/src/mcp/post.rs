@@ -1,0 +1,204 @@
+//! Messages to a server behind a URL. The SDK's own client reads an answer of JSON however long it is; this one does not.
+//!
+//! Streams, and what sessions need, are the SDK's.
+
+use super::http::MAX_MESSAGE;
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream, StreamExt};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+const SESSION: &str = "mcp-session-id";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+/// Of an answer that explains a failure.
+const MAX_REASON: usize = 64 * 1024;
+
+type Broken = StreamableHttpError<reqwest::Error>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+#[derive(Clone)]
+pub struct Bounded(pub reqwest::Client);
+
+impl StreamableHttpClient for Bounded {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Broken> {
+        let mut request =
+            self.0.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}")).headers(headers.into_iter().collect());
+        if let Some(session) = &session {
+            request = request.header(SESSION, &**session);
+        }
+        let response = request.header(CONTENT_TYPE, JSON).body(serde_json::to_vec(&message)?).send().await?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
+            status if status.is_success() => answered(&message, response).await,
+            _ => refused(&message, session.is_some(), response).await,
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Broken> {
+        self.0.delete_session(uri, session, token, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Broken> {
+        self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE).await
+    }
+}
+
+async fn answered(message: &ClientJsonRpcMessage, response: Response) -> Result<StreamableHttpPostResponse, Broken> {
+    let session = text(&response, SESSION);
+    let kind = text(&response, CONTENT_TYPE.as_str());
+    let is = |wanted: &str| kind.as_ref().is_some_and(|kind| kind.starts_with(wanted));
+    if is(EVENTS) {
+        let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE)).boxed();
+        return Ok(StreamableHttpPostResponse::Sse(events, session));
+    }
+    // Some servers have something to say to what needs no answer.
+    let needs_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+    if !is(JSON) {
+        return if needs_answer {
+            Err(StreamableHttpError::UnexpectedContentType(kind))
+        } else {
+            Ok(StreamableHttpPostResponse::Accepted)
+        };
+    }
+    let body = read(response, MAX_MESSAGE).await?;
+    match serde_json::from_slice(&body) {
+        Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+        Err(_) if !needs_answer => Ok(StreamableHttpPostResponse::Accepted),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An error of the protocol counts as an answer.
+async fn refused(
+    message: &ClientJsonRpcMessage,
+    in_session: bool,
+    response: Response,
+) -> Result<StreamableHttpPostResponse, Broken> {
+    let status = response.status();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let challenge = text(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_else(|| status.to_string());
+        return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+    }
+    let (retry_after, session) = (text(&response, RETRY_AFTER.as_str()), text(&response, SESSION));
+    let reason = read(response, MAX_REASON).await.unwrap_or_default();
+    let said = match serde_json::from_slice(&reason) {
+        Ok(ServerJsonRpcMessage::Error(said)) => Some(said.error),
+        Ok(_) | Err(_) => None,
+    };
+    if in_session && status == StatusCode::BAD_REQUEST && said.as_ref().is_some_and(is_about_session) {
+        return Err(StreamableHttpError::SessionExpired);
+    }
+    let busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    if let ClientJsonRpcMessage::Request(request) = message {
+        // Whatever an older server says to a message it does not know tells that it is one.
+        let probe = matches!(request.request, ClientRequest::DiscoverRequest(_)) && !in_session && !busy;
+        let unknown = probe.then(|| ErrorData::invalid_request(format!("answered with HTTP {status}"), None));
+        if let Some(error) = said.or(unknown) {
+            // Who did not read the request cannot say which one it was.
+            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+            return Ok(StreamableHttpPostResponse::Json(answer, session));
+        }
+    }
+    if busy {
+        return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
+    }
+    let reason = String::from_utf8_lossy(&reason).into_owned();
+    Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {reason}").into()))
+}
+
+/// A session that is not known should be a 404; the way that many servers have copied says it so.
+fn is_about_session(said: &ErrorData) -> bool {
+    said.code.0 == -32000 && said.message.to_lowercase().contains("session id")
+}
+
+fn text(response: &Response, name: &str) -> Option<String> {
+    response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Broken> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > most {
+            return Err(too_long(most).into());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn too_long(most: usize) -> io::Error {
+    io::Error::other(format!("the answer is longer than {} KB", most / 1024))
+}
+
+/// Ends with an error once an event has more bytes.
+fn bounded(
+    stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    most: usize,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    let (mut bytes, mut fresh_line) = (0, true);
+    stream.map(move |chunk| {
+        let chunk = chunk.map_err(io::Error::other)?;
+        for byte in &chunk {
+            bytes += 1;
+            match byte {
+                b'\n' if fresh_line => bytes = 0,
+                b'\n' => fresh_line = true,
+                b'\r' => {}
+                _ => fresh_line = false,
+            }
+            if bytes > most {
+                return Err(too_long(most));
+            }
+        }
+        Ok(chunk)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    #[tokio::test]
+    async fn a_stream_may_be_long_but_no_event_in_it() {
+        let chunks = |text: &'static [&'static str]| {
+            stream::iter(text.iter().map(|part| Ok(Bytes::from_static(part.as_bytes()))))
+        };
+        let kept: Vec<_> = bounded(chunks(&["data: 12\r\n\r\n", "data: 34\n", "\ndata: 56\n\n"]), 12).collect().await;
+        assert!(kept.iter().all(Result::is_ok), "{kept:?}");
+        let cut: Vec<_> = bounded(chunks(&["data: 12\n\nda", "ta: 3456", "789\n"]), 12).collect().await;
+        assert!(cut[0].is_ok() && cut[2].is_err(), "{cut:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Servers on a store in memory, and the `tool` kind that calls them.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_engine::upstream::{Pins, Server, Servers, State};
+use stepwell_engine::{
+    Actor, EnvironmentSecrets, Lend, Lent, Principal, Resumed, Safe, StepCall, StepKind, SystemClock, Until, Vault,
+    Waits,
+};
+use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
+use stepwell_steps::{Config, Egress, kinds};
+use stepwell_store::OrgId;
+use stepwell_store::memory::MemoryStore;
+use tokio_util::sync::CancellationToken;
+
+pub const ORG: OrgId = OrgId(1);
+/// What hangs is a bug; the limit only turns it into a report.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Rig {
+    pub store: MemoryStore,
+    pub upstreams: Arc<Upstreams>,
+    pub kind: Arc<dyn StepKind>,
+}
+
+pub fn vault() -> Arc<Vault> {
+    Arc::new(Vault::read(&"5a".repeat(32)).unwrap())
+}
+
+impl Rig {
+    pub fn new(servers: Vec<ServerConfig>) -> Rig {
+        Rig::on(MemoryStore::default(), servers)
+    }
+
+    pub fn on(store: MemoryStore, servers: Vec<ServerConfig>) -> Rig {
+        Rig::within(Egress { allow_private: true }, store, servers)
+    }
+
+    pub fn within(egress: Egress, store: MemoryStore, servers: Vec<ServerConfig>) -> Rig {
+        let safe = Safe::new(Arc::new(store.clone()), vault(), Arc::new(EnvironmentSecrets));
+        let pins = Pins::new(Arc::new(store.clone()));
+        let upstreams = Upstreams::start(servers, safe, pins, egress, Arc::new(SystemClock));
+        let config = Config { upstreams: Some(upstreams.clone()), ..Config::default() };
+        let kind = kinds(config).get("tool").unwrap().clone();
+        Rig { store, upstreams, kind }
+    }
+
+    pub async fn attempt(&self, call: StepCall) -> Result<Outcome, Waits> {
+        soon(self.kind.attempt(call)).await
+    }
+
+    pub async fn call(&self, tool: &str, args: Value) -> Outcome {
+        self.attempt(call(tool, args)).await.unwrap_or_else(|waits| panic!("{tool} waits: {waits:?}"))
+    }
+
+    /// The result.
+    pub async fn ok(&self, tool: &str, args: Value) -> Value {
+        Value::clone(&success(self.call(tool, args).await).body)
+    }
+
+    pub async fn fails(&self, tool: &str, args: Value) -> Failure {
+        failure(self.call(tool, args).await).0
+    }
+
+    pub async fn waits(&self, call: StepCall) -> Waits {
+        match self.attempt(call).await {
+            Err(waits) => waits,
+            Ok(outcome) => panic!("{outcome:?}"),
+        }
+    }
+
+    pub fn server(&self, name: &str) -> Server {
+        self.upstreams.servers().into_iter().find(|server| server.name == name).unwrap()
+    }
+
+    pub async fn ready(&self, name: &str) -> Server {
+        self.until(name, |server| server.state == State::Ready).await
+    }
+
+    /// Why it is down.
+    pub async fn down(&self, name: &str) -> String {
+        match self.until(name, |server| matches!(server.state, State::Down { .. })).await.state {
+            State::Down { why, .. } => why,
+            State::Connecting | State::Ready => unreachable!(),
+        }
+    }
+
+    pub async fn until(&self, name: &str, good: impl Fn(&Server) -> bool) -> Server {
+        until(name, || Some(self.server(name)).filter(|server| good(server))).await
+    }
+}
+
+pub async fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let asked = async {
+        loop {
+            match ask() {
+                Some(answer) => return answer,
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("waited too long for {what}"))
+}
+
+pub async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("this takes too long")
+}
+
+pub fn call(tool: &str, args: Value) -> StepCall {
+    StepCall {
+        run: "run_1".into(),
+        path: "use".into(),
+        attempt: 1,
+        idempotency_key: "run_1:use".into(),
+        input: Arc::new(json!({"tool": tool, "args": args})),
+        caller: Principal { org: ORG, name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
+        secrets: Default::default(),
+        traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".into()),
+        timeout: PATIENCE,
+        allow_hosts: Vec::new(),
+        lender: Arc::new(Nothing),
+        resumed: None,
+        cancel: CancellationToken::new(),
+    }
+}
+
+/// The next attempt of a step that waited.
+pub fn resumed(tool: &str, args: Value, waits: &Waits, answers: Vec<Value>) -> StepCall {
+    StepCall { resumed: Some(Resumed { note: Arc::new(waits.note.clone()), answers }), ..call(tool, args) }
+}
+
+/// What somebody is asked.
+pub fn asked(waits: &Waits) -> &Value {
+    match &waits.until {
+        Until::Answered { ask, .. } => ask,
+        Until::Later(_) => panic!("{waits:?}"),
+    }
+}
+
+pub fn later(waits: &Waits) -> Duration {
+    match &waits.until {
+        Until::Later(pause) => *pause,
+        Until::Answered { .. } => panic!("{waits:?}"),
+    }
+}
+
+struct Nothing;
+
+#[async_trait]
+impl Lend for Nothing {
+    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+        Err(Failure::new("unknown_secret", name))
+    }
+
+    fn mask(&self, _value: &mut Value) {}
+}
+
+pub fn success(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Success(reply) => reply,
+        Outcome::Failure { failure, .. } => panic!("{failure:?}"),
+    }
+}
+
+pub fn failure(outcome: Outcome) -> (Failure, Option<Reply>) {
+    match outcome {
+        Outcome::Failure { failure, reply } => (failure, reply),
+        Outcome::Success(reply) => panic!("{reply:?}"),
+    }
+}
+
+fn target() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned();
+    assert!(
+        target.join("mcp-node/pinned").exists(),
+        "`scripts/mcp-install.sh` installs the servers that this test calls"
+    );
+    target
+}
+
+pub fn python() -> String {
+    target().join("mcp-python/bin/python").display().to_string()
+}
+
+pub fn script(name: &str) -> String {
+    format!("{}/../../scripts/mcp/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn npm(package: &str) -> String {
+    target()
+        .join("mcp-node/node_modules/@modelcontextprotocol")
+        .join(package)
+        .join("dist/index.js")
+        .display()
+        .to_string()
+}
+
+pub fn stdio(name: &str, command: &str, args: &[&str]) -> ServerConfig {
+    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+    let transport = Transport::Stdio { command: command.into(), args, env: BTreeMap::new(), cwd: None };
+    ServerConfig { name: name.into(), organisation: None, transport, plain_names: false, connect_timeout: PATIENCE }
+}
+
+pub fn http(name: &str, url: &str) -> ServerConfig {
+    let transport = Transport::Http { url: url.into(), headers: BTreeMap::new() };
+    ServerConfig { transport, ..stdio(name, "", &[]) }
+}
+
+/// The server that does what it should not, over standard input and output.
+pub fn bad(variables: &[(&str, &str)]) -> ServerConfig {
+    let mut config = stdio("bad", &python(), &[&script("bad_server.py")]);
+    if let Transport::Stdio { env, .. } = &mut config.transport {
+        env.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    }
+    config
+}

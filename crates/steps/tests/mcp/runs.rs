@@ -1,0 +1,177 @@
+//! Whole runs that call tools of servers, with the real engine.
+
+use crate::rig::{Rig, bad, python, script, soon, stdio, until, vault};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_engine::commands::{Approval, Decision, RunView, Source, Trigger};
+use stepwell_engine::upstream::State;
+use stepwell_engine::{Caller, Config, Engine};
+use stepwell_steps::mcp::ServerConfig;
+use stepwell_store::memory::MemoryStore;
+
+/// An engine with servers, as a process has them.
+struct Node {
+    engine: Engine,
+    rig: Rig,
+}
+
+fn ada() -> Caller {
+    Caller::local("ada")
+}
+
+impl Node {
+    async fn start(store: MemoryStore, servers: Vec<ServerConfig>) -> Node {
+        let rig = Rig::on(store.clone(), servers);
+        let steps = stepwell_steps::Config { upstreams: Some(rig.upstreams.clone()), ..Default::default() };
+        let config = Config { vault: vault(), ..Config::new(stepwell_steps::kinds(steps)) };
+        let engine = Engine::start(Arc::new(store), config).await.unwrap();
+        Node { engine, rig }
+    }
+
+    async fn run(&self, document: Value, input: Value) -> String {
+        let text = document.to_string();
+        self.engine.define(&ada(), Source { text: &text, file: None }).await.unwrap();
+        let name = document["name"].as_str().unwrap();
+        self.engine.trigger(&ada(), Trigger::new(name, input)).await.unwrap().run
+    }
+
+    async fn ended(&self, run: &str) -> RunView {
+        soon(self.engine.wait(&ada(), run)).await.unwrap();
+        self.engine.status(&ada(), run).await.unwrap()
+    }
+
+    async fn asked(&self) -> Approval {
+        let look = async {
+            loop {
+                if let Some(approval) = self.engine.approvals(&ada(), None, 10).await.unwrap().0.pop() {
+                    return approval;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        soon(look).await
+    }
+
+    async fn stop(self) {
+        self.engine.shutdown(Duration::from_secs(5)).await;
+        self.rig.upstreams.stop().await;
+    }
+}
+
+fn body(view: &RunView, step: &str) -> Value {
+    assert_eq!(view.status, "completed", "{view:?}");
+    let step = view.tasks.iter().find(|task| &*task.path == step).unwrap();
+    json!(step)["output"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_a_tool_waits_among_the_approvals_and_its_answer_is_used_by_another_process() {
+    let store = MemoryStore::default();
+    let node = Node::start(store.clone(), vec![bad(&[])]).await;
+    let document = json!({"name": "asks", "tasks": {"paint": {"tool": "bad__ask", "args": {"word": "wall"}}}});
+    let run = node.run(document, json!({})).await;
+    let approval = node.asked().await;
+    assert_eq!((approval.run.as_str(), approval.step.as_str()), (run.as_str(), "paint"));
+    assert_eq!(approval.asks["message"], "Which color?");
+    assert_eq!(approval.asks["form"]["required"], json!(["color"]));
+    node.stop().await;
+
+    let node = Node::start(store, vec![bad(&[])]).await;
+    let say =
+        |data: Value| Decision { approve: true, comment: None, data: Some(data), digest: approval.digest.clone() };
+    let wrong = node.engine.answer(&ada(), &run, "paint", say(json!({"colour": 1}))).await;
+    assert!(wrong.is_err(), "{wrong:?}");
+    node.engine.answer(&ada(), &run, "paint", say(json!({"color": "blue"}))).await.unwrap();
+    let said = body(&node.ended(&run).await, "paint");
+    assert!(said.to_string().contains(r#""content":{"color":"blue"}"#), "{said}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_is_denied_fails_the_step() {
+    let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
+    let document = json!({"name": "asks", "tasks": {"paint": {"tool": "bad__ask", "args": {}}}});
+    let run = node.run(document, json!({})).await;
+    let digest = node.asked().await.digest;
+    let no = Decision { approve: false, comment: None, data: None, digest };
+    node.engine.answer(&ada(), &run, "paint", no).await.unwrap();
+    assert_eq!(node.ended(&run).await.status, "cancelled");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_ends_with_the_task_that_it_began() {
+    let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
+    let document = json!({"name": "slow", "tasks": {"print": {"tool": "bad__task", "args": {"word": "page"}}}});
+    let run = node.run(document, json!({})).await;
+    let said = body(&node.ended(&run).await, "print");
+    assert!(said.to_string().contains(r#"{"said":{"word":"page"}}"#), "{said}");
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_whose_server_crashed_is_tried_again_when_it_is_back() {
+    let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
+    node.rig.ready("bad").await;
+    node.rig.fails("bad__crash", json!({})).await;
+    until("the crash", || matches!(node.rig.server("bad").state, State::Down { .. }).then_some(())).await;
+    let retries = json!({"attempts": 10, "backoff": "fixed", "delay": "200ms"});
+    let document = json!({"name": "again", "tasks": {"use": {"tool": "bad__steady", "args": {}, "retry": retries}}});
+    let run = node.run(document, json!({})).await;
+    assert!(body(&node.ended(&run).await, "use").to_string().contains("steady"));
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_flow_runs_on_the_tools_of_a_server() {
+    let seeds = stdio("seeds", &python(), &[&script("seed_server.py")]);
+    let node = Node::start(MemoryStore::default(), vec![ServerConfig { plain_names: true, ..seeds }]).await;
+    node.rig.ready("seeds").await;
+    let document = json!({"name": "research", "flow": {
+        "start": {"name": "search", "tool": "knowledge_search", "args": {"query": "{{input.topic}}"}, "next": "summarize"},
+        "summarize": {"name": "summarize", "tool": "knowledge_get", "args": {"id": "{{input.doc_id}}"}, "next": "notify"},
+        "notify": {"name": "notify", "tool": "pushover_send", "args": {"message": "Research complete"}, "done": true},
+    }});
+    let run = node.run(document, json!({"topic": "AI safety"})).await;
+    let view = node.ended(&run).await;
+    assert_eq!(view.status, "completed", "{view:?}");
+    assert_eq!(view.output, Some(json!("sent: Research complete")));
+    let document = json!({"name": "who", "flow": {
+        "start": {"name": "check_admin", "tool": "is_admin", "args": {}, "branch": [
+            {"if": "result == true", "then": "admin_action"},
+            {"if": "result == false", "then": "user_action"},
+        ]},
+        "admin_action": {"tool": "knowledge_add", "args": {"title": "a", "body": "b"}, "done": true},
+        "user_action": {"tool": "get_greeting", "args": {}, "done": true},
+    }});
+    let run = node.run(document, json!({})).await;
+    assert_eq!(node.ended(&run).await.output, Some(json!("Hello!")));
+    node.stop().await;
+}
+
+const VICTIM: &str = "STEPWELL_TEST_VICTIM";
+
+/// `sleep` does not read its input: nothing but the system ends it.
+#[test]
+fn a_process_whose_server_is_killed_dies_with_it() {
+    let mark = "86399.25";
+    if std::env::var_os(VICTIM).is_some() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        return runtime.block_on(async {
+            let _rig = Rig::new(vec![stdio("stuck", "sleep", &[mark])]);
+            std::future::pending::<()>().await;
+        });
+    }
+    let living = || {
+        let commands = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cmdline"));
+        commands.filter_map(|path| std::fs::read(path).ok()).any(|line| line == format!("sleep\0{mark}\0").as_bytes())
+    };
+    let mut victim = std::process::Command::new(std::env::current_exe().unwrap());
+    victim.args(["--exact", "runs::a_process_whose_server_is_killed_dies_with_it"]).env(VICTIM, "1");
+    let mut victim = victim.stdout(std::process::Stdio::null()).spawn().unwrap();
+    stepwell_testing::eventually("the process to start", || living().then_some(()));
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    stepwell_testing::eventually("the process to die", || (!living()).then_some(()));
+}
