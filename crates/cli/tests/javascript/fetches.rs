@@ -1,13 +1,15 @@
 //! Requests that code makes: only to the hosts that the workflow names, by the server's rules, with secrets it never sees.
 
 use super::{SECRET, call, failure, javascript, run, success};
+use async_trait::async_trait;
+use reqwest::Url;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use stepwell_core::event::Outcome;
-use stepwell_engine::StepCall;
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_engine::{Guard, Rules, StepCall};
 
 /// A server that answers with what it was asked, unless the path says otherwise, and where it writes that down.
 fn echo() -> (String, Arc<Mutex<Vec<String>>>) {
@@ -72,6 +74,32 @@ async fn code_calls_a_host_that_the_workflow_names_and_reads_the_answer() {
     );
     let code = "const r = await fetch(ctx.url + '/missing'); return [r.ok, r.status, (await r.json()).error]";
     assert_eq!(*success(fetched(code, &url).await).body, json!([false, 404, "none"]));
+}
+
+/// A policy that allows no host.
+struct Nowhere;
+
+#[async_trait]
+impl Guard for Nowhere {
+    async fn rules(&self) -> Result<Arc<dyn Rules>, Failure> {
+        Ok(Arc::new(Nowhere))
+    }
+}
+
+impl Rules for Nowhere {
+    fn check(&self, _url: &Url) -> Result<(), Failure> {
+        Err(Failure::new("denied_by_policy", "the policy says no"))
+    }
+}
+
+#[tokio::test]
+async fn policies_on_hosts_count_for_code_too() {
+    let (url, seen) = echo();
+    let code = "try { await fetch(ctx.url); return 'sent' } catch (error) { return error.message }";
+    let call = StepCall { guard: Some(Arc::new(Nowhere)), ..allowed(code, &url, &["127.0.0.1"]) };
+    let said = success(run(&javascript(1), call).await).body.to_string();
+    assert!(said.contains("the policy says no"), "{said}");
+    assert!(seen.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@
 
 mod answers;
 mod held;
+mod hosts;
 mod links;
 mod matrix;
 mod pace;

@@ -6,7 +6,7 @@ use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Bound, Lend, StepCall};
+use stepwell_engine::{Bound, Guard, Lend, StepCall};
 use tokio::sync::Semaphore;
 
 /// Requests of one evaluation at a time; the others wait.
@@ -18,6 +18,7 @@ pub struct Fetcher {
     client: Arc<Client>,
     hosts: Arc<Hosts>,
     lender: Arc<dyn Lend>,
+    guard: Option<Arc<dyn Guard>>,
     idempotency_key: String,
     traceparent: Option<String>,
     turns: Semaphore,
@@ -37,6 +38,7 @@ impl Fetcher {
             client: client.clone(),
             hosts: Arc::new(Hosts::new(&call.allow_hosts)),
             lender: call.lender.clone(),
+            guard: call.guard.clone(),
             idempotency_key: call.idempotency_key.clone(),
             traceparent: call.traceparent.clone(),
             turns: Semaphore::new(AT_ONCE),
@@ -75,7 +77,7 @@ impl Fetcher {
         }
         let key = format!("{}:{id}", self.idempotency_key);
         let outgoing = Outgoing::read(&request, &key)?.traced(self.traceparent.as_deref()).within(self.hosts.clone());
-        let outgoing = outgoing.bound(&bound.into());
+        let outgoing = outgoing.bound(&bound.into()).guarded(&self.guard);
         let answer = self.client.fetch(outgoing).await?;
         Ok(Answer { status: answer.status, headers: answer.headers, text: answer.text })
     }
