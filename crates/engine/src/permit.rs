@@ -58,6 +58,8 @@ pub struct Approved {
     pub ask: Value,
     pub by: Vec<String>,
     pub generation: u32,
+    /// Whoever took the run up again last.
+    pub retried_by: Option<Arc<str>>,
 }
 
 impl Approved {
@@ -70,7 +72,7 @@ impl Approved {
         // One who was asked twice is one.
         let by: BTreeSet<String> = names.map(|by| by.to_string()).collect();
         let by = by.into_iter().collect();
-        Some(Approved { ask, by, generation: live.run.generation })
+        Some(Approved::given(live, ask, by))
     }
 
     /// Of a gate that was answered by people: who let time decide approved nothing.
@@ -79,7 +81,11 @@ impl Approved {
         let said = live.run.values.get(state.output?.body)?;
         let others = said.get("others").and_then(Value::as_array).into_iter().flatten();
         let by = others.chain([said]).filter_map(|said| said.get("by")?.as_str()).map(str::to_string).collect();
-        Some(Approved { ask, by, generation: live.run.generation })
+        Some(Approved::given(live, ask, by))
+    }
+
+    fn given(live: &Live, ask: Value, by: Vec<String>) -> Approved {
+        Approved { ask, by, generation: live.run.generation, retried_by: live.run.retried_by.clone() }
     }
 
     /// Whether it is for exactly this call, and was given since the run was last taken up.
@@ -182,7 +188,7 @@ async fn suffices(
 ) -> Result<bool, crate::Error> {
     let mut count = 0;
     for by in &approved.by {
-        let own = **by == *asked.caller.name;
+        let own = **by == *asked.caller.name || approved.retried_by.as_deref() == Some(by);
         if (policy.allow_self || !own) && counts(inner, asked.caller, policy, by).await? {
             count += 1;
         }
