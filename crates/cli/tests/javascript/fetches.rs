@@ -211,3 +211,25 @@ async fn a_server_that_does_not_answer_costs_no_more_than_the_timeout() {
     assert!(begun.elapsed() < Duration::from_secs(4));
     assert!(failure.may_have_happened);
 }
+
+#[tokio::test]
+async fn code_that_asks_for_much_at_once_gets_all_of_it_and_waits_in_its_own_memory() {
+    let (url, seen) = echo();
+    let code = "const all = await Promise.all([...Array(100)].map((_, n) => fetch(ctx.url + '/' + n)));
+        return (await Promise.all(all.map(answer => answer.json()))).map(answer => answer.path)";
+    let paths: Vec<String> = (0..100).map(|n| format!("/{n}")).collect();
+    assert_eq!(*success(fetched(code, &url).await).body, json!(paths));
+    assert_eq!(seen.lock().unwrap().len(), 100);
+    // A host that never answers: what the server holds is a few requests, and the others are not begun.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let code = "const body = 'x'.repeat(900000);
+        for (let n = 0; n < 200; n++) { fetch(ctx.url, {method: 'POST', body}); console.log(n) }
+        await new Promise(() => {})";
+    let call = StepCall { timeout: Duration::from_millis(1500), ..allowed(code, &url, &["127.0.0.1"]) };
+    let Outcome::Failure { failure, reply } = run(&javascript(1), call).await else { panic!("it ended well") };
+    assert_eq!(&*failure.code, "timeout");
+    let log = reply.unwrap().log.unwrap();
+    let asked = log.as_array().unwrap().len();
+    assert!((8..=20).contains(&asked), "{asked}");
+}
