@@ -63,6 +63,7 @@ mod triggers;
 mod upkeep;
 pub mod upstream;
 mod vault;
+mod watch;
 
 pub use audit::Verdict as AuditVerdict;
 pub use clock::{Clock, SystemClock, TokioClock};

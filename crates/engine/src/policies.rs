@@ -168,12 +168,12 @@ impl Policies {
         fitting
     }
 
-    /// Whether a tool's call may not be made twice.
-    pub fn at_most_once(&self, input: &Value) -> Option<OnUnknown> {
+    /// Whether a call may not be made twice.
+    pub fn at_most_once(&self, kind: &str, input: &Value) -> Option<OnUnknown> {
         if self.is_empty() {
             return None;
         }
-        let demands = self.on(&subjects("tool", input)).into_iter().filter_map(|policy| policy.at_most_once);
+        let demands = self.on(&subjects(kind, input)).into_iter().filter_map(|policy| policy.at_most_once);
         // Of two, the one that lets nothing happen again by itself.
         let words: Vec<Unknown> = demands.collect();
         match words.contains(&Unknown::Fail) {
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn what_may_not_happen_twice_fails_rather_than_asks() {
         let with = |at_most_once| Policy { at_most_once, ..policy("once", "tool:pay*", Effect::Allow) };
-        let said = |all: Vec<Policy>, tool: &str| Policies { all }.at_most_once(&json!({"tool": tool}));
+        let said = |all: Vec<Policy>, tool: &str| Policies { all }.at_most_once("tool", &json!({"tool": tool}));
         assert_eq!(said(vec![], "pay"), None);
         assert_eq!(said(vec![with(Some(Unknown::Ask))], "echo"), None);
         assert_eq!(said(vec![with(Some(Unknown::Ask))], "pay"), Some(OnUnknown::Ask));

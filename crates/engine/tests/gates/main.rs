@@ -12,3 +12,4 @@ mod matrix;
 mod pace;
 mod places;
 mod rig;
+mod trail;

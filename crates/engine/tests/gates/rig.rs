@@ -19,7 +19,7 @@ const AGENT: &str = "sw_agent-of-the-default-organisation";
 pub const PERSON: &[&str] = &["workflow.run", "workflow.read", "workflow.approve", "tool:*"];
 
 /// `ok` and `safe` give their arguments back, `flaky` fails once per step, `lost` may have happened, `hang` never ends,
-/// `reach` asks whether it may request a URL.
+/// `reach` asks whether it may request a URL; a request to `/lost` may have happened.
 /// A repeated `safe…` does no harm.
 #[derive(Clone, Default)]
 pub struct Tools {
@@ -37,6 +37,9 @@ impl StepKind for Tools {
             before
         };
         let failed = |failure| Outcome::Failure { failure, reply: None };
+        if call.input["url"].as_str().is_some_and(|url| url.ends_with("/lost")) && before == 0 {
+            return failed(Failure { may_have_happened: true, ..Failure::retryable("lost", "no answer came") });
+        }
         match call.input["tool"].as_str().unwrap_or_default() {
             "flaky" if before == 0 => failed(Failure::retryable("flaky", "try again")),
             "lost" | "safe_lost" if before == 0 => {
