@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::definition::Definition;
 use stepwell_core::expr::Expr;
-use stepwell_core::graph::Kind;
+use stepwell_core::graph::{Call, Kind};
 use stepwell_core::template::Template;
 use stepwell_formats::Faults;
 use stepwell_store::{DefinitionRow, OrgId, Store};
@@ -67,9 +67,24 @@ fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
         _ => None,
     });
     let paths = inputs.flat_map(Template::exprs).filter_map(Expr::as_path);
-    let names: BTreeSet<&str> =
+    let mut names: BTreeSet<&str> =
         paths.filter(|path| path.begins_with("secrets")).filter_map(|path| path.key(1)).collect();
+    let constants = definition.graph.steps.iter().filter_map(|step| match &step.def.kind {
+        Kind::Call { call: Call::Javascript, input, .. } => input.as_constant(),
+        _ => None,
+    });
+    names.extend(constants.filter_map(|input| input.get("code")?.as_str()).flat_map(named_in));
     names.into_iter().map(Into::into).collect()
+}
+
+/// The secrets that code names as `secrets.NAME` or `secrets["NAME"]`. What it puts together otherwise is not found.
+fn named_in(code: &str) -> impl Iterator<Item = &str> {
+    code.split("secrets").skip(1).filter_map(|rest| {
+        let rest = rest.trim_start().trim_start_matches("?.").trim_start_matches('.').trim_start();
+        let rest = rest.strip_prefix('[').map_or(rest, |rest| rest.trim_start().trim_start_matches(['"', '\'', '`']));
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        (end > 0).then(|| &rest[..end])
+    })
 }
 
 #[derive(Default)]
@@ -130,4 +145,15 @@ pub fn read(source: &str) -> Result<Definition, Faults> {
     // YAML may look like JSON at first; a good definition is good in one of the two.
     stepwell_formats::read(source.as_bytes(), None)
         .or_else(|faults| stepwell_formats::read(source.as_bytes(), Some("stored.yaml")).map_err(|_| faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_code_names_are_found() {
+        let code = "fetch(u, {headers: {a: secrets.A, b: secrets['B_2'], c: secrets [\"C\"], d: secrets?.D}}); secrets";
+        assert_eq!(named_in(code).collect::<Vec<_>>(), ["A", "B_2", "C", "D"]);
+    }
 }
