@@ -1,9 +1,10 @@
 //! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
 
 use crate::engine::Inner;
+use crate::guard::HostGuard;
 use crate::lend::Lender;
 use crate::mask::Mask;
-use crate::permit::{Approved, Asked, Stop, permit};
+use crate::permit::{Approved, Asked, Stop, entitled, permit};
 use crate::queries::saved;
 use crate::rights::{Actor, actors};
 use crate::runs::{Live, What};
@@ -134,6 +135,7 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
             timeout: Duration::from_millis(timeout.0),
             allow_hosts: live.compiled.definition.allow_hosts.clone(),
             lender,
+            guard: None,
             resumed: resumed(live, state),
             cancel: cancel.clone(),
         },
@@ -200,7 +202,7 @@ impl Measure {
     }
 }
 
-async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
+async fn attempt(inner: &Arc<Inner>, execution: Execution) -> Result<Outcome, Stop> {
     let Execution { run, kind, kind_name, payload, timeout, lender, named, mut call, org, .. } = execution;
     let (approved, deferred) = (execution.approved, execution.deferred);
     let Some(kind) = kind else {
@@ -211,20 +213,24 @@ async fn attempt(inner: &Inner, execution: Execution) -> Result<Outcome, Stop> {
         "query" => saved(inner, org, &payload).await.map_err(Stop::Failure)?,
         _ => None,
     };
+    let sent = saved.as_ref().unwrap_or(&payload);
+    entitled(inner, &call.caller, kind_name, sent).await?;
+    let using = Use { org, kind: kind_name, named: &named };
+    (call.input, call.secrets) = reveal(inner, using, sent).await.map_err(Stop::Failure)?;
     let asked = Asked {
         run,
         path: &call.path,
         kind: kind_name,
         payload: &payload,
-        sent: saved.as_ref().unwrap_or(&payload),
+        sent,
+        input: &call.input,
         caller: &call.caller,
         approved: approved.as_ref(),
         note: call.resumed.as_ref().map(|resumed| &resumed.note),
         deferred,
     };
-    permit(inner, &asked).await?;
-    let using = Use { org, kind: kind_name, named: &named };
-    (call.input, call.secrets) = reveal(inner, using, saved.unwrap_or(payload)).await.map_err(Stop::Failure)?;
+    let passed = permit(inner, &asked).await?;
+    call.guard = Some(Arc::new(HostGuard { inner: inner.clone(), org, passed }));
     if kind_name == "http" {
         call.secrets.signing = signing(inner, org).await.map_err(Stop::Failure)?;
     }

@@ -7,19 +7,16 @@
 use crate::engine::{Committed, Happened, Inner};
 use crate::error::Error;
 use crate::letters::{Plan, plan};
-use crate::policies::{policies, subjects};
+use crate::policies::policies;
 use crate::record::{Place, record, restore, status};
 use crate::runs::{Letter, Live, What};
-use crate::{children, dispatch, notify, plans};
+use crate::{children, dispatch, notify, plans, watch};
 use futures_util::FutureExt;
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Ignored;
-use stepwell_core::fact::Fact;
-use stepwell_core::graph::Kind;
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
@@ -300,49 +297,13 @@ async fn write(
     commit.sent = plan.sent.clone();
     commit.places = plan.places.clone();
     commit.audit = plan.audit.clone();
-    commit.audit.extend(watched(live, plan, now));
+    commit.audit.extend(watch::calls(live, plan, now));
     // What is written anew comes after what it replaces.
     let written: BTreeSet<(&str, u32)> = commit.steps.iter().map(|row| (&*row.path, row.attempt)).collect();
     let left = plan.retired.iter().filter(|row| !written.contains(&(&*row.path, row.attempt)));
     let left: Vec<StepRow> = left.cloned().collect();
     commit.steps.extend(left);
     submit(inner, live, commit, &plan.transition).await
-}
-
-/// What the audit trail says of calls: those that a policy speaks of, and those that were refused. Every other call is in
-/// the log of its run, which is chained, too.
-fn watched(live: &Live, plan: &Plan, now: Time) -> Vec<NewAudit> {
-    let graph = &live.compiled.definition.graph;
-    let told = plan.transition.facts.iter().filter_map(|fact| {
-        let (at, attempt, action, outcome) = match fact {
-            Fact::Held { step, attempt, .. } => (*step, *attempt, "call.held", "held"),
-            Fact::Finished { step, attempt, failure: Some(failure), .. }
-                if matches!(&*failure.code, "forbidden" | "denied_by_policy") =>
-            {
-                (*step, *attempt, "call.refused", "refused")
-            }
-            Fact::Finished { step, attempt, status, .. } => (*step, *attempt, "call.made", status.name()),
-            Fact::Retrying { step, attempt, .. } => (*step, *attempt, "call.made", "failed"),
-            _ => return None,
-        };
-        let Kind::Call { call, .. } = &graph.step(at.step).def.kind else { return None };
-        let input = live.run.values.get(live.run.step(graph, at)?.input?)?;
-        if action == "call.made" && plan.policies.is_empty() {
-            return None;
-        }
-        let subjects = subjects(call.name(), input);
-        // Which connection a saved query used is not known here.
-        let named = input.get("saved").is_none();
-        if action == "call.made" && named && plan.policies.on(&subjects).is_empty() {
-            return None;
-        }
-        let target = subjects.first().map(|subject| subject.name.clone()).unwrap_or_default();
-        let step = live.run.path(graph, at);
-        let detail = json!({"run": &*live.run.id, "step": step, "attempt": attempt, "outcome": outcome}).to_string();
-        let (org, by, action) = (live.org, live.run.by.to_string(), action.to_string());
-        Some(NewAudit { org, at: now, by, action, target, detail })
-    });
-    told.collect()
 }
 
 /// How long a run is kept once it has ended.

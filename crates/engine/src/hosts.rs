@@ -1,11 +1,51 @@
-//! Which hosts a secret may be sent to: `api.example.com`, `*.example.org`, each with a port or without.
+//! Hosts: how they are named when they are compared, and which ones a secret may be sent to (`api.example.com`,
+//! `*.example.org`, each with a port or without).
 
 use std::fmt;
 use std::sync::Arc;
+use url::Url;
 
 /// Patterns that one secret can have.
 pub const MOST_HOSTS: usize = 100;
 const MAX_HOST: usize = 253;
+
+/// The host that a request to this URL goes to, as it is compared with patterns: lower case, as the resolver gets it, and
+/// without the dot that may end it.
+pub fn host_name(url: &Url) -> Option<String> {
+    Some(url.host_str()?.trim_end_matches('.').to_lowercase())
+}
+
+/// The same of a text that a client would take for a URL.
+pub fn host_of(text: &str) -> Option<String> {
+    host_name(&Url::parse(text.trim()).ok()?)
+}
+
+/// A pattern of a policy (`api.example.com`, `*.example.org`) in the same form.
+pub fn host_pattern(text: &str) -> Result<String, String> {
+    let shown: String = text.chars().take(60).collect();
+    let wrong = |_| format!("{shown:?} is not a host; write api.example.com or *.example.org, without https://");
+    let name = text.trim().trim_end_matches('.');
+    if let Ok(six) = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::Ipv6Addr>() {
+        return Ok(format!("[{six}]"));
+    }
+    if name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        return Err(format!("{shown:?} names a port; a policy is about a host on all its ports: leave it out"));
+    }
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"/\\@:?#%[]<>^|".contains(c);
+    if !name.chars().all(plain) {
+        return Err(wrong(()));
+    }
+    if !name.contains('*') {
+        return host_of(&format!("http://{name}/")).filter(|name| !name.is_empty()).ok_or_else(|| wrong(()));
+    }
+    // A star stands for text, so only what is between stars and dots can be a name in another script.
+    let labels = name.split('.').map(|label| match label {
+        "" => None,
+        star if star.contains('*') => star.is_ascii().then(|| star.to_ascii_lowercase()),
+        label => host_of(&format!("http://{label}.x/")).and_then(|name| Some(name.strip_suffix(".x")?.to_string())),
+    });
+    labels.collect::<Option<Vec<String>>>().map(|labels| labels.join(".")).ok_or_else(|| wrong(()))
+}
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Host {
@@ -86,6 +126,45 @@ impl fmt::Display for Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_has_one_name_however_it_is_written() {
+        for url in [
+            "https://internal.example.com/x",
+            "https://INTERNAL.example.com:8443/",
+            "http://internal.example.com./",
+            "http://internal.example.com..",
+            "\u{a0}https://user:pw@internal.example.com/\u{2003}",
+            "\thttps:\\\\internal\u{3002}example.com",
+        ] {
+            assert_eq!(host_of(url).as_deref(), Some("internal.example.com"), "{url:?}");
+        }
+        assert_eq!(host_of("http://B\u{dc}CHER.example").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(host_of("http://2130706433/").as_deref(), Some("127.0.0.1"));
+        assert_eq!(host_of("internal.example.com"), None);
+    }
+
+    #[test]
+    fn a_pattern_of_a_policy_is_brought_into_the_form_of_names() {
+        for (written, expected) in [
+            ("API.example.com", "api.example.com"),
+            (" api.example.com. ", "api.example.com"),
+            ("*", "*"),
+            ("*.B\u{fc}cher.example", "*.xn--bcher-kva.example"),
+            ("b\u{fc}cher.example", "xn--bcher-kva.example"),
+            ("API-*.Example.com", "api-*.example.com"),
+            ("10.0.*", "10.0.*"),
+            ("0x7f.1", "127.0.0.1"),
+            ("::1", "[::1]"),
+            ("[0:0::1]", "[::1]"),
+        ] {
+            assert_eq!(host_pattern(written).as_deref(), Ok(expected), "{written}");
+        }
+        for wrong in ["api.example.com:8443", "https://a.b", "a.b/c", "a b", "a@b", "", ".", "a..*", "*b\u{fc}.example"]
+        {
+            assert!(host_pattern(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_pattern_stands_for_a_host_or_for_those_below_it() {

@@ -130,7 +130,7 @@ impl Plan {
 
     fn event(&mut self, inner: &Inner, live: &mut Live, event: Event, now: Time) -> Result<(), Ignored> {
         let url = callbacks(inner, live);
-        let once = |input: &Value| at_most_once(inner, &self.policies, input);
+        let once = |kind: &str, input: &Value| at_most_once(inner, &self.policies, kind, input);
         let env = Env { now, callback: &url, version: live.compiled.row.version, at_most_once: &once };
         let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
         self.transition.absorb(transition);
@@ -178,7 +178,7 @@ impl Plan {
             None => self.event(inner, live, Event::Retried { by: by.clone() }, now)?,
             Some(onto) => {
                 let url = callbacks(inner, live);
-                let once = |input: &Value| at_most_once(inner, &self.policies, input);
+                let once = |kind: &str, input: &Value| at_most_once(inner, &self.policies, kind, input);
                 let env = Env { now, callback: &url, version: onto.row.version, at_most_once: &once };
                 let newer = Newer {
                     graph: &onto.definition.graph,
@@ -210,10 +210,10 @@ fn stands<'a>(graph: &'a Graph, transition: &Transition) -> BTreeSet<&'a str> {
     stands.flatten().map(|at| &*graph.step(at.step).def.name).collect()
 }
 
-/// What policies say of a tool's call, unless it can be made again without harm.
-fn at_most_once(inner: &Inner, policies: &Policies, input: &Value) -> Option<OnUnknown> {
-    let demanded = policies.at_most_once(input)?;
-    let idempotent = inner.kinds.get("tool").is_some_and(|kind| kind.is_idempotent(input));
+/// What policies say of a call, unless it can be made again without harm.
+fn at_most_once(inner: &Inner, policies: &Policies, kind: &str, input: &Value) -> Option<OnUnknown> {
+    let demanded = policies.at_most_once(kind, input)?;
+    let idempotent = inner.kinds.get(kind).is_some_and(|kind| kind.is_idempotent(input));
     (!idempotent).then_some(demanded)
 }
 

@@ -28,19 +28,45 @@ impl Paces {
         self.even.lock().expect("nothing panics while it holds the paces")
     }
 
+    /// Takes a place for a call that can only be made now, or says when it could be.
+    pub fn admit(&self, sorts: Vec<(String, Pace)>, now: Time) -> Result<(), Time> {
+        let mut even = self.even();
+        let free = |(sort, pace): &(String, Pace)| pace.after(even.get(sort).copied(), now).0;
+        match sorts.iter().map(free).max().filter(|due| *due > now) {
+            Some(due) => Err(due),
+            None => {
+                sorts.into_iter().for_each(|(sort, pace)| {
+                    take(&mut even, sort, pace, now);
+                });
+                Ok(())
+            }
+        }
+    }
+
     /// When a call that comes now may be made: now, or later. Its place is taken either way.
     pub fn place(&self, sort: String, pace: Pace, now: Time) -> Time {
-        let (at, gap) = (now.0 as f64, pace.millis / pace.calls);
-        let mut even = self.even();
-        if even.len() >= MOST {
-            even.retain(|_, next| *next > at);
-        }
-        let next = even.entry(sort).or_insert(at);
-        let due = next.max(at);
-        *next = due + gap;
-        // As many as may come in the whole time may come at once.
-        Time(((due - (pace.millis - gap)).ceil() as i64).max(now.0))
+        take(&mut self.even(), sort, pace, now)
     }
+}
+
+impl Pace {
+    /// When a call may be made, and what is remembered if it is.
+    fn after(self, next: Option<f64>, now: Time) -> (Time, f64) {
+        let (at, gap) = (now.0 as f64, self.millis / self.calls);
+        let due = next.unwrap_or(at).max(at);
+        // As many as may come in the whole time may come at once; and the first always may.
+        let early = (self.millis - gap).max(0.0);
+        (Time(((due - early).ceil() as i64).max(now.0)), due + gap)
+    }
+}
+
+fn take(even: &mut HashMap<String, f64>, sort: String, pace: Pace, now: Time) -> Time {
+    if even.len() >= MOST {
+        even.retain(|_, next| *next > now.0 as f64);
+    }
+    let (due, next) = pace.after(even.get(&sort).copied(), now);
+    even.insert(sort, next);
+    due
 }
 
 #[cfg(test)]
@@ -56,6 +82,26 @@ mod tests {
         assert_eq!([places(0), places(0)], [1_000, 2_000]);
         assert_eq!(places(10_000), 10_000);
         assert_eq!(paces.place("b".into(), pace, Time(0)), Time(0));
+    }
+
+    #[test]
+    fn a_share_of_less_than_one_call_lets_the_first_one_through() {
+        let paces = Paces::default();
+        let pace = Pace { calls: 1.0 / 3.0, millis: 1_000.0 };
+        let places = |now: i64| paces.place("a".into(), pace, Time(now)).0;
+        assert_eq!([places(0), places(0), places(9_000)], [0, 3_000, 9_000]);
+    }
+
+    #[test]
+    fn a_call_that_cannot_wait_takes_a_place_only_if_there_is_one() {
+        let paces = Paces::default();
+        let pace = Pace { calls: 1.0, millis: 1_000.0 };
+        let admit = |sorts: &[&str], now: i64| {
+            paces.admit(sorts.iter().map(|sort| (sort.to_string(), pace)).collect(), Time(now)).map_err(|due| due.0)
+        };
+        assert_eq!(admit(&["a"], 0), Ok(()));
+        assert_eq!([admit(&["a", "b"], 10), admit(&["a", "b"], 20)], [Err(1_000), Err(1_000)]);
+        assert_eq!([admit(&["b"], 30), admit(&["a"], 1_000)], [Ok(()), Ok(())]);
     }
 
     #[test]

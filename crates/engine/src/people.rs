@@ -247,15 +247,16 @@ async fn user_grants(inner: &Inner, org: OrgId, name: &str) -> Result<Option<Vec
     Ok(Some(grants))
 }
 
-/// Whether a user is one of these: by name, or by a role they have. Nobody named means anyone.
+/// Whether somebody who is a user now is one of these: by name, or by a role they have. Nobody named means anyone.
 pub async fn is_among(inner: &Inner, org: OrgId, name: &str, named: &[String]) -> Result<bool, Error> {
     let has = |word: &str| named.iter().any(|named| named == word || named.strip_prefix("role:") == Some(word));
-    if named.is_empty() || named.iter().any(|named| named == name) {
+    if named.is_empty() {
         return Ok(true);
     }
     let Some(record) = inner.store.record_with_key(User::KIND, &name_key(org, name)).await? else { return Ok(false) };
     let user: User = body(&record)?;
-    Ok(!user.disabled && user.roles.iter().any(|role| has(role)))
+    let by_name = named.iter().any(|named| named == name);
+    Ok(!user.disabled && (by_name || user.roles.iter().any(|role| has(role))))
 }
 
 pub async fn role_grants(inner: &Inner, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {

@@ -29,6 +29,8 @@ pub struct Asked<'a> {
     pub payload: &'a Payload,
     /// As it is sent: with a saved query in the place of its name.
     pub sent: &'a Payload,
+    /// The same with its secrets.
+    pub input: &'a Value,
     pub caller: &'a Principal,
     /// What was approved of this very step.
     pub approved: Option<&'a Approved>,
@@ -59,6 +61,8 @@ pub struct Approved {
     pub ask: Value,
     pub by: Vec<String>,
     pub generation: u32,
+    /// Whoever took the run up again last.
+    pub retried_by: Option<Arc<str>>,
 }
 
 impl Approved {
@@ -71,7 +75,7 @@ impl Approved {
         // One who was asked twice is one.
         let by: BTreeSet<String> = names.map(|by| by.to_string()).collect();
         let by = by.into_iter().collect();
-        Some(Approved { ask, by, generation: live.run.generation })
+        Some(Approved::given(live, ask, by))
     }
 
     /// Of a gate that was answered by people: who let time decide approved nothing.
@@ -80,7 +84,11 @@ impl Approved {
         let said = live.run.values.get(state.output?.body)?;
         let others = said.get("others").and_then(Value::as_array).into_iter().flatten();
         let by = others.chain([said]).filter_map(|said| said.get("by")?.as_str()).map(str::to_string).collect();
-        Some(Approved { ask, by, generation: live.run.generation })
+        Some(Approved::given(live, ask, by))
+    }
+
+    fn given(live: &Live, ask: Value, by: Vec<String>) -> Approved {
+        Approved { ask, by, generation: live.run.generation, retried_by: live.run.retried_by.clone() }
     }
 
     /// Whether it is for exactly this call, and was given since the run was last taken up.
@@ -91,21 +99,23 @@ impl Approved {
     }
 }
 
-pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
-    rights(inner, asked.caller, &needs(asked.kind, asked.sent)).await.map_err(Stop::Failure)?;
+/// Gives back the host that was looked at, if the call names one.
+pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<Option<Arc<str>>, Stop> {
     let unknown = |error: crate::Error| Stop::Failure(Failure::retryable("unavailable", error.to_string()));
     let policies = policies(inner, asked.caller.org).await.map_err(unknown)?;
     if policies.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
-    let subjects = subjects(asked.kind, &asked.sent.value);
+    // A host that a secret names is not told.
+    let shown = subjects(asked.kind, &asked.sent.value);
+    let subjects = subjects(asked.kind, asked.input);
     let fitting = policies.on(&subjects);
     for policy in fitting.iter().take_while(|policy| policy.effect > Effect::Allow) {
         match policy.effect {
-            Effect::Deny => return Err(Stop::Failure(denied(policy, &subjects))),
+            Effect::Deny => return Err(Stop::Failure(denied(policy, &shown))),
             _ if is_approved(inner, asked, policy).await.map_err(unknown)? => {}
             _ => {
-                let ask = Arc::new(policy.ask(&words(&subjects)));
+                let ask = Arc::new(policy.ask(&words(&shown)));
                 return Err(Stop::Held { ask, timeout: policy.timeout, note: None });
             }
         }
@@ -115,7 +125,7 @@ pub async fn permit(inner: &Inner, asked: &Asked<'_>) -> Result<(), Stop> {
     {
         return Err(Stop::Later { due, note: asked.note.cloned() });
     }
-    Ok(())
+    Ok(subjects.iter().find(|subject| subject.sort == "host").map(|host| (&*host.name).into()))
 }
 
 fn words(subjects: &[Subject]) -> String {
@@ -123,7 +133,7 @@ fn words(subjects: &[Subject]) -> String {
     words.join(", ")
 }
 
-fn denied(policy: &Policy, subjects: &[Subject]) -> Failure {
+pub fn denied(policy: &Policy, subjects: &[Subject]) -> Failure {
     let reason = policy.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let message = format!("the policy {} does not allow {}{reason}", policy.name, words(subjects));
     Failure::new("denied_by_policy", message)
@@ -132,15 +142,20 @@ fn denied(policy: &Policy, subjects: &[Subject]) -> Failure {
 /// The time that a call is given if there are too many of its sort now.
 fn later(inner: &Inner, org: OrgId, fitting: &[&Policy], subjects: &[Subject]) -> Option<Time> {
     let now = inner.clock.now();
-    let nodes = f64::from(inner.node.share(now).of.max(1));
-    let limited = fitting.iter().filter_map(|policy| Some((policy, policy.rate?)));
-    let places = limited.map(|(policy, rate)| {
-        let names: Vec<&str> = subjects.iter().map(|subject| &*subject.name).collect();
-        let sort = format!("{}/{}/{}", org.0, policy.name, names.join("/"));
-        let pace = Pace { calls: (f64::from(rate.calls) / nodes).max(0.001), millis: rate.per.0 as f64 };
-        inner.paces.place(sort, pace, now)
-    });
+    let places =
+        paces(inner, org, fitting, subjects).into_iter().map(|(sort, pace)| inner.paces.place(sort, pace, now));
     places.max().filter(|due| *due > now)
+}
+
+/// How fast calls of this sort may follow each other on this node: by policy and what it speaks of.
+pub fn paces(inner: &Inner, org: OrgId, fitting: &[&Policy], subjects: &[Subject]) -> Vec<(String, Pace)> {
+    let limited = fitting.iter().filter_map(|policy| Some((policy, policy.rate?, policy.subject(subjects)?)));
+    let paced = limited.map(|(policy, rate, subject)| {
+        let nodes = f64::from(inner.node.share(inner.clock.now()).of.max(1));
+        let sort = format!("{}/{}/{}", org.0, policy.name, subject.name);
+        (sort, Pace { calls: f64::from(rate.calls) / nodes, millis: rate.per.0 as f64 })
+    });
+    paced.collect()
 }
 
 /// Whether somebody whom the policy asks has approved exactly this call in this run: when it was held, or at a gate that
@@ -176,7 +191,7 @@ async fn suffices(
 ) -> Result<bool, crate::Error> {
     let mut count = 0;
     for by in &approved.by {
-        let own = **by == *asked.caller.name;
+        let own = **by == *asked.caller.name || approved.retried_by.as_deref() == Some(by);
         if (policy.allow_self || !own) && counts(inner, asked.caller, policy, by).await? {
             count += 1;
         }
@@ -196,6 +211,11 @@ async fn counts(inner: &Inner, caller: &Principal, policy: &Policy, by: &str) ->
     let actor = Actor { user: by.to_string(), key: None };
     let grants = people::grants(inner, caller.org, &actor).await?;
     Ok(grants.is_some_and(|grants| grants.allow(Need::Right(Right::Approve))))
+}
+
+/// Whether everyone in whose name it would be made has the right to this call, now.
+pub async fn entitled(inner: &Inner, caller: &Principal, kind: &str, payload: &Payload) -> Result<(), Stop> {
+    rights(inner, caller, &needs(kind, payload)).await.map_err(Stop::Failure)
 }
 
 /// What a call needs beyond the right to run.

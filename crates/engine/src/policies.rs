@@ -6,6 +6,7 @@
 
 use crate::engine::Inner;
 use crate::error::Error;
+use crate::hosts::host_of;
 use crate::people::{Kept, body};
 use crate::rights::matches;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use stepwell_core::graph::OnUnknown;
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{OrgId, RecordFilter};
-use url::Url;
 
 /// Policies of one organisation.
 pub const MOST: u32 = 500;
@@ -87,9 +87,11 @@ impl Kept for Policy {
 }
 
 impl Policy {
-    fn fits(&self, subjects: &[Subject]) -> bool {
-        let Some((sort, pattern)) = self.calls.split_once(':') else { return false };
-        subjects.iter().any(|subject| subject.sort == sort && matches(pattern, &subject.name))
+    /// What of a call it speaks of, if it does.
+    pub fn subject<'s>(&self, subjects: &'s [Subject]) -> Option<&'s Subject> {
+        let (sort, pattern) = self.calls.split_once(':')?;
+        let fits = |subject: &&Subject| subject.sort == sort && (subject.unknown || matches(pattern, &subject.name));
+        subjects.iter().find(fits)
     }
 
     /// What is asked of people before a call that this policy holds.
@@ -113,25 +115,38 @@ impl Policy {
 pub struct Subject {
     pub sort: &'static str,
     pub name: String,
+    /// A secret that is not filled in says which it is: it may be any.
+    pub unknown: bool,
+}
+
+impl Subject {
+    pub fn new(sort: &'static str, name: String) -> Subject {
+        Subject { sort, name, unknown: false }
+    }
 }
 
 pub fn subjects(kind: &str, input: &Value) -> Vec<Subject> {
     let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
-    let subject = |sort, name: String| Subject { sort, name };
-    let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_lowercase));
-    match kind {
-        "tool" => {
-            let url = input.get("args").map(|args| text(args, "url")).unwrap_or_default();
-            let mut all = vec![subject("tool", text(input, "tool"))];
-            all.extend(host(&url).map(|host| subject("host", host)));
-            all
-        }
-        "http" => {
-            let host = host(&text(input, "url")).unwrap_or_default();
-            vec![subject("tool", "http".into()), subject("host", host)]
-        }
-        "query" => vec![subject("tool", "query".into()), subject("connection", text(input, "connection"))],
-        other => vec![subject("tool", other.into())],
+    let tool = match kind {
+        "tool" => text(input, "tool"),
+        kind => kind.to_string(),
+    };
+    let other = match (kind, &*tool) {
+        ("http", _) => host(&text(input, "url")),
+        ("tool", "http_request") => input.get("args").and_then(|args| host(&text(args, "url"))),
+        ("query", _) => Some(Subject::new("connection", text(input, "connection"))),
+        _ => None,
+    };
+    [Subject::new("tool", tool)].into_iter().chain(other).collect()
+}
+
+/// What is no URL is called by nobody.
+fn host(url: &str) -> Option<Subject> {
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    let authority = after.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    match authority.contains("{{secrets.") {
+        true => Some(Subject { unknown: true, ..Subject::new("host", "(in a secret)".into()) }),
+        false => host_of(url).map(|host| Subject::new("host", host)),
     }
 }
 
@@ -148,17 +163,17 @@ impl Policies {
 
     /// Those that speak of a call, the strongest first.
     pub fn on<'a>(&'a self, subjects: &[Subject]) -> Vec<&'a Policy> {
-        let mut fitting: Vec<&Policy> = self.all.iter().filter(|policy| policy.fits(subjects)).collect();
+        let mut fitting: Vec<&Policy> = self.all.iter().filter(|policy| policy.subject(subjects).is_some()).collect();
         fitting.sort_by_key(|policy| std::cmp::Reverse(policy.effect));
         fitting
     }
 
-    /// Whether a tool's call may not be made twice.
-    pub fn at_most_once(&self, input: &Value) -> Option<OnUnknown> {
+    /// Whether a call may not be made twice.
+    pub fn at_most_once(&self, kind: &str, input: &Value) -> Option<OnUnknown> {
         if self.is_empty() {
             return None;
         }
-        let demands = self.on(&subjects("tool", input)).into_iter().filter_map(|policy| policy.at_most_once);
+        let demands = self.on(&subjects(kind, input)).into_iter().filter_map(|policy| policy.at_most_once);
         // Of two, the one that lets nothing happen again by itself.
         let words: Vec<Unknown> = demands.collect();
         match words.contains(&Unknown::Fail) {
@@ -223,12 +238,17 @@ mod tests {
         check("http", json!({"url": "https://API.example.com/x"}), &["site", "open"]);
         check("tool", json!({"tool": "http_request", "args": {"url": "http://a.example.com"}}), &["site", "open"]);
         check("query", json!({"connection": "crm"}), &["open"]);
+        check("tool", json!({"tool": "echo", "args": {"url": "http://a.example.com"}}), &["open"]);
+        check("http", json!({"url": "\u{a0}http://a.example.com./"}), &["site", "open"]);
+        check("http", json!({"url": "{{secrets.HOOK}}"}), &["site", "open"]);
+        check("http", json!({"url": "http://a{{secrets.P}}.x/"}), &["site", "open"]);
+        check("http", json!({"url": "http://a.x/{{secrets.P}}"}), &["open"]);
     }
 
     #[test]
     fn what_may_not_happen_twice_fails_rather_than_asks() {
         let with = |at_most_once| Policy { at_most_once, ..policy("once", "tool:pay*", Effect::Allow) };
-        let said = |all: Vec<Policy>, tool: &str| Policies { all }.at_most_once(&json!({"tool": tool}));
+        let said = |all: Vec<Policy>, tool: &str| Policies { all }.at_most_once("tool", &json!({"tool": tool}));
         assert_eq!(said(vec![], "pay"), None);
         assert_eq!(said(vec![with(Some(Unknown::Ask))], "echo"), None);
         assert_eq!(said(vec![with(Some(Unknown::Ask))], "pay"), Some(OnUnknown::Ask));

@@ -89,10 +89,10 @@ pub struct Use<'a> {
 }
 
 /// The input as it is sent, with secrets in their places, and what must be seen to because of them.
-pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(Arc<Value>, Used), Failure> {
+pub async fn reveal(inner: &Inner, call: Use<'_>, payload: &Payload) -> Result<(Arc<Value>, Used), Failure> {
     let connection = payload.value.get("connection").and_then(Value::as_str).filter(|_| call.kind == "query");
     if payload.secrets.is_empty() && call.named.is_empty() && connection.is_none() {
-        return Ok((payload.value, Used::default()));
+        return Ok((payload.value.clone(), Used::default()));
     }
     let mut mask = Mask::default();
     if let Some(name) = connection {
@@ -125,7 +125,7 @@ pub async fn reveal(inner: &Inner, call: Use<'_>, payload: Payload) -> Result<(A
             Err(why) => return Err(Failure::new("secret_locked", why.to_string())),
         }
     }
-    let bound = bound(&call, &payload, &known)?;
+    let bound = bound(&call, payload, &known)?;
     let Payload { value, secrets } = payload.clone();
     let unknown = |name: String| {
         let message = format!("there is no secret named {name}; `stepwell secret set {name}` makes one");

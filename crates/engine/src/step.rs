@@ -2,6 +2,7 @@
 //!
 //! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
 
+use crate::guard::Guard;
 use crate::hosts::Bound;
 use crate::lend::Lend;
 use crate::mask::Mask;
@@ -65,6 +66,8 @@ pub struct StepCall {
     pub allow_hosts: Vec<String>,
     /// For secrets that its code asks for.
     pub lender: Arc<dyn Lend>,
+    /// What policies say of hosts: to be asked before every request that it makes.
+    pub guard: Option<Arc<dyn Guard>>,
     /// What an earlier attempt left, if it had to wait.
     pub resumed: Option<Resumed>,
     /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).

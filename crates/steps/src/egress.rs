@@ -164,6 +164,8 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
         // AWS (instance metadata, and the agents beside it that hand out credentials) and Google Cloud.
         [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254] => Reach::Never,
         [first, ..] if first & 0xffc0 == 0xfe80 => Reach::Never,
+        // A translator of this network's own (RFC 8215): where in it an IPv4 address stands is not known.
+        [0x0064, 0xff9b, 1, ..] => Reach::Never,
         // Unspecified and loopback; documentation and discard ranges.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] | [0x2001, 0x0db8, ..] | [0x0100, 0, 0, 0, ..] => Reach::Private,
         // Unique local, site-local, multicast.
@@ -226,6 +228,8 @@ mod tests {
             "[::ffff:169.254.169.254]",
             "[::169.254.169.254]",
             "[64:ff9b::169.254.169.254]",
+            "[64:ff9b:1::169.254.169.254]",
+            "[64:ff9b:1:a9fe:a9:fe00::]",
             "[2002:a9fe:a9fe::1]",
         ] {
             check(host, Reach::Never);

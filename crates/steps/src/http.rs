@@ -41,7 +41,8 @@ impl StepKind for HttpKind {
     async fn run(&self, call: StepCall) -> Outcome {
         match Outgoing::read(&call.input, &call.idempotency_key) {
             Ok(outgoing) => {
-                let outgoing = outgoing.bound(&call.secrets.bound).traced(call.traceparent.as_deref());
+                let outgoing =
+                    outgoing.bound(&call.secrets.bound).guarded(&call.guard).traced(call.traceparent.as_deref());
                 match outgoing.signed(call.secrets.signing.as_deref(), &call.idempotency_key) {
                     Ok(outgoing) => self.client.send(outgoing).await,
                     Err(failure) => Outcome::Failure { failure, reply: None },

@@ -1,13 +1,15 @@
 //! Requests that code makes: only to the hosts that the workflow names, by the server's rules, with secrets it never sees.
 
 use super::{SECRET, call, failure, javascript, run, success};
+use async_trait::async_trait;
+use reqwest::Url;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use stepwell_core::event::Outcome;
-use stepwell_engine::StepCall;
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_engine::{Guard, Rules, StepCall};
 
 /// A server that answers with what it was asked, unless the path says otherwise, and where it writes that down.
 fn echo() -> (String, Arc<Mutex<Vec<String>>>) {
@@ -72,6 +74,32 @@ async fn code_calls_a_host_that_the_workflow_names_and_reads_the_answer() {
     );
     let code = "const r = await fetch(ctx.url + '/missing'); return [r.ok, r.status, (await r.json()).error]";
     assert_eq!(*success(fetched(code, &url).await).body, json!([false, 404, "none"]));
+}
+
+/// A policy that allows no host.
+struct Nowhere;
+
+#[async_trait]
+impl Guard for Nowhere {
+    async fn rules(&self) -> Result<Arc<dyn Rules>, Failure> {
+        Ok(Arc::new(Nowhere))
+    }
+}
+
+impl Rules for Nowhere {
+    fn check(&self, _url: &Url) -> Result<(), Failure> {
+        Err(Failure::new("denied_by_policy", "the policy says no"))
+    }
+}
+
+#[tokio::test]
+async fn policies_on_hosts_count_for_code_too() {
+    let (url, seen) = echo();
+    let code = "try { await fetch(ctx.url); return 'sent' } catch (error) { return error.message }";
+    let call = StepCall { guard: Some(Arc::new(Nowhere)), ..allowed(code, &url, &["127.0.0.1"]) };
+    let said = success(run(&javascript(1), call).await).body.to_string();
+    assert!(said.contains("the policy says no"), "{said}");
+    assert!(seen.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -182,4 +210,26 @@ async fn a_server_that_does_not_answer_costs_no_more_than_the_timeout() {
     assert_eq!(&*failure.code, "timeout");
     assert!(begun.elapsed() < Duration::from_secs(4));
     assert!(failure.may_have_happened);
+}
+
+#[tokio::test]
+async fn code_that_asks_for_much_at_once_gets_all_of_it_and_waits_in_its_own_memory() {
+    let (url, seen) = echo();
+    let code = "const all = await Promise.all([...Array(100)].map((_, n) => fetch(ctx.url + '/' + n)));
+        return (await Promise.all(all.map(answer => answer.json()))).map(answer => answer.path)";
+    let paths: Vec<String> = (0..100).map(|n| format!("/{n}")).collect();
+    assert_eq!(*success(fetched(code, &url).await).body, json!(paths));
+    assert_eq!(seen.lock().unwrap().len(), 100);
+    // A host that never answers: what the server holds is a few requests, and the others are not begun.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let code = "const body = 'x'.repeat(900000);
+        for (let n = 0; n < 200; n++) { fetch(ctx.url, {method: 'POST', body}); console.log(n) }
+        await new Promise(() => {})";
+    let call = StepCall { timeout: Duration::from_millis(1500), ..allowed(code, &url, &["127.0.0.1"]) };
+    let Outcome::Failure { failure, reply } = run(&javascript(1), call).await else { panic!("it ended well") };
+    assert_eq!(&*failure.code, "timeout");
+    let log = reply.unwrap().log.unwrap();
+    let asked = log.as_array().unwrap().len();
+    assert!((8..=20).contains(&asked), "{asked}");
 }

@@ -47,6 +47,7 @@ fn call(code: &str, ctx: Value) -> StepCall {
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),
         lender: Arc::new(Keyring),
+        guard: None,
         resumed: None,
         cancel: CancellationToken::new(),
     }

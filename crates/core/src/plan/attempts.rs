@@ -3,7 +3,7 @@
 use super::{Effect, Planner};
 use crate::event::{Failure, FailureKind, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
 use crate::fact::{Fact, Reason};
-use crate::graph::{Call, Kind, OnUnknown, Retry, RetryOn};
+use crate::graph::{Kind, OnUnknown, Retry, RetryOn};
 use crate::limits;
 use crate::run::{At, Phase, RunStatus, Status};
 use crate::time::Time;
@@ -69,12 +69,12 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the call may not be made twice: its author says so, or whoever decides about the tool.
+    /// Whether the call may not be made twice: its author says so, or whoever decides about such calls.
     fn at_most_once(&self, at: At) -> Option<OnUnknown> {
         let def = &self.graph.step(at.step).def;
-        let Kind::Call { call: Call::Tool, .. } = def.kind else { return def.at_most_once };
+        let Kind::Call { call, .. } = &def.kind else { return def.at_most_once };
         let input = || self.run.values.get(self.state(at).input?);
-        def.at_most_once.or_else(|| (self.env.at_most_once)(input()?))
+        def.at_most_once.or_else(|| (self.env.at_most_once)(call.name(), input()?))
     }
 
     fn outcome_unknown(&mut self, at: At) {

@@ -28,6 +28,12 @@ impl Planner<'_> {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
+        // Nobody at all would mean anybody who may approve.
+        for field in ["approvers", "escalate_to"] {
+            if ask.get(field).is_some_and(|names| !names_somebody(names)) {
+                return Err(Refused::Value(format!("`{field}` names nobody: a name or a list of names is needed")));
+            }
+        }
         let until = gate.timeout.map(|timeout| self.env.now + timeout);
         let escalate = gate.escalate_after.map(|after| self.env.now + after);
         let attempt = self.state(at).attempt + 1;
@@ -307,4 +313,9 @@ fn decided(decision: &str, said: Value, others: Vec<Value>) -> Value {
         body["others"] = Value::Array(others);
     }
     body
+}
+
+fn names_somebody(names: &Value) -> bool {
+    let is_name = |name: &Value| name.as_str().is_some_and(|name| !name.trim().is_empty());
+    is_name(names) || names.as_array().is_some_and(|list| list.iter().any(is_name))
 }

@@ -39,14 +39,14 @@ pub struct Env<'a> {
     pub callback: &'a dyn Fn(&str) -> String,
     /// Of the workflow: approvals are given for one.
     pub version: u32,
-    /// Whether a tool's call, by its input, may not be made twice though its step does not say so.
-    pub at_most_once: &'a dyn Fn(&Value) -> Option<OnUnknown>,
+    /// Whether a call, by its kind and input, may not be made twice though its step does not say so.
+    pub at_most_once: &'a dyn Fn(&str, &Value) -> Option<OnUnknown>,
 }
 
 impl<'a> Env<'a> {
     /// Where nobody has policies, and versions do not matter.
     pub fn plain(now: Time, callback: &'a dyn Fn(&str) -> String) -> Env<'a> {
-        Env { now, callback, version: 0, at_most_once: &|_| None }
+        Env { now, callback, version: 0, at_most_once: &|_, _| None }
     }
 }
 

@@ -150,9 +150,13 @@ impl Run {
                 self.output = *output;
                 self.failure = failure.clone();
             }
-            Fact::Retried { expires, reset, reopened, .. } => self.retry(graph, reset, reopened, *expires),
+            Fact::Retried { by, expires, reset, reopened } => {
+                self.retried_by = Some(by.clone());
+                self.retry(graph, reset, reopened, *expires);
+            }
             // What stands was carried over before: see `Run::carry`.
-            Fact::Adopted { expires, max_duration, .. } => {
+            Fact::Adopted { by, expires, max_duration, .. } => {
+                self.retried_by = Some(by.clone());
                 self.max_duration = *max_duration;
                 self.go_on(*expires);
             }

@@ -275,6 +275,8 @@ pub struct Run {
     /// Grows with each retry.
     pub generation: u32,
     pub by: Arc<str>,
+    /// Whoever took it up again last.
+    pub retried_by: Option<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
     pub output: Option<ValueId>,
@@ -299,6 +301,7 @@ impl Run {
             status: RunStatus::New,
             generation: 0,
             by: "".into(),
+            retried_by: None,
             input: None,
             headers: None,
             output: None,
@@ -311,6 +314,11 @@ impl Run {
             gates: 0,
             working: 0,
         }
+    }
+
+    /// Whether somebody started it, or took it up again.
+    pub fn is_set_off_by(&self, name: &str) -> bool {
+        *self.by == *name || self.retried_by.as_deref() == Some(name)
     }
 
     /// A gate is open and nothing is ready or running.

@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub status: RunStatus,
     pub generation: u32,
     pub by: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
     pub output: Option<ValueId>,
@@ -147,6 +149,7 @@ impl Run {
             status: self.status,
             generation: self.generation,
             by: self.by.clone(),
+            retried_by: self.retried_by.clone(),
             input: self.input,
             headers: self.headers,
             output: self.output,
@@ -197,6 +200,7 @@ impl Run {
         run.status = snapshot.status;
         run.generation = snapshot.generation;
         run.by = snapshot.by;
+        run.retried_by = snapshot.retried_by;
         run.input = snapshot.input;
         run.headers = snapshot.headers;
         run.output = snapshot.output;

@@ -223,6 +223,11 @@ impl Engine {
         if user != Some(&*caller.name) || caller.grants.is_narrowed() || caller.grants.is_agent() {
             caller.check(Right::Admin)?;
         }
+        // What is told through somebody's own channel has links that speak for them.
+        if caller.grants.is_agent() || user.is_some() && caller.grants.is_narrowed() {
+            let why = "a key of an agent, or one that may not do all its user may, does not say where people are told";
+            return Err(Error::Refused(why.into()));
+        }
         Ok(())
     }
 

@@ -146,7 +146,9 @@ fn shown(url: &str) -> Result<Shown, String> {
     let host = address.rsplit_once('@').map_or(address, |(_, host)| host);
     let database = path.split('?').next().unwrap_or_default();
     let (_, options) = rest.split_once('?').unwrap_or_default();
-    if options.split('&').any(|option| option.starts_with("host")) {
+    // A name that is encoded is read all the same.
+    let mut names = options.split('&').map(|option| option.split('=').next().unwrap_or_default());
+    if names.any(|name| name.starts_with("host") || name.contains('%')) {
         return Err("the host stands before the name of the database, not behind it as an option".into());
     }
     let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[],%".contains(c));
@@ -191,6 +193,7 @@ mod tests {
             "postgres://u:{{input.hunter22}}@db/x",
             "{{secrets.hunter22}}",
             "postgres://u:hunter22@db/x?a=b&host=other",
+            "postgres://u:hunter22@db/x?h%6fstaddr=1.2.3.4",
             "sqlite:hunter22.db",
             "sqlite:/tmp/{{secrets.hunter22}}",
         ] {

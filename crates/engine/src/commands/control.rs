@@ -11,6 +11,7 @@ use crate::{drive, plans, secrets};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Ignored, Verdict};
+use stepwell_core::plan::DEFERRED;
 use stepwell_core::plan::{Standing, standing};
 use stepwell_core::run::{Phase, Status, StepState};
 use stepwell_core::value::check_size;
@@ -88,8 +89,11 @@ impl Engine {
         match state.phase {
             Phase::Gate => {
                 let decision = Decision { approve: true, ..Decision::default() };
-                self.answer(caller, run, &path, decision).await
+                self.answer(caller, run, step, decision).await
             }
+            Phase::Backoff if state.failure().is_some_and(|failure| &*failure.code == DEFERRED) => Err(Error::NotNow(
+                "too many such calls are made at present, and a policy gave this one its time".into(),
+            )),
             Phase::Sleeping | Phase::Backoff => {
                 caller.check(Right::Run)?;
                 let audit = self.trail(caller, "step.wake", run, json!({"step": path}));

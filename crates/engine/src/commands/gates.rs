@@ -72,7 +72,7 @@ impl Engine {
         let live = load(&self.inner, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         self.may_answer(caller, &live, state).await?;
-        check(&live, &path, state, &decision)?;
+        check(&live, (step, &path), state, &decision)?;
         // Others read what somebody may have copied here.
         let mask = secrets::mask(&self.inner, live.org, &live.compiled.secrets).await;
         let mut data = decision.data;
@@ -194,30 +194,39 @@ impl Engine {
             }
         };
         let mut named = names("approvers");
+        let by_right = named.is_empty() && caller.may(Right::Approve);
         if state.more.as_ref().is_some_and(|more| more.escalated) {
             named.extend(names("escalate_to"));
         }
         if caller.grants.is_narrowed() || caller.grants.is_agent() || named.is_empty() {
             caller.check(Right::Approve)?;
         }
-        if !caller.is_local() && !people::is_among(&self.inner, caller.org, &caller.name, &named).await? {
+        // Whoever was asked before others were asked too still is.
+        let asked = by_right || caller.is_local();
+        if !asked && !people::is_among(&self.inner, caller.org, &caller.name, &named).await? {
             let who = &caller.name;
             return Err(Error::Refused(format!("{who} is not among those who may answer: {}", named.join(", "))));
         }
         let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
-        if !allow_self && live.run.by == caller.name {
-            return Err(Error::Refused("whoever started the run may not answer this gate".into()));
+        if !allow_self && live.run.is_set_off_by(&caller.name) {
+            return Err(Error::Refused("whoever started or retried the run may not answer this gate".into()));
         }
         Ok(())
     }
 }
 
-fn check(live: &Live, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
+fn check(live: &Live, (step, path): (&str, &str), state: &StepState, decision: &Decision) -> Result<(), Error> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, path);
     let held = at.is_some_and(|at| !matches!(graph.step(at.step).def.kind, Kind::Gate(_)));
-    if decision.digest.is_none() && (held || state.attempt > 1) {
-        let why = if held { "this is about one call and its arguments" } else { "this was asked before" };
+    let why = if held {
+        Some("this is about one call and its arguments")
+    } else if state.attempt > 1 || step != path && !is_first(live, step, path) {
+        Some("this was asked before")
+    } else {
+        None
+    };
+    if let Some(why) = why.filter(|_| decision.digest.is_none()) {
         return Err(bad("digest", &format!("{why}: say what you answer by the digest that was shown")));
     }
     if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
@@ -231,6 +240,14 @@ fn check(live: &Live, path: &str, state: &StepState, decision: &Decision) -> Res
         Some(form) => fill(form, decision.data.as_ref().unwrap_or(&Value::Null)),
         None => Ok(()),
     }
+}
+
+/// Whether nothing of that name can have asked before: an answer that is given by name only, and repeated, would else be
+/// taken for the next round of a loop.
+fn is_first(live: &Live, name: &str, path: &str) -> bool {
+    let steps = &live.compiled.definition.graph.steps;
+    let namesakes = steps.iter().filter(|step| &*step.def.name == name).count();
+    namesakes == 1 && path.split('[').skip(1).all(|part| part.starts_with("0]"))
 }
 
 /// Whether the data is what the form asks for.

@@ -5,6 +5,7 @@ use super::people::{bad, check_name, find, list, named};
 use super::{Caller, Right};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::hosts::host_pattern;
 use crate::people::{Kept, body, name_key};
 use crate::policies::{Effect, MOST, Policy, Rate, SORTS, Unknown};
 use crate::record::json as text;
@@ -48,6 +49,7 @@ impl Engine {
         caller.check(Right::Admin)?;
         check_name("name", name)?;
         check(&new)?;
+        let new = NewPolicy { calls: normal(&new.calls)?, ..new };
         settled(|| self.put_policy_once(caller, name, new.clone())).await
     }
 
@@ -94,6 +96,14 @@ impl Engine {
         let records = vec![RecordChange::Remove { kind: Policy::KIND.into(), id: record.id }];
         let done = Change { records, audit, grants_of: Some(caller.org), decided: None };
         change(&self.inner, done, "policy", name).await
+    }
+}
+
+/// Hosts are written in many ways, and compared in one.
+fn normal(calls: &str) -> Result<String, Error> {
+    match calls.strip_prefix("host:") {
+        Some(pattern) => host_pattern(pattern).map(|host| format!("host:{host}")).map_err(|why| bad("calls", &why)),
+        None => Ok(calls.to_string()),
     }
 }
 

@@ -273,7 +273,11 @@ async fn send(inner: Arc<Inner>, courier: Arc<dyn Courier>, (record, delivery): 
         Err(error) => return tracing::warn!(delivery = %taken.id, %error, "a delivery cannot be taken for now"),
     }
     let taken = Record { version: taken.version + 1, ..taken };
-    let came = try_once(&inner, &*courier, &taken, &delivery).await;
+    let came = match try_once(&inner, &*courier, &taken, &delivery).await {
+        // A channel that does not open may once the right key is there; not for ever, though.
+        Err(Error::Broken(why)) => Ok(Came::Back(Undelivered::for_now(why))),
+        came => came,
+    };
     let now = inner.clock.now();
     let after = match came {
         Ok(Came::Arrived) => over(taken, delivery, (Progress::Sent, None), now),

@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::rights::Right;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use stepwell_core::fact::{Fact, Wait};
+use stepwell_core::fact::{Fact, Reason, Wait};
 use stepwell_core::graph::Kind;
-use stepwell_core::run::{RunStatus, StoredFact};
+use stepwell_core::run::{RunStatus, Status, StoredFact};
 use stepwell_store::{Fed, RunRow};
 
 /// The names of a workflow's gates: what tells that a finished step was one.
@@ -78,8 +78,26 @@ impl Engine {
 fn may_be_told(fact: &StoredFact, gates: &Gates) -> bool {
     match fact {
         Fact::Entered { wait: Wait::Gate { .. }, .. } | Fact::Escalated { .. } | Fact::Unsure { .. } => true,
+        Fact::Held { .. } | Fact::Again { reason: Reason::Approved, .. } => true,
+        Fact::Finished { status: Status::Denied, .. } => true,
         Fact::Ended { status, .. } => matches!(status, RunStatus::Failed | RunStatus::Timeout),
         Fact::Finished { step, .. } => gates.contains(step.rsplit('.').next().unwrap_or_default()),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stepwell_core::value::ValueId;
+
+    #[test]
+    fn browsers_hear_of_calls_that_are_held_and_of_those_that_go_on() {
+        let step = || "pay".to_string();
+        let held = Fact::Held { step: step(), attempt: 1, ask: ValueId(1), until: None, note: None };
+        let again = |reason| Fact::Again { step: step(), attempt: 2, reason, until: None };
+        assert!(may_be_told(&held, &Gates::new()));
+        assert!(may_be_told(&again(Reason::Approved), &Gates::new()));
+        assert!(!may_be_told(&again(Reason::Retry), &Gates::new()));
     }
 }

@@ -1,8 +1,8 @@
 //! Answers: what they are bound to, forms, quorums, and many at once.
 
-use crate::rig::{PERSON, Rig, refusal, status};
+use crate::rig::{PERSON, Rig, hold, refusal, status};
 use serde_json::json;
-use stepwell_engine::commands::Decision;
+use stepwell_engine::commands::{Decision, NewPolicy, Retry};
 
 #[tokio::test(start_paused = true)]
 async fn of_a_hundred_answers_at_once_one_has_an_effect() {
@@ -90,4 +90,82 @@ async fn the_one_signal_does_not_approve_a_call_that_is_held() {
     rig.asked(&run, "pay").await;
     assert_eq!(refusal(&rig.engine.step_ready(&rig.admin, &run, "pay").await), "input");
     assert_eq!(rig.called().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_by_name_only_is_not_taken_for_the_next_round() {
+    let each = json!({"for_each": [1, 2], "max_parallel": 1,
+        "tasks": {"ask": {"approval": {"message": "item {{item}}?"}}}});
+    let rig = Rig::with("w", json!({"each": each})).await;
+    let run = rig.start("w").await;
+    let yes = || Decision { approve: true, ..Decision::default() };
+    rig.asked(&run, "each[0].ask").await;
+    rig.engine.answer(&rig.admin, &run, "ask", yes()).await.unwrap();
+    let digest = rig.asked(&run, "each[1].ask").await.digest;
+    // The same once more, because its answer was lost: nobody has seen the second question.
+    assert_eq!(refusal(&rig.engine.answer(&rig.admin, &run, "ask", yes()).await), "input");
+    assert_eq!(refusal(&rig.engine.step_ready(&rig.admin, &run, "ask").await), "input");
+    assert_eq!(rig.view(&run).await.status, "paused");
+    rig.engine.answer(&rig.admin, &run, "ask", Decision { digest, ..yes() }).await.unwrap();
+    assert_eq!(rig.ended(&run).await.status, "completed");
+    // Whoever names the round knows which it is.
+    let run = rig.start("w").await;
+    for round in ["each[0].ask", "each[1].ask"] {
+        rig.asked(&run, round).await;
+        rig.engine.answer(&rig.admin, &run, round, yes()).await.unwrap();
+    }
+    assert_eq!(rig.ended(&run).await.status, "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn approvers_that_come_to_nobody_open_the_gate_to_nobody() {
+    let gate = |field: &str| json!({"gate": {"approval": {"message": "go?", field: "{{input.who}}", "timeout": "1h"}}});
+    let rig = Rig::with("approvers", gate("approvers")).await;
+    rig.define("escalate_to", gate("escalate_to")).await;
+    for workflow in ["approvers", "escalate_to"] {
+        for who in [json!([]), json!(null), json!([{"name": "ann"}]), json!(7), json!(" ")] {
+            let run = rig.start_as(&rig.admin, workflow, json!({"who": who})).await;
+            let view = rig.ended(&run).await;
+            assert_eq!(status(&view, "gate"), ("template_error", Some("template_error".into())), "{who}");
+        }
+        let run = rig.start_as(&rig.admin, workflow, json!({"who": ["ann"]})).await;
+        rig.asked(&run, "gate").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_took_the_run_up_again_is_not_the_second_pair_of_eyes() {
+    let tasks = json!({"try": {"tool": "flaky", "args": {}, "retries": 0},
+        "gate": {"needs": ["try"], "approval": {"message": "go?", "allow_self": false}},
+        "pay": {"needs": ["gate"], "tool": "ok", "args": {"sum": "{{tasks.gate.body.data ?? 1}}"}}});
+    let rig = Rig::with("w", tasks).await;
+    let policy = NewPolicy { allow_self: false, ..hold("tool:ok") };
+    rig.policy("money", policy).await;
+    let (ann, bob) = (rig.user("ann", &[], PERSON).await, rig.user("bob", &[], PERSON).await);
+    let run = rig.start_as(&ann, "w", json!({})).await;
+    assert_eq!(rig.ended(&run).await.status, "failed");
+    rig.engine.retry(&bob, &run, Retry::SameVersion).await.unwrap();
+    for step in ["gate", "pay"] {
+        for who in [&ann, &bob] {
+            assert_eq!(refusal(&rig.answer(who, &run, step, true).await), "refused", "{step}");
+        }
+        rig.approve(&rig.admin, &run, step).await;
+    }
+    assert_eq!(rig.ended(&run).await.status, "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_may_approve_still_may_after_others_are_asked_too() {
+    let tasks = json!({"gate": {"approval": {"message": "go?", "escalate_to": "boss", "timeout": "1h"}}});
+    let rig = Rig::with("w", tasks).await;
+    let ann = rig.user("ann", &[], PERSON).await;
+    let (boss, eve) = (rig.user("boss", &[], &[]).await, rig.user("eve", &[], &["workflow.read"]).await);
+    for who in [&ann, &boss] {
+        let run = rig.start("w").await;
+        rig.asked(&run, "gate").await;
+        rig.pass(61 * 60).await;
+        assert_ne!(refusal(&rig.answer(&eve, &run, "gate", true).await), "taken");
+        rig.approve(who, &run, "gate").await;
+        assert_eq!(rig.ended(&run).await.status, "completed");
+    }
 }

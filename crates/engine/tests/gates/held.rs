@@ -307,3 +307,19 @@ async fn what_a_policy_says_may_happen_once_is_not_made_twice() {
     assert_eq!(rig.ended(&rig.start("safe").await).await.status, "completed");
     assert_eq!(rig.called().len(), 6);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_word_of_a_named_approver_who_is_disabled_counts_no_more() {
+    let rig = Rig::with("w", gated(json!({"message": "pay?"}))).await;
+    let (bob, eve) = (rig.user("bob", &[], PERSON).await, rig.user("eve", &[], PERSON).await);
+    let policy = NewPolicy { approvers: list(&["bob", "eve"]), approvals: 2, ..hold("tool:ok") };
+    rig.policy("money", policy).await;
+    let run = rig.start("w").await;
+    rig.approve(&rig.admin, &run, "gate").await;
+    rig.approve(&bob, &run, "pay").await;
+    rig.change("bob", UserChange { disabled: Some(true), ..UserChange::default() }).await;
+    rig.approve(&eve, &run, "pay").await;
+    rig.pass(5).await;
+    rig.asked(&run, "pay").await;
+    assert_eq!(rig.called(), Vec::<String>::new());
+}

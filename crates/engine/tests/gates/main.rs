@@ -6,8 +6,10 @@
 
 mod answers;
 mod held;
+mod hosts;
 mod links;
 mod matrix;
 mod pace;
 mod places;
 mod rig;
+mod trail;

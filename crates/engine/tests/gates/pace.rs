@@ -4,7 +4,7 @@ use crate::rig::{Rig, hold, status};
 use serde_json::{Map, json};
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::NewPolicy;
-use stepwell_engine::{PolicyEffect, Rate};
+use stepwell_engine::{Error, PolicyEffect, Rate};
 
 fn slow(calls: u32, seconds: u64) -> NewPolicy {
     let rate = Some(Rate { calls, per: Millis::from_secs(seconds) });
@@ -44,4 +44,31 @@ async fn a_call_that_is_put_off_says_when_it_will_be_made() {
     let waiting = view.waiting_for.iter().find(|waiting| waiting.step == "b").unwrap();
     assert!(waiting.until.is_some(), "{waiting:?}");
     assert_eq!(status(&rig.ended(&run).await, "b").0, "success");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_on_a_tool_is_one_rate_whatever_it_is_called_with() {
+    let call = |n: u32| json!({"url": format!("http://h{n}.example/"), "retries": 0});
+    let tasks: Map<_, _> = (0..6).map(|n| (format!("s{n}"), call(n))).collect();
+    let rig = Rig::with("w", tasks.into()).await;
+    rig.policy("slow", NewPolicy { calls: "tool:http".into(), ..slow(1, 10) }).await;
+    rig.ended(&rig.start("w").await).await;
+    let at = rig.called_at();
+    let took = at.iter().max().unwrap().duration_since(*at.iter().min().unwrap());
+    assert!((50..=60).contains(&took.as_secs()), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_can_say_that_a_call_is_ready_before_its_time() {
+    let rig =
+        Rig::with("w", json!({"a": {"tool": "ok", "args": {}}, "b": {"tool": "ok", "args": {}, "needs": ["a"]}})).await;
+    rig.policy("slow", slow(1, 600)).await;
+    let run = rig.start("w").await;
+    rig.pass(5).await;
+    let told = rig.engine.step_ready(&rig.admin, &run, "b").await;
+    assert!(matches!(told, Err(Error::NotNow(_))), "{told:?}");
+    rig.pass(5).await;
+    assert_eq!(rig.called(), ["a"]);
+    rig.ended(&run).await;
+    assert_eq!(rig.called(), ["a", "b"]);
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::{Millis, Time};
 use stepwell_engine::commands::{Approval, Decision, NewKey, NewPolicy, NewUser, RunView, Source, Trigger, UserChange};
-use stepwell_engine::{Caller, Config, Engine, Error, Kinds, PolicyEffect, StepCall, StepKind, TokioClock};
+use stepwell_engine::{Caller, Config, Engine, Error, Kinds, PolicyEffect, Secrets, StepCall, StepKind, TokioClock};
+use stepwell_store::OrgId;
 use stepwell_store::memory::MemoryStore;
 
 /// 2026-01-01T00:00:00Z.
@@ -17,7 +18,8 @@ const AGENT: &str = "sw_agent-of-the-default-organisation";
 /// What people who run and approve things are given.
 pub const PERSON: &[&str] = &["workflow.run", "workflow.read", "workflow.approve", "tool:*"];
 
-/// `ok` and `safe` give their arguments back, `flaky` fails once per step, `lost` may have happened, `hang` never ends.
+/// `ok` and `safe` give their arguments back, `flaky` fails once per step, `lost` may have happened, `hang` never ends,
+/// `reach` asks whether it may request a URL; a request to `/lost` may have happened.
 /// A repeated `safe…` does no harm.
 #[derive(Clone, Default)]
 pub struct Tools {
@@ -35,12 +37,22 @@ impl StepKind for Tools {
             before
         };
         let failed = |failure| Outcome::Failure { failure, reply: None };
+        if call.input["url"].as_str().is_some_and(|url| url.ends_with("/lost")) && before == 0 {
+            return failed(Failure { may_have_happened: true, ..Failure::retryable("lost", "no answer came") });
+        }
         match call.input["tool"].as_str().unwrap_or_default() {
             "flaky" if before == 0 => failed(Failure::retryable("flaky", "try again")),
             "lost" | "safe_lost" if before == 0 => {
                 failed(Failure { may_have_happened: true, ..Failure::retryable("lost", "no answer came") })
             }
             "fail" => failed(Failure::new("failed", "as asked")),
+            "reach" => {
+                let rules = call.guard.unwrap().rules().await.unwrap();
+                match rules.check(&call.input["args"]["url"].as_str().unwrap().parse().unwrap()) {
+                    Ok(()) => Outcome::Success(Reply::default()),
+                    Err(failure) => failed(failure),
+                }
+            }
             "hang" => std::future::pending().await,
             _ => Outcome::Success(Reply::body(call.input["args"].clone())),
         }
@@ -177,7 +189,22 @@ impl Rig {
 }
 
 fn config(tools: &Tools, clock: TokioClock) -> Config {
-    Config { clock: Arc::new(clock), ..Config::new(Kinds::default().with("tool", tools.clone())) }
+    let kinds = Kinds::default().with("tool", tools.clone()).with("http", tools.clone()).with("query", tools.clone());
+    Config { clock: Arc::new(clock), secrets: Arc::new(Hook), ..Config::new(kinds) }
+}
+
+/// `HOOK` is a whole URL, `REST` the end of one's host and its path.
+struct Hook;
+
+#[async_trait]
+impl Secrets for Hook {
+    async fn secret(&self, _org: OrgId, name: &str) -> Option<String> {
+        match name {
+            "HOOK" => Some("https://Internal.example.com./x?token=s3cret".into()),
+            "REST" => Some("ternal.example.com/".into()),
+            _ => None,
+        }
+    }
 }
 
 pub fn list(texts: &[&str]) -> Vec<String> {

@@ -43,6 +43,17 @@ async fn an_agent_does_not_say_where_its_user_is_told() {
     let agent = rig.engine.authenticate(&secret).await.unwrap();
     let made = rig.engine.create_channel(&agent, channel("mine")).await;
     assert!(matches!(made, Err(Error::Forbidden { .. })));
+    // Not even one that may do everything: messages have links that approve in the name of whoever is told.
+    let grants = Some(vec!["admin".to_string(), "workflow.read".to_string()]);
+    for (agent, grants) in [(true, None), (true, grants.clone()), (false, grants)] {
+        let key = NewKey { name: "wide".into(), agent, grants, ..NewKey::default() };
+        let (_, secret) = rig.engine.create_key(&rig.admin, key).await.unwrap();
+        let caller = rig.engine.authenticate(&secret).await.unwrap();
+        let made = rig.engine.create_channel(&caller, channel("mine")).await;
+        assert!(matches!(made, Err(Error::Refused(_))), "{:?}", made.map(drop));
+        let wider = NewChannel { organisation: true, ..channel("all") };
+        assert_eq!(rig.engine.create_channel(&caller, wider).await.is_ok(), !agent);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,7 +81,7 @@ impl Client {
 
     /// Sends a request, as far as the head of its answer.
     async fn open(&self, outgoing: Outgoing) -> Result<(Response, Trail), Failure> {
-        let Outgoing { method, url, headers, body, hosts, bound } = outgoing;
+        let Outgoing { method, url, headers, body, hosts, bound, guard } = outgoing;
         let mut trail = Trail { hosts, bound, ..Trail::new(method.clone(), url.clone()) };
         if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(&url)) {
             return Err(failure::host_refused(&trail));
@@ -97,6 +97,11 @@ impl Client {
             (Some(http), Some(_)) if url.scheme() == "http" => http,
             (Some(_) | None, why) => return Err(failure::no_tls(&trail, why.as_deref().unwrap_or_default())),
         };
+        if let Some(guard) = guard {
+            let rules = guard.rules().await?;
+            rules.check(&url).map_err(|why| failure::by_policy(&trail, why))?;
+            trail.rules = Some(rules);
+        }
         let mut request = http.request(method, url).headers(headers);
         if let Some(body) = body {
             request = request.body(body);
@@ -157,9 +162,13 @@ fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if let Some(refused) = refused.ok().flatten() {
         return attempt.error(refused);
     }
-    match egress.check_url(attempt.url()) {
-        Ok(()) => attempt.follow(),
-        Err(refused) => attempt.error(refused),
+    if let Err(refused) = egress.check_url(attempt.url()) {
+        return attempt.error(refused);
+    }
+    let judged = TRAIL.try_with(|trail| trail.borrow().rules.as_ref().map(|rules| rules.check(attempt.url())));
+    match judged.ok().flatten() {
+        Some(Err(failure)) => attempt.error(failure::Redirected::Policy(failure)),
+        Some(Ok(())) | None => attempt.follow(),
     }
 }
 

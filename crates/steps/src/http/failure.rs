@@ -16,7 +16,7 @@ use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
-use stepwell_engine::Bound;
+use stepwell_engine::{Bound, Rules};
 use url::Url;
 
 /// What was asked of whom, and where it was sent on to.
@@ -31,6 +31,8 @@ pub struct Trail {
     pub hosts: Option<Arc<Hosts>>,
     /// Secrets of the request that may be sent to some hosts only.
     pub bound: Arc<[Bound]>,
+    /// Policies on the hosts that it is sent on to.
+    pub rules: Option<Arc<dyn Rules>>,
 }
 
 impl Trail {
@@ -67,12 +69,15 @@ pub enum Redirected {
     OtherHost,
     /// Which secret may not be sent there.
     Bound(String),
+    /// What the organisation's policies say of that host.
+    Policy(Failure),
 }
 
 impl fmt::Display for Redirected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Redirected::Bound(why) => why,
+            Redirected::Policy(failure) => &failure.message,
             Redirected::TooOften => "it was redirected more than 10 times; call the final URL directly",
             Redirected::OtherScheme => "it was redirected to a URL that is neither http nor https",
             Redirected::OtherHost => "it was redirected to a host that is not among the `allow_hosts` of the workflow",
@@ -107,6 +112,10 @@ pub fn bound(trail: &Trail, why: &str) -> Failure {
     Failure::new("secret_bound", format!("{trail} was not made: {why}"))
 }
 
+pub fn by_policy(trail: &Trail, why: Failure) -> Failure {
+    Failure { message: format!("{trail} was not made: {}", why.message).into(), ..why }
+}
+
 pub fn no_tls(trail: &Trail, why: &str) -> Failure {
     let hint = "install the system's root certificates (the package is often called ca-certificates)";
     Failure::new("tls_unavailable", format!("{trail} was not made, because TLS could not be set up: {why}; {hint}"))
@@ -125,12 +134,17 @@ pub fn of_error(trail: &Trail, error: &reqwest::Error) -> Failure {
     if let Some(why) = find::<Refused>(error) {
         return refused(trail, why);
     }
+    if let Some(Redirected::Policy(why)) = find(error) {
+        let message = format!("{trail} has no answer: {}", why.message).into();
+        return Failure { message, may_have_happened: trail.maybe_done, ..why.clone() };
+    }
     if let Some(why) = find::<Redirected>(error) {
         let code = match why {
             Redirected::TooOften => "too_many_redirects",
             Redirected::OtherScheme => "bad_redirect",
             Redirected::OtherHost => "host_refused",
             Redirected::Bound(_) => "secret_bound",
+            Redirected::Policy(why) => &why.code,
         };
         let failure = Failure::new(code, format!("{trail} has no answer: {why}"));
         return Failure { may_have_happened: trail.maybe_done, ..failure };

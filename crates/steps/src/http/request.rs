@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::nearest::nearest;
-use stepwell_engine::{Bound, sign_webhook};
+use stepwell_engine::{Bound, Guard, sign_webhook};
 use url::Url;
 
 /// The methods that can be asked for. `CONNECT` and `TRACE` are for proxies and diagnosis.
@@ -32,6 +32,8 @@ pub struct Outgoing {
     pub hosts: Option<Arc<Hosts>>,
     /// Secrets in it that may be sent to some hosts only.
     pub bound: Arc<[Bound]>,
+    /// Policies on hosts, for what steps request.
+    pub guard: Option<Arc<dyn Guard>>,
 }
 
 impl Outgoing {
@@ -50,7 +52,7 @@ impl Outgoing {
 
     /// To go anywhere within the egress rules.
     pub fn new(method: Method, url: Url, headers: HeaderMap, body: Option<Vec<u8>>) -> Outgoing {
-        Outgoing { method, url, headers, body, hosts: None, bound: Arc::default() }
+        Outgoing { method, url, headers, body, hosts: None, bound: Arc::default(), guard: None }
     }
 
     pub fn within(self, hosts: Arc<Hosts>) -> Outgoing {
@@ -60,6 +62,11 @@ impl Outgoing {
     /// Names the secrets in it that may be sent to some hosts only.
     pub fn bound(self, bound: &Arc<[Bound]>) -> Outgoing {
         Outgoing { bound: bound.clone(), ..self }
+    }
+
+    /// Names the policies that it and its redirects are held to.
+    pub fn guarded(self, guard: &Option<Arc<dyn Guard>>) -> Outgoing {
+        Outgoing { guard: guard.clone(), ..self }
     }
 
     /// Signs it as Standard Webhooks say, unless the definition has a signature of its own.

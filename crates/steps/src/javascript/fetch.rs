@@ -6,7 +6,7 @@ use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Bound, Lend, Mask, StepCall};
+use stepwell_engine::{Bound, Guard, Lend, Mask, StepCall};
 use tokio::sync::Semaphore;
 
 /// Requests of one evaluation at a time; the others wait.
@@ -20,6 +20,7 @@ pub struct Fetcher {
     lender: Arc<dyn Lend>,
     /// Of what other steps may have sent.
     mask: Arc<Mask>,
+    guard: Option<Arc<dyn Guard>>,
     idempotency_key: String,
     traceparent: Option<String>,
     turns: Semaphore,
@@ -40,6 +41,7 @@ impl Fetcher {
             hosts: Arc::new(Hosts::new(&call.allow_hosts)),
             lender: call.lender.clone(),
             mask: call.secrets.mask.clone(),
+            guard: call.guard.clone(),
             idempotency_key: call.idempotency_key.clone(),
             traceparent: call.traceparent.clone(),
             turns: Semaphore::new(AT_ONCE),
@@ -83,7 +85,7 @@ impl Fetcher {
         }
         let key = format!("{}:{id}", self.idempotency_key);
         let outgoing = Outgoing::read(&request, &key)?.traced(self.traceparent.as_deref()).within(self.hosts.clone());
-        let outgoing = outgoing.bound(&bound.into());
+        let outgoing = outgoing.bound(&bound.into()).guarded(&self.guard);
         let answer = self.client.fetch(outgoing).await?;
         Ok(Answer { status: answer.status, headers: answer.headers, text: answer.text })
     }

@@ -25,6 +25,7 @@ use fetch::Fetcher;
 use pool::{Pool, Worker};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
@@ -140,7 +141,7 @@ impl JavascriptKind {
                 worker,
                 fetcher: fetcher.clone(),
                 fetches: JoinSet::new(),
-                outbox: evaluate.clone(),
+                outbox: VecDeque::from([evaluate.clone()]),
                 told: 0,
                 deadline: Instant::now() + timeout + GRACE,
             };
@@ -204,8 +205,8 @@ struct Exchange {
     worker: Worker,
     fetcher: Option<Arc<Fetcher>>,
     fetches: JoinSet<(u32, Result<Answer, String>)>,
-    /// What the worker is to be told, and how much of it has been.
-    outbox: Vec<u8>,
+    /// What the worker is to be told, and how much of the first has been.
+    outbox: VecDeque<Vec<u8>>,
     told: usize,
     deadline: Instant,
 }
@@ -238,35 +239,39 @@ impl Exchange {
                 Ok(Word::Failed(failed)) => Err(failed),
                 Err(error) => return Ended::HungUp(self.worker.died(&error).await),
             };
-            let whole = self.told == self.outbox.len();
-            return Ended::Said(whole.then(|| Box::new(self.worker)), result);
+            return Ended::Said(self.outbox.is_empty().then(|| Box::new(self.worker)), result);
         }
         Ended::Late
     }
 
     /// The worker's next word; none once it is too late for one. Meanwhile the worker is told what is to be told: one that
-    /// is busy writing reads nothing.
+    /// is busy writing reads nothing. One that asks for more than it may is not listened to until it has taken answers.
     async fn next(&mut self) -> Option<io::Result<Word>> {
         let Worker { stdin, stdout, .. } = &mut self.worker;
         let listen = wire::listen(stdout);
         tokio::pin!(listen);
         loop {
+            let open = self.fetches.len() + self.outbox.len();
+            let first = self.outbox.front().map(|frame| &frame[self.told..]).unwrap_or_default();
+            let left = first.len();
             tokio::select! {
                 biased;
-                word = &mut listen => return Some(word),
+                word = &mut listen, if open <= wire::MAX_OPEN => return Some(word),
                 () = tokio::time::sleep_until(self.deadline) => return None,
-                written = stdin.write(&self.outbox[self.told..]), if self.told < self.outbox.len() => match written {
-                    Ok(count) => self.told += count,
+                written = stdin.write(first), if left > 0 => match written {
+                    Ok(count) if count < left => self.told += count,
+                    Ok(_) => {
+                        self.outbox.pop_front();
+                        self.told = 0;
+                    }
                     // Its last words are still to be read.
-                    Err(_) => self.told = self.outbox.len(),
+                    Err(_) => self.outbox.clear(),
                 },
                 Some(fetched) = self.fetches.join_next(), if !self.fetches.is_empty() => {
                     if let Ok((id, answer)) = fetched
                         && let Ok(frame) = wire::frame(&Order::Fetched { id, answer })
                     {
-                        self.outbox.drain(..self.told);
-                        self.told = 0;
-                        self.outbox.extend(frame);
+                        self.outbox.push_back(frame);
                     }
                 }
             }

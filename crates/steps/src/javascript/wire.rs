@@ -9,6 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Bytes of a result.
 pub const MAX_OUTPUT: usize = 4 << 20;
+/// Requests of an evaluation whose answers the worker has not taken yet. A worker that has as many takes one before it
+/// asks again, so that what waits is in its own memory.
+pub const MAX_OPEN: usize = 16;
 /// Bytes of one message of a worker: a result, or a request with its body.
 const MAX_MESSAGE: usize = MAX_OUTPUT + (1 << 20);
 

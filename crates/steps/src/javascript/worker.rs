@@ -3,9 +3,10 @@
 use super::confine;
 use super::log::Log;
 use super::sandbox::{self, Host};
-use super::wire::{self, Answer, Line, Order, Word};
+use super::wire::{self, Answer, Line, MAX_OPEN, Order, Word};
 use serde_json::value::RawValue;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 
@@ -30,13 +31,33 @@ pub fn work() -> io::Result<()> {
 #[derive(Default)]
 struct Pipe {
     log: RefCell<Log>,
+    /// Requests that the server has not answered yet.
+    open: Cell<usize>,
+    /// Answers that the code has not come to yet.
+    taken: RefCell<VecDeque<Fetched>>,
 }
+
+/// The number of a request and its answer.
+type Fetched = (u32, Result<Answer, String>);
 
 impl Pipe {
     /// Without the server there is nobody to work for.
     fn say(&self, word: &Word) {
         if wire::say(&mut io::stdout(), word).is_err() {
             std::process::exit(1);
+        }
+    }
+
+    fn take(&self) -> Fetched {
+        loop {
+            match wire::obey(&mut io::stdin()) {
+                Ok(Some(Order::Fetched { id, answer })) => {
+                    self.open.set(self.open.get() - 1);
+                    return (id, answer);
+                }
+                Ok(Some(Order::Evaluate(_))) => {}
+                Ok(None) | Err(_) => std::process::exit(1),
+            }
         }
     }
 }
@@ -50,17 +71,17 @@ impl Host for Pipe {
 
     fn ask(&self, id: u32, request: String) {
         if let Ok(request) = RawValue::from_string(request) {
+            while self.open.get() >= MAX_OPEN {
+                let fetched = self.take();
+                self.taken.borrow_mut().push_back(fetched);
+            }
+            self.open.set(self.open.get() + 1);
             self.say(&Word::Fetch { id, request });
         }
     }
 
-    fn answer(&self) -> (u32, Result<Answer, String>) {
-        loop {
-            match wire::obey(&mut io::stdin()) {
-                Ok(Some(Order::Fetched { id, answer })) => return (id, answer),
-                Ok(Some(Order::Evaluate(_))) => {}
-                Ok(None) | Err(_) => std::process::exit(1),
-            }
-        }
+    fn answer(&self) -> Fetched {
+        let taken = self.taken.borrow_mut().pop_front();
+        taken.unwrap_or_else(|| self.take())
     }
 }

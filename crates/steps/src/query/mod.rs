@@ -71,6 +71,11 @@ impl StepKind for QueryKind {
             Err(failure) => Outcome::Failure { failure, reply: None },
         }
     }
+
+    /// What only reads can be read again.
+    fn is_idempotent(&self, input: &Value) -> bool {
+        !input.get("write").and_then(Value::as_bool).unwrap_or_default()
+    }
 }
 
 /// No connection is known.

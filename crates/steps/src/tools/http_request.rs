@@ -36,7 +36,7 @@ impl Tool for HttpRequest {
 
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome {
         let outgoing = match Outgoing::read(&args, &ctx.idempotency_key) {
-            Ok(outgoing) => outgoing.bound(&ctx.secrets.bound),
+            Ok(outgoing) => outgoing.bound(&ctx.secrets.bound).guarded(&ctx.guard),
             Err(failure) => return failed(failure),
         };
         match self.client.send(outgoing).await {

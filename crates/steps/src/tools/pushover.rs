@@ -100,7 +100,7 @@ impl Tool for PushoverSend {
             Outgoing::read(&json!({"url": self.url, "headers": headers, "body": form}), &ctx.idempotency_key)
         });
         let outgoing = match request {
-            Ok(outgoing) => outgoing,
+            Ok(outgoing) => outgoing.guarded(&ctx.guard),
             Err(failure) => return failed(failure),
         };
         match self.client.send(outgoing).await {

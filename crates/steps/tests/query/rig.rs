@@ -110,6 +110,7 @@ pub fn call(input: Value) -> StepCall {
         timeout: Duration::from_secs(30),
         allow_hosts: Vec::new(),
         lender: Arc::new(Nothing),
+        guard: None,
         resumed: None,
         cancel: CancellationToken::new(),
     }

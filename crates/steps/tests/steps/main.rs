@@ -41,6 +41,7 @@ fn call(input: Value) -> StepCall {
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),
         lender: Arc::new(Nothing),
+        guard: None,
         resumed: None,
         cancel: CancellationToken::new(),
     }

@@ -1,11 +1,16 @@
 //! Redirects: what is sent on, what is not, and what a failure behind one means.
 
 use crate::server::{Seen, Server, dead, response};
-use crate::{failure, http, success};
+use crate::{call, failure, http, local, soon, success};
+use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Response;
 use serde_json::json;
+use std::sync::Arc;
 use stepwell_core::event::Failure;
+use stepwell_engine::{Guard, Rules, StepCall};
+use stepwell_steps::kinds;
+use url::Url;
 
 async fn redirecting(status: u16, to: String) -> Server {
     Server::answering(move |_| response(status, &[("location", to.as_str())], "")).await
@@ -57,6 +62,45 @@ async fn the_same_host_gets_the_credentials_again() {
     success(http(json!({"url": server.url, "headers": {"Authorization": "Bearer x"}})).await);
     let given: Vec<_> = server.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
     assert_eq!(given, [Some("Bearer x".to_owned()), Some("Bearer x".to_owned())]);
+}
+
+/// Refuses `localhost`.
+struct NotHome;
+
+#[async_trait]
+impl Guard for NotHome {
+    async fn rules(&self) -> Result<Arc<dyn Rules>, Failure> {
+        Ok(Arc::new(NotHome))
+    }
+}
+
+impl Rules for NotHome {
+    fn check(&self, url: &Url) -> Result<(), Failure> {
+        let refused = || Failure::new("denied_by_policy", "not there");
+        if url.host_str() == Some("localhost") { Err(refused()) } else { Ok(()) }
+    }
+}
+
+#[tokio::test]
+async fn a_policy_on_hosts_is_asked_at_the_first_url_and_at_every_redirect() {
+    let target = Server::saying(200, &[], "").await;
+    let home = target.url.replace("127.0.0.1", "localhost");
+    let kinds = kinds(local());
+    for (status, maybe_done) in [(307, false), (303, true)] {
+        let server = redirecting(status, home.clone()).await;
+        for (kind, input) in [
+            ("http", json!({"url": server.url, "body": {"a": 1}})),
+            ("tool", json!({"tool": "http_request", "args": {"url": server.url, "body": {"a": 1}}})),
+        ] {
+            let call = StepCall { guard: Some(Arc::new(NotHome)), ..call(input) };
+            let (failure, _) = failure(soon(kinds.get(kind).unwrap().run(call)).await);
+            assert_eq!((&*failure.code, failure.may_have_happened), ("denied_by_policy", maybe_done), "{kind}");
+        }
+    }
+    let call = StepCall { guard: Some(Arc::new(NotHome)), ..call(json!({"url": home})) };
+    let (failure, _) = failure(soon(kinds.get("http").unwrap().run(call)).await);
+    assert_eq!((&*failure.code, failure.may_have_happened), ("denied_by_policy", false));
+    assert!(target.seen().is_empty());
 }
 
 #[tokio::test]
