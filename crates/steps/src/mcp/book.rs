@@ -103,6 +103,10 @@ pub struct Handler {
     pub book: Arc<Book>,
 }
 
+pub fn who() -> Implementation {
+    Implementation::new("stepwell", env!("CARGO_PKG_VERSION"))
+}
+
 pub fn capabilities() -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
     let extensions = [(TASKS_EXTENSION_ID.to_string(), JsonObject::new())];
@@ -112,8 +116,7 @@ pub fn capabilities() -> ClientCapabilities {
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        let who = Implementation::new("stepwell", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities(), who).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(capabilities(), who()).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {

@@ -3,6 +3,7 @@
 use super::book::{Book, Handler};
 use super::child::{self, Process, Program};
 use super::http;
+use super::probe;
 use super::secrets::{self, Filled};
 use super::upstream::Link;
 use super::{Around, ServerConfig, Transport};
@@ -16,6 +17,7 @@ use std::error::Error;
 use std::sync::Arc;
 use stepwell_engine::Mask;
 use stepwell_store::OrgId;
+use tokio::io::BufReader;
 
 /// How the talk begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +78,13 @@ pub async fn connect(
             let program = Program { command, args, env, cwd };
             let started = child::start(program, making.mask.clone(), &config.name).await?;
             making.process = Some(started.process);
-            let pipes =
-                AsyncRwTransport::new_client(started.stdout, started.stdin).with_max_line_length(http::MAX_MESSAGE);
-            handler.serve_with_lifecycle(pipes, opening.lifecycle()).await
+            let (mut stdout, mut stdin) = (BufReader::new(started.stdout), started.stdin);
+            let lifecycle = match opening {
+                Opening::Newest => probe::ask(&mut stdout, &mut stdin).await?,
+                Opening::Older => ClientLifecycleMode::Initialize,
+            };
+            let pipes = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(http::MAX_MESSAGE);
+            handler.serve_with_lifecycle(pipes, lifecycle).await
         }
         Transport::Http { url, headers } => {
             let transport = http::transport(&url, &headers, around.egress, config.connect_timeout)?;

@@ -1,9 +1,9 @@
 //! MCP servers whose tools steps call: Stepwell as a client.
 //!
-//! One supervisor per server (`supervise`) connects (`connect`; `child`, or `http` and `post`; `secrets`), lists the tools
-//! (`list`), and connects again when that ends. A call (`call`) finds its tool here, by organisation and name, and goes
-//! through whatever connection there is. What a tool gives back is read by `result`; what it asks or begins is put off by
-//! `waits`.
+//! One supervisor per server (`supervise`) connects (`connect`; `child` and `probe`, or `http` and `post`; `secrets`), lists
+//! the tools (`list`), and connects again when that ends. A call (`call`) finds its tool here, by organisation and name, and
+//! goes through whatever connection there is. What a tool gives back is read by `result`; what it asks or begins is put off
+//! by `waits`.
 //!
 //! Not here: who may call what (the engine's grants and policies), and accepting tools (its commands).
 
@@ -14,6 +14,7 @@ mod connect;
 mod http;
 mod list;
 mod post;
+mod probe;
 mod result;
 mod secrets;
 mod stderr;
