@@ -59,7 +59,7 @@ fn a_call_that_needs_an_approval_is_pending_survives_a_crash_and_is_made_once_ap
     let server = again(&place, &servers);
     let ann = server.with_key(ann.key.as_ref().unwrap());
     let open = server.api.get("/api/v1/approvals").is(200).data();
-    let shown = &open[0]["calls"][0]["input"];
+    let shown = &open[0]["asks"]["calls"][0]["input"];
     assert_eq!((&shown["tool"], &shown["args"]["title"]), (&json!("kb__knowledge_add"), &json!("Tides")), "{open:#}");
     for gate in open.as_array().unwrap() {
         let path = format!("/api/v1/runs/{}/steps/call/approve", gate["run_id"].as_str().unwrap());

@@ -53,8 +53,8 @@ fn a_question_of_a_tool_waits_through_a_crash_for_somebody_to_answer_it() {
 
     let server = again(&place, &servers);
     let gate = asked(&server.api, &run);
-    assert!(gate["message"].as_str().unwrap().contains("Which color?"), "{gate:#}");
-    assert_eq!(gate["form"]["required"], json!(["color"]), "{gate:#}");
+    assert!(gate["asks"]["message"].as_str().unwrap().contains("Which color?"), "{gate:#}");
+    assert_eq!(gate["asks"]["form"]["required"], json!(["color"]), "{gate:#}");
     let approve = format!("/api/v1/runs/{run}/steps/call/approve");
     let without = server.api.post(&approve, &json!({"digest": gate["digest"]}));
     assert_eq!(without.status, 422, "{}", without.text());
@@ -77,7 +77,8 @@ fn an_answer_to_a_tools_question_is_no_approval_of_the_call() {
     let approve = format!("/api/v1/runs/{run}/steps/call/approve");
     let held = asked(api, &run);
     boss.post(&approve, &json!({"digest": held["digest"]})).is(200);
-    let question = eventually("the question", || Some(asked(api, &run)).filter(|gate| gate["form"].is_object()));
+    let question =
+        eventually("the question", || Some(asked(api, &run)).filter(|gate| gate["asks"]["form"].is_object()));
     api.post(&approve, &json!({"digest": question["digest"], "data": {"color": "red"}})).is(200);
     // The approval of before still stands: nobody is asked for it again.
     let ended = api.end(&run);
@@ -114,7 +115,7 @@ fn a_task_that_asks_gets_its_answer_from_people() {
     api.define(&calling("task", "odd__task_asks", json!({})));
     let run = api.trigger("task", &json!({}));
     let gate = asked(api, &run);
-    assert!(gate["message"].as_str().unwrap().contains("Who is it for?"), "{gate:#}");
+    assert!(gate["asks"]["message"].as_str().unwrap().contains("Who is it for?"), "{gate:#}");
     let approve = format!("/api/v1/runs/{run}/steps/call/approve");
     api.post(&approve, &json!({"digest": gate["digest"], "data": {"name": "Ann"}})).is(200);
     let ended = api.end(&run);

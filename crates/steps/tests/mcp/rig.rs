@@ -125,6 +125,7 @@ pub fn call(tool: &str, args: Value) -> StepCall {
         allow_hosts: Vec::new(),
         lender: Arc::new(Nothing),
         resumed: None,
+        guard: None,
         cancel: CancellationToken::new(),
     }
 }
