@@ -258,7 +258,7 @@ test("every page looks right, light and dark, wide and on a phone, and has no se
   const of = (workflow: string) => data.find((run) => run.workflow === workflow)?.id ?? "";
   const [mixed, outer] = [of("mixed"), of("outer")];
   await ask(server, "/workflows/welcome/trigger", { method: "POST", body: "{}" });
-  const settings = ["users", "roles", "keys", "secrets", "connections", "policies", "channels", "plan", "nodes", "audit", "you"];
+  const settings = ["users", "roles", "keys", "secrets", "connections", "mcp-servers", "policies", "channels", "plan", "nodes", "audit", "you"];
   const pages: [string, string][] = [
     ["home", "/"],
     ["workflows", "/workflows"],

@@ -231,6 +231,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/mcp-servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The MCP servers of the organisation as this node sees them, with their tools */
+        get: operations["get_mcp_servers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mcp-servers/{server}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An MCP server with its tools */
+        get: operations["get_mcp_servers_server"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mcp-servers/{server}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept what a server offers now: tools that are new or have changed can be called from then on */
+        post: operations["post_mcp_servers_server_accept"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -369,6 +420,42 @@ export interface paths {
         head?: never;
         /** Choose what you are told of; what is not given stays as it is */
         patch: operations["patch_preferences"];
+        trace?: never;
+    };
+    "/api/v1/queries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The saved queries of the organisation */
+        get: operations["get_queries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queries/{query}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A saved query */
+        get: operations["get_queries_query"];
+        /** Save a query, or make it another one; it counts from the next step on */
+        put: operations["put_queries_query"];
+        post?: never;
+        /** Remove a saved query */
+        delete: operations["delete_queries_query"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/roles": {
@@ -1289,6 +1376,20 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What to accept of what a server offers now. */
+        AcceptRequest: {
+            /**
+             * @description All that it offers if there is none.
+             * @default []
+             */
+            tools: components["schemas"]["AcceptedTool"][];
+        };
+        AcceptedTool: {
+            /** @description Of what was looked at: refused if the server offers something else by now. */
+            digest?: string | null;
+            /** @description As its server knows it. */
+            tool: string;
+        };
         AnswerRequest: {
             /** @default null */
             comment: string | null;
@@ -1584,6 +1685,29 @@ export interface components {
             };
         };
         /** @description An answer: what was asked for is in `data`. */
+        Data_McpServerView: {
+            /** @description An MCP server whose tools steps can call, as this node sees it. */
+            data: {
+                /** @description What it calls itself. */
+                about?: string | null;
+                /**
+                 * Format: int32
+                 * @description How often this node connected to it.
+                 */
+                connections: number;
+                name: string;
+                next_attempt_at?: components["schemas"]["Instant"] | null;
+                protocol?: string | null;
+                /** @description `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it. */
+                state: string;
+                tools: components["schemas"]["McpToolView"][];
+                /** @description `stdio` or `http`. */
+                transport?: string | null;
+                /** @description Why it is down. */
+                why?: string | null;
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
         Data_Me: {
             /** @description Who you are here. */
             data: {
@@ -1663,6 +1787,30 @@ export interface components {
                 channels: {
                     [key: string]: components["schemas"]["TopicView"][];
                 };
+            };
+        };
+        /** @description An answer: what was asked for is in `data`. */
+        Data_QueryView: {
+            /** @description A statement that query steps use by its name. */
+            data: {
+                changed_at: components["schemas"]["Instant"];
+                changed_by: string;
+                connection: string;
+                created_at: components["schemas"]["Instant"];
+                id: string;
+                name: string;
+                /** @description Values of named parameters, for steps that give none. */
+                params: {
+                    [key: string]: unknown;
+                };
+                /**
+                 * Format: int32
+                 * @description The most rows that it gives, unless the step says otherwise.
+                 */
+                rows?: number | null;
+                sql: string;
+                /** @description Whether it writes. */
+                write: boolean;
             };
         };
         /** @description An answer: what was asked for is in `data`. */
@@ -2054,6 +2202,43 @@ export interface components {
             level: string;
             text: string;
         };
+        /** @description An MCP server whose tools steps can call, as this node sees it. */
+        McpServerView: {
+            /** @description What it calls itself. */
+            about?: string | null;
+            /**
+             * Format: int32
+             * @description How often this node connected to it.
+             */
+            connections: number;
+            name: string;
+            next_attempt_at?: components["schemas"]["Instant"] | null;
+            protocol?: string | null;
+            /** @description `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it. */
+            state: string;
+            tools: components["schemas"]["McpToolView"][];
+            /** @description `stdio` or `http`. */
+            transport?: string | null;
+            /** @description Why it is down. */
+            why?: string | null;
+        };
+        McpToolView: {
+            accepted_at?: components["schemas"]["Instant"] | null;
+            accepted_by?: string | null;
+            accepted_description?: string | null;
+            accepted_digest?: string | null;
+            description?: string | null;
+            /** @description Over name, description, schemas and annotations as they are offered now. */
+            digest?: string | null;
+            input_schema?: unknown;
+            /** @description As steps, grants and policies name it; none if the server does not offer it now. */
+            name?: string | null;
+            /** @description `accepted`; `changed` and `new` are held until an administrator accepts them; `missing` is not offered now. */
+            standing: string;
+            title?: string | null;
+            /** @description As its server knows it. */
+            tool: string;
+        };
         /** @description Who you are here. */
         Me: {
             agent: boolean;
@@ -2326,6 +2511,29 @@ export interface components {
             next?: string | null;
         };
         /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_McpServerView: {
+            data: {
+                /** @description What it calls itself. */
+                about?: string | null;
+                /**
+                 * Format: int32
+                 * @description How often this node connected to it.
+                 */
+                connections: number;
+                name: string;
+                next_attempt_at?: components["schemas"]["Instant"] | null;
+                protocol?: string | null;
+                /** @description `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it. */
+                state: string;
+                tools: components["schemas"]["McpToolView"][];
+                /** @description `stdio` or `http`. */
+                transport?: string | null;
+                /** @description Why it is down. */
+                why?: string | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
         Page_NodeView: {
             data: {
                 /** @description `node_…`, new for every process. */
@@ -2399,6 +2607,30 @@ export interface components {
                 rate?: components["schemas"]["RateView"] | null;
                 reason?: string | null;
                 timeout?: components["schemas"]["Length"] | null;
+            }[];
+            next?: string | null;
+        };
+        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        Page_QueryView: {
+            data: {
+                changed_at: components["schemas"]["Instant"];
+                changed_by: string;
+                connection: string;
+                created_at: components["schemas"]["Instant"];
+                id: string;
+                name: string;
+                /** @description Values of named parameters, for steps that give none. */
+                params: {
+                    [key: string]: unknown;
+                };
+                /**
+                 * Format: int32
+                 * @description The most rows that it gives, unless the step says otherwise.
+                 */
+                rows?: number | null;
+                sql: string;
+                /** @description Whether it writes. */
+                write: boolean;
             }[];
             next?: string | null;
         };
@@ -2616,6 +2848,40 @@ export interface components {
             title: string;
             /** @description Where the code is explained. */
             type: string;
+        };
+        /** @description What a saved query is set to. */
+        QueryRequest: {
+            /** @description The name of a connection. */
+            connection: string;
+            params?: {
+                [key: string]: unknown;
+            };
+            /** Format: int32 */
+            rows?: number | null;
+            /** @description One statement, with `:name` or `$1` for what steps give. */
+            sql: string;
+            write?: boolean;
+        };
+        /** @description A statement that query steps use by its name. */
+        QueryView: {
+            changed_at: components["schemas"]["Instant"];
+            changed_by: string;
+            connection: string;
+            created_at: components["schemas"]["Instant"];
+            id: string;
+            name: string;
+            /** @description Values of named parameters, for steps that give none. */
+            params: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: int32
+             * @description The most rows that it gives, unless the step says otherwise.
+             */
+            rows?: number | null;
+            sql: string;
+            /** @description Whether it writes. */
+            write: boolean;
         };
         /** @description So many calls in so much time. */
         RateView: {
@@ -3417,6 +3683,76 @@ export interface operations {
             };
         };
     };
+    get_mcp_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_McpServerView"];
+                };
+            };
+        };
+    };
+    get_mcp_servers_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name in the configuration */
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The server */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_McpServerView"];
+                };
+            };
+        };
+    };
+    post_mcp_servers_server_accept: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name in the configuration */
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptRequest"];
+            };
+        };
+        responses: {
+            /** @description The server, with how its tools stand now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_McpServerView"];
+                };
+            };
+        };
+    };
     get_me: {
         parameters: {
             query?: never;
@@ -3685,6 +4021,97 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Data_PreferencesView"];
                 };
+            };
+        };
+    };
+    get_queries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_QueryView"];
+                };
+            };
+        };
+    };
+    get_queries_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                query: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The query */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_QueryView"];
+                };
+            };
+        };
+    };
+    put_queries_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                query: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueryRequest"];
+            };
+        };
+        responses: {
+            /** @description As given */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_QueryView"];
+                };
+            };
+        };
+    };
+    delete_queries_query: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its name */
+                query: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

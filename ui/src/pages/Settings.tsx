@@ -6,6 +6,7 @@ import { Audit } from "./settings/Audit";
 import { Channels } from "./settings/Channels";
 import { Connections } from "./settings/Connections";
 import { Keys } from "./settings/Keys";
+import { McpServers } from "./settings/McpServers";
 import { Nodes } from "./settings/Nodes";
 import { Plan } from "./settings/Plan";
 import { Policies } from "./settings/Policies";
@@ -20,6 +21,7 @@ const PARTS: Record<string, { name: string; page: ComponentType }> = {
   keys: { name: "Keys", page: Keys },
   secrets: { name: "Secrets", page: Secrets },
   connections: { name: "Connections", page: Connections },
+  "mcp-servers": { name: "MCP servers", page: McpServers },
   policies: { name: "Policies", page: Policies },
   channels: { name: "Notifications", page: Channels },
   plan: { name: "Plan and usage", page: Plan },

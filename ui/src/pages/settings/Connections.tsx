@@ -4,11 +4,21 @@ import { Confirm } from "../../components/Confirm";
 import { When } from "../../components/Status";
 import { Check, Form, Text, text } from "./Form";
 import { changed, Listed } from "./Listed";
+import { Queries } from "./Queries";
 
 type Connection = Schemas["ConnectionView"];
 const PATH = "/connections";
 
 export function Connections() {
+  return (
+    <>
+      <Databases />
+      <Queries />
+    </>
+  );
+}
+
+function Databases() {
   const put = (data: FormData) => {
     const [url, rows, timeout] = [text(data, "url"), text(data, "rows"), text(data, "timeout")];
     const body = {

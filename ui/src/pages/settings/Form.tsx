@@ -53,6 +53,20 @@ export function Text({ name, label, help, initial, required, type = "text", disa
   );
 }
 
+/** Text of several lines, as code. */
+export function Area({ name, label, help, initial }: Pick<TextProps, "name" | "label" | "help" | "initial">) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <textarea id={id} name={name} className="code" defaultValue={initial} required spellCheck={false} aria-describedby={`${id}h`} />
+      <span id={`${id}h`} className="small dim">
+        {help}
+      </span>
+    </div>
+  );
+}
+
 export function Check({ name, label, initial = false }: { name: string; label: string; initial?: boolean }) {
   return (
     <label className="check">

@@ -1,0 +1,71 @@
+// How MCP servers and their tools stand, in words; and their texts, made safe to judge by eye.
+import type { Schemas } from "../api/client";
+import type { Tone } from "./status";
+
+export type McpServer = Schemas["McpServerView"];
+export type McpTool = Schemas["McpToolView"];
+
+export interface Look {
+  tone: Tone;
+  words: string;
+}
+
+const STATES: Record<string, Look> = {
+  ready: { tone: "good", words: "✓ ready" },
+  connecting: { tone: "busy", words: "▸ connecting" },
+  down: { tone: "bad", words: "✕ down" },
+  absent: { tone: "idle", words: "○ not configured on this node" },
+};
+
+const STANDINGS: Record<string, Look> = {
+  accepted: { tone: "good", words: "✓ accepted" },
+  changed: { tone: "bad", words: "✕ changed, held" },
+  new: { tone: "wait", words: "◷ new, held" },
+  missing: { tone: "idle", words: "○ not offered now" },
+};
+
+export function stateLook(state: string): Look {
+  return STATES[state] ?? { tone: "idle", words: state };
+}
+
+export function standingLook(standing: string): Look {
+  return STANDINGS[standing] ?? { tone: "idle", words: standing };
+}
+
+/** Offered, and not called until somebody accepts it. */
+export function isHeld(tool: McpTool): boolean {
+  return tool.standing === "changed" || tool.standing === "new";
+}
+
+/** `3 tools: 1 changed, 2 accepted`, with what needs a look first. */
+export function counted(tools: McpTool[]): string {
+  const counts = ["changed", "new", "missing", "accepted"].flatMap((standing) => {
+    const count = tools.filter((tool) => tool.standing === standing).length;
+    return count > 0 ? [`${count} ${standing === "missing" ? "not offered now" : standing}`] : [];
+  });
+  return `${tools.length} ${tools.length === 1 ? "tool" : "tools"}${counts.length > 0 ? `: ${counts.join(", ")}` : ""}`;
+}
+
+/** Accepts what was looked at and nothing else: each tool goes with the digest that was shown. */
+export function acceptance(tools: McpTool[]): Schemas["AcceptRequest"] {
+  return { tools: tools.map(({ tool, digest }) => ({ tool, digest: digest ?? null })) };
+}
+
+/** How long until the list may say something else, of which no event tells; false if all are as they will stay. */
+export function nextLook(servers: McpServer[], now: number): number | false {
+  const waits = servers.flatMap((server) => {
+    if (server.state === "connecting") return [2_000];
+    if (server.state !== "down") return [];
+    const next = Date.parse(server.next_attempt_at ?? "");
+    return [Math.max((Number.isNaN(next) ? 0 : next - now) + 500, 2_000)];
+  });
+  return waits.length > 0 ? Math.min(...waits) : false;
+}
+
+// What takes no room or turns the direction of text: a model reads it, a person does not see it.
+const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\u{115F}\u{1160}\u{3164}\u{FE00}-\u{FE0E}\u{E0100}-\u{E01EF}]/gu;
+
+/** The text with a mark in place of each character that would not be seen. */
+export function visible(text: string): string {
+  return text.replace(/\r\n/g, "\n").replace(UNSEEN, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
