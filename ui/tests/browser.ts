@@ -1,6 +1,6 @@
 // What browser tests share: the real server on a throw-away directory, Chromium, and what must never happen in a page.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -35,10 +35,13 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-export async function serve(): Promise<Server> {
+/** With a configuration, if there is one to try. */
+export async function serve(config?: string): Promise<Server> {
   const data = mkdtempSync(path.join(tmpdir(), "stepwell-ui-"));
   const port = await freePort();
-  const child: ChildProcess = spawn(binary(), ["serve", "--data", data, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "pipe"] });
+  const file = `${data}.yaml`;
+  if (config) writeFileSync(file, config);
+  const child: ChildProcess = spawn(binary(), ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, ...(config ? ["--config", file] : [])], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   const url = `http://127.0.0.1:${port}`;
   const link = await new Promise<string>((done, fail) => {
@@ -59,6 +62,7 @@ export async function serve(): Promise<Server> {
     child.kill("SIGTERM");
     await over;
     rmSync(data, { recursive: true, force: true });
+    rmSync(file, { force: true });
   };
   return { url, link, key: readFileSync(path.join(data, "admin.key"), "utf8").trim(), stop };
 }

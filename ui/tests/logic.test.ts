@@ -13,6 +13,7 @@ import { slices } from "../src/lib/plot";
 import { words } from "../src/lib/problem";
 import { withEvents, withFirst, withNext } from "../src/lib/runList";
 import { begin, fieldsOf, finish } from "../src/lib/schema";
+import { acceptance, counted as countedTools, type McpServer, type McpTool, nextLook, visible } from "../src/lib/servers";
 import { length, relative } from "../src/lib/time";
 import { marks, timeline } from "../src/lib/timeline";
 import { EventReader } from "../src/live/parse";
@@ -255,5 +256,32 @@ describe("a notice in the browser", () => {
   });
   it("of anything else leads to the run", () => {
     expect(contentOf({ ...notice, event: "gate_answered" }).path).toBe("/runs/run_1?step=each%5B0%5D.gate");
+  });
+});
+
+describe("tools of MCP servers", () => {
+  const tool = (name: string, standing: string): McpTool => ({ tool: name, standing, digest: standing === "missing" ? null : `digest of ${name}` });
+  const server = (state: string, next?: string): McpServer => ({ name: "files", state, connections: 0, tools: [], next_attempt_at: next ?? null });
+
+  it("are counted with what needs a look first", () => {
+    expect(countedTools([tool("a", "accepted"), tool("b", "changed"), tool("c", "missing")])).toBe("3 tools: 1 changed, 1 not offered now, 1 accepted");
+    expect(countedTools([tool("a", "new")])).toBe("1 tool: 1 new");
+  });
+
+  it("are accepted by the digest that was shown", () => {
+    expect(acceptance([tool("a", "new")])).toEqual({ tools: [{ tool: "a", digest: "digest of a" }] });
+  });
+
+  it("hide nothing in their descriptions", () => {
+    expect(visible("reads\u200B a\u202Efile\r\n\tnext")).toBe("reads⟨U+200B⟩ a⟨U+202E⟩file\n\tnext");
+    expect(visible("plain \u{E0041}\u{E0100}")).toBe("plain ⟨U+E0041⟩⟨U+E0100⟩");
+    expect(visible("Größe, 日本, ✓")).toBe("Größe, 日本, ✓");
+  });
+
+  it("are looked at again only while a server is not ready", () => {
+    const now = Date.parse(at(0));
+    expect(nextLook([server("ready"), server("absent")], now)).toBe(false);
+    expect(nextLook([server("ready"), server("down", at(8))], now)).toBe(8_500);
+    expect(nextLook([server("connecting"), server("down", at(8))], now)).toBe(2_000);
   });
 });

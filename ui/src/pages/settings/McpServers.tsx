@@ -1,5 +1,6 @@
 // MCP servers: whether they answer, what they offer, and accepting tools that are new or have changed.
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { page } from "../../api/client";
 import { me } from "../../api/queries";
 import { Got } from "../../components/Loading";
@@ -62,6 +63,9 @@ const TRANSPORTS: Record<string, string> = { stdio: "a program, on standard inpu
 function Server({ server, admin }: { server: McpServer; admin: boolean }) {
   const look = stateLook(server.state);
   const held = server.tools.filter(isHeld);
+  // Opens by itself when there is something to look at, and does not shut when that is accepted.
+  const [open, setOpen] = useState(false);
+  if (held.length > 0 && !open) setOpen(true);
   return (
     <article className="card" aria-label={server.name}>
       <div className="card-head">
@@ -83,7 +87,7 @@ function Server({ server, admin }: { server: McpServer; admin: boolean }) {
         {server.protocol && <Fact name="Revision" value={server.protocol} />}
       </dl>
       {server.tools.length > 0 ? (
-        <details open={held.length > 0}>
+        <details open={open}>
           <summary>{counted(server.tools)}</summary>
           <ul className="plain-list tools">
             {server.tools.map((tool) => (

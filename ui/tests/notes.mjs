@@ -1,0 +1,23 @@
+// A small MCP server on standard input and output. Its one tool says what the file of its first argument says; when that
+// changes, the server ends, as one does that is replaced.
+import { readFileSync, watchFile } from "node:fs";
+import { createInterface } from "node:readline";
+
+const file = process.argv[2];
+const description = readFileSync(file, "utf8");
+watchFile(file, { interval: 100 }, () => process.exit(0));
+
+const answers = {
+  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "notes", version: "1" } }),
+  "tools/list": () => ({ tools: [{ name: "add", description, inputSchema: { type: "object", properties: { text: { type: "string" } } } }] }),
+  ping: () => ({}),
+};
+const say = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const lines = createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const answer = answers[method];
+  say(answer ? { id, result: answer(params ?? {}) } : { id, error: { code: -32601, message: `no method ${method}` } });
+});
+lines.on("close", () => process.exit(0));
