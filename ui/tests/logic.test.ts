@@ -13,7 +13,7 @@ import { slices } from "../src/lib/plot";
 import { words } from "../src/lib/problem";
 import { withEvents, withFirst, withNext } from "../src/lib/runList";
 import { begin, fieldsOf, finish } from "../src/lib/schema";
-import { acceptance, counted as countedTools, type McpServer, type McpTool, nextLook, visible } from "../src/lib/servers";
+import { acceptance, counted as countedTools, type McpServer, type McpTool, nextLook, sayingNow, visible } from "../src/lib/servers";
 import { length, relative } from "../src/lib/time";
 import { marks, timeline } from "../src/lib/timeline";
 import { EventReader } from "../src/live/parse";
@@ -270,6 +270,13 @@ describe("tools of MCP servers", () => {
 
   it("are accepted by the digest that was shown", () => {
     expect(acceptance([tool("a", "new")])).toEqual({ tools: [{ tool: "a", digest: "digest of a" }] });
+  });
+
+  it("are said to be the same only as far as that is known", () => {
+    const saying = (description: string, accepted_description: string) => sayingNow({ ...tool("a", "changed"), description, accepted_description });
+    expect(saying("reads", "reads")).toBe("same");
+    expect(saying("reads and sends", "reads")).toBe("different");
+    expect(saying(`${"é".repeat(2_000)} and sends`, "é".repeat(2_000))).toBe("begins the same");
   });
 
   it("hide nothing in their descriptions", () => {

@@ -46,6 +46,16 @@ export function counted(tools: McpTool[]): string {
   return `${tools.length} ${tools.length === 1 ? "tool" : "tools"}${counts.length > 0 ? `: ${counts.join(", ")}` : ""}`;
 }
 
+/** Of what was accepted the server keeps this many characters. */
+const KEPT = 2_000;
+
+/** Whether a tool says what it said when it was accepted; of a long text only the beginning can be compared. */
+export function sayingNow(tool: McpTool): "same" | "begins the same" | "different" {
+  const [now, before] = [tool.description ?? "", tool.accepted_description ?? ""];
+  if ([...before].length < KEPT) return now === before ? "same" : "different";
+  return now.startsWith(before) ? "begins the same" : "different";
+}
+
 /** Accepts what was looked at and nothing else: each tool goes with the digest that was shown. */
 export function acceptance(tools: McpTool[]): Schemas["AcceptRequest"] {
   return { tools: tools.map(({ tool, digest }) => ({ tool, digest: digest ?? null })) };

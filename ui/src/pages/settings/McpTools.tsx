@@ -6,10 +6,12 @@ import { Dialog } from "../../components/Dialog";
 import { When } from "../../components/Status";
 import { Trouble } from "../../components/Trouble";
 import { Value } from "../../components/Value";
-import { acceptance, isHeld, type McpTool, standingLook, visible } from "../../lib/servers";
+import { acceptance, isHeld, type McpTool, sayingNow, standingLook, visible } from "../../lib/servers";
 import { changed } from "./Listed";
 
 export const PATH = "/mcp-servers";
+/** Who accepted what nobody was asked about. */
+const FIRST_SEEN = "first seen";
 
 export function Tool({ server, tool, admin }: { server: string; tool: McpTool; admin: boolean }) {
   const look = standingLook(tool.standing);
@@ -25,20 +27,8 @@ export function Tool({ server, tool, admin }: { server: string; tool: McpTool; a
         {isHeld(tool) && (admin ? <Accept server={server} tools={[tool]} label="Accept…" of={name} /> : <span className="dim">An administrator can accept it.</span>)}
       </div>
       <Descriptions tool={tool} />
-      <p className="small dim">
-        <Digest label="Digest" digest={tool.digest} /> <Digest label={tool.digest === tool.accepted_digest ? "the same as accepted" : "accepted"} digest={tool.accepted_digest} />{" "}
-        {tool.accepted_at && (
-          <>
-            <When at={tool.accepted_at} /> by {tool.accepted_by}
-          </>
-        )}
-      </p>
-      {tool.input_schema != null && (
-        <details className="small">
-          <summary>What it takes</summary>
-          <Value label={`What ${name} takes`} value={visible(JSON.stringify(tool.input_schema, null, 2))} />
-        </details>
-      )}
+      <Digests tool={tool} />
+      <Takes tool={tool} />
     </li>
   );
 }
@@ -48,11 +38,12 @@ function Descriptions({ tool }: { tool: McpTool }) {
   const before = tool.accepted_description ?? "";
   if (tool.standing === "missing") return <Description label="As accepted" text={before} />;
   if (tool.standing !== "changed") return <Description text={now} />;
-  if (now === before) {
+  const saying = sayingNow(tool);
+  if (saying !== "different") {
     return (
       <>
         <Description text={now} />
-        <p>It says the same as when it was accepted. What it takes, gives or claims of itself is different.</p>
+        <p>{saying === "same" ? "It says the same as when it was accepted. What it is titled, takes, gives or claims of itself is different." : "It begins as when it was accepted; the rest was too long to be kept, and may be different."}</p>
       </>
     );
   }
@@ -74,13 +65,38 @@ function Description({ label, text }: { label?: string; text: string }) {
   );
 }
 
-function Digest({ label, digest }: { label: string; digest: string | null | undefined }) {
-  if (!digest) return null;
+/** What is offered now, and what was accepted, when and by whom. */
+function Digests({ tool }: { tool: McpTool }) {
+  const same = tool.digest === tool.accepted_digest;
   return (
-    <>
-      {label}{" "}
-      <code title={digest}>{digest.slice(0, 12)}…</code>
-    </>
+    <p className="small dim">
+      {tool.digest && (
+        <>
+          Digest <Short digest={tool.digest} />
+          {tool.accepted_digest ? ", " : ""}
+        </>
+      )}
+      {tool.accepted_digest && (
+        <>
+          {same ? "as it was accepted" : <>accepted was <Short digest={tool.accepted_digest} /></>} <When at={tool.accepted_at} />
+          {tool.accepted_by === FIRST_SEEN ? ", when it was first seen" : ` by ${tool.accepted_by ?? "somebody"}`}
+        </>
+      )}
+    </p>
+  );
+}
+
+function Short({ digest }: { digest: string }) {
+  return <code title={digest}>{digest.slice(0, 12)}…</code>;
+}
+
+function Takes({ tool }: { tool: McpTool }) {
+  if (tool.input_schema == null) return null;
+  return (
+    <details className="small">
+      <summary>What it takes</summary>
+      <Value label={`What ${visible(tool.tool)} takes`} value={visible(JSON.stringify(tool.input_schema, null, 2))} />
+    </details>
   );
 }
 
@@ -109,6 +125,7 @@ export function Accept({ server, tools, label, of }: { server: string; tools: Mc
             <div key={tool.tool} className="stack">
               <h3 className="mono digest">{visible(tool.name ?? tool.tool)}</h3>
               <Descriptions tool={tool} />
+              <Takes tool={tool} />
               <p className="small dim digest">
                 Digest <code>{tool.digest}</code>
               </p>
