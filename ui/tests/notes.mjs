@@ -1,15 +1,18 @@
-// A small MCP server on standard input and output. Its one tool says what the file of its first argument says; when that
-// changes, the server ends, as one does that is replaced.
+// A small MCP server on standard input and output. Each line of the file of its first argument is a tool: its name and
+// what it says. When the file changes, the server ends, as one does that is replaced.
 import { readFileSync, watchFile } from "node:fs";
 import { createInterface } from "node:readline";
 
 const file = process.argv[2];
-const description = readFileSync(file, "utf8");
+const tools = readFileSync(file, "utf8").split("\n").map((line) => {
+  const [name, ...words] = line.split(" ");
+  return { name, description: words.join(" "), inputSchema: { type: "object", properties: { text: { type: "string" } } } };
+});
 watchFile(file, { interval: 100 }, () => process.exit(0));
 
 const answers = {
   initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "notes", version: "1" } }),
-  "tools/list": () => ({ tools: [{ name: "add", description, inputSchema: { type: "object", properties: { text: { type: "string" } } } }] }),
+  "tools/list": () => ({ tools }),
   ping: () => ({}),
 };
 const say = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);

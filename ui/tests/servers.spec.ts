@@ -37,7 +37,7 @@ async function seen(standing: string, says: string): Promise<void> {
 }
 
 before(async () => {
-  writeFileSync(words, "Adds a note.");
+  writeFileSync(words, "add Adds a note.");
   server = await serve(JSON.stringify(CONFIG));
   browser = await launch();
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
@@ -64,7 +64,7 @@ test("a server that cannot be started is down, with the reason and the next atte
 
 test("a tool that changed is shown beside what was accepted, and accepted as it was looked at", async () => {
   await seen("accepted", "Adds a note.");
-  writeFileSync(words, "Adds a note.\u200B And sends it on.");
+  writeFileSync(words, "add Adds a note.\u200B And sends it on.");
   await seen("changed", "Adds a note.\u200B And sends it on.");
   await page.getByRole("button", { name: "Look again" }).click();
   const tool = page.getByRole("listitem", { name: "notes__add" });
@@ -80,7 +80,7 @@ test("a tool that changed is shown beside what was accepted, and accepted as it 
   await shot(page, "mcp-servers-accept");
 
   // It changes once more while it is looked at: what nobody saw is not accepted.
-  writeFileSync(words, "Adds a note, and deletes the others.");
+  writeFileSync(words, "add Adds a note, and deletes the others.");
   await seen("changed", "Adds a note, and deletes the others.");
   await dialog.getByRole("button", { name: "Accept", exact: true }).click();
   await dialog.getByRole("alert").getByText("is no longer what was looked at").waitFor();
@@ -94,11 +94,24 @@ test("a tool that changed is shown beside what was accepted, and accepted as it 
   await seen("accepted", "Adds a note, and deletes the others.");
 });
 
+test("all that is held is accepted at once", async () => {
+  writeFileSync(words, "add Adds a note to the list.\nread Reads notes.");
+  await seen("changed", "Adds a note to the list.");
+  await page.getByRole("button", { name: "Look again" }).click();
+  const notes = page.getByRole("article", { name: "notes" });
+  await notes.getByText("2 tools: 1 changed, 1 new").waitFor();
+  await notes.getByRole("button", { name: "Accept all of notes" }).click();
+  const dialog = page.getByRole("dialog", { name: "Accept 2 tools of notes" });
+  await dialog.getByText("Reads notes.").waitFor();
+  await dialog.getByRole("button", { name: "Accept", exact: true }).click();
+  await notes.getByText("2 tools: 2 accepted").waitFor();
+});
+
 test("the page fits a phone", async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.reload();
-  await page.getByRole("article", { name: "notes" }).getByText("1 tool: 1 accepted").click();
-  await page.getByText("Adds a note, and deletes the others.").waitFor();
+  await page.getByRole("article", { name: "notes" }).getByText("2 tools: 2 accepted").click();
+  await page.getByText("Adds a note to the list.").waitFor();
   await shot(page, "mcp-servers-phone");
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   assert.ok(wide <= 0, `${wide} pixels too wide`);
