@@ -293,13 +293,16 @@ pub fn said(what: &impl serde::Serialize, json: bool, words: &str) -> anyhow::Re
 
 #[derive(clap::Args)]
 pub struct LoginArgs {
+    /// Somebody else, if you are an administrator
+    #[arg(long)]
+    user: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
 pub fn login(args: LoginArgs) -> anyhow::Result<Exit> {
     with_server(&args.common.at, async |client| {
-        let link: LinkView = client.ask(Call::post(&["sign-in-links"])).await?;
+        let link: LinkView = client.ask(Call::post(&["sign-in-links"]).query("user", args.user.as_ref())).await?;
         if args.common.json {
             document(&link)?;
         } else {

@@ -198,3 +198,21 @@ fn a_sessions_secret_is_not_a_key_and_a_key_is_not_a_session() {
     let key = format!("stepwell_session={}", server.api.key.as_deref().unwrap());
     with_cookie(&anyone, &key, "GET", "/api/v1/me", &[]).refused(401, "unauthorised");
 }
+
+#[test]
+fn an_administrator_makes_a_link_that_signs_somebody_else_in() {
+    let place = Place::new();
+    let server = place.serve();
+    let ann = server.api.new_user("ann", &["workflow.read", "workflow.approve"]);
+    ann.send("POST", "/api/v1/sign-in-links", &[], None).refused(403, "forbidden");
+    ann.send("POST", "/api/v1/sign-in-links?user=admin", &[], None).refused(403, "forbidden");
+    server.api.send("POST", "/api/v1/sign-in-links?user=nobody", &[], None).refused(404, "not-found");
+    let said = place.stepwell(&["login", "--user", "ann"]);
+    let link = said.trim().strip_prefix(&server.url).unwrap().to_string();
+    let browser = server.without_key();
+    let cookie = browser.get(&link).is(303).header("set-cookie").split(';').next().unwrap().to_string();
+    let me = browser.send("GET", "/api/v1/me", &[("cookie", &cookie)], None).is(200).data();
+    assert_eq!(me["user"]["name"], "ann", "{me:#}");
+    // It is no administrator's session.
+    browser.send("GET", "/api/v1/audit", &[("cookie", &cookie)], None).refused(403, "forbidden");
+}

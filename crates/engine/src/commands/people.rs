@@ -73,20 +73,23 @@ impl Engine {
         people::by_session(&self.inner, secret).await
     }
 
-    /// A link's secret: whoever has it can sign in as the caller, once.
-    pub async fn sign_in_link(&self, caller: &Caller) -> Result<String, Error> {
-        if caller.key.is_some() {
+    /// A link's secret: whoever has it can sign in as the caller, once; or as another user, for administrators.
+    pub async fn sign_in_link(&self, caller: &Caller, user: Option<&str>) -> Result<String, Error> {
+        let mut name = caller.name.to_string();
+        if caller.key.is_some() || user.is_some() {
             caller.check(Right::Admin)?;
             // A session is good for all that its user may, and is no agent's.
-            let user: User = body(&find::<User>(&self.inner, caller.org, &caller.name).await?)?;
+            let user: User = body(&find::<User>(&self.inner, caller.org, user.unwrap_or(&name)).await?)?;
             check_grants(caller, &self.all_grants(caller.org, &user).await?)?;
             if caller.grants.is_agent() {
                 return Err(Error::Refused("an agent's key does not sign people in".into()));
             }
+            name = user.name;
         }
         let now = self.inner.clock.now();
-        let (session, secret) = self.new_session(caller, LINK, now + LINK_LIFE);
-        let audit = vec![caller.audit(now, "session.link", &caller.name, Value::Null)];
+        let whose = Caller::new(caller.org, name.as_str(), crate::rights::Grants::default());
+        let (session, secret) = self.new_session(&whose, LINK, now + LINK_LIFE);
+        let audit = vec![caller.audit(now, "session.link", &name, Value::Null)];
         change(&self.inner, Change { records: vec![session], audit, grants_of: None, decided: None }, "session", "")
             .await?;
         Ok(secret)

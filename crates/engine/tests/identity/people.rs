@@ -56,7 +56,7 @@ async fn a_key_is_narrower_than_its_user_and_makes_no_wider_one() {
         let answer = rig.engine.create_key(&narrow, key(None, grants)).await;
         assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
     }
-    assert!(matches!(rig.engine.sign_in_link(&narrow).await, Err(Error::Forbidden { .. })));
+    assert!(matches!(rig.engine.sign_in_link(&narrow, None).await, Err(Error::Forbidden { .. })));
     // What the user loses the key loses.
     rig.user("bob", &["workflow.run"]).await;
     let (_, secret) = rig.key("bob", Some(&["workflow.run"])).await;
@@ -71,7 +71,7 @@ async fn a_key_without_all_rights_of_its_user_signs_nobody_in_with_them() {
     let (_, secret) = rig.key("admin", Some(&["admin"])).await;
     let narrow = rig.engine.authenticate(&secret).await.unwrap();
     assert!(narrow.may(Right::Admin) && !narrow.may(Right::Operate));
-    if let Ok(link) = rig.engine.sign_in_link(&narrow).await {
+    if let Ok(link) = rig.engine.sign_in_link(&narrow, None).await {
         let (session, _) = rig.engine.sign_in(&link).await.unwrap();
         let caller = rig.engine.session(&session).await.unwrap();
         assert!(!caller.may(Right::Operate), "a link made with a narrow key opened everything its user may");
@@ -95,7 +95,7 @@ async fn an_agent_makes_itself_no_way_to_answer_gates() {
             assert!(!made.may(Right::Approve), "an agent made a key that answers gates: {new:?}");
         }
     }
-    if let Ok(link) = rig.engine.sign_in_link(&agent).await {
+    if let Ok(link) = rig.engine.sign_in_link(&agent, None).await {
         let (session, _) = rig.engine.sign_in(&link).await.unwrap();
         assert!(!rig.engine.session(&session).await.unwrap().may(Right::Approve), "an agent signed in as a person");
     }
@@ -160,9 +160,9 @@ async fn the_last_administrator_stays_whoever_takes_their_rights_away() {
 async fn no_record_has_a_key_or_a_session_in_it() {
     let rig = Rig::new().await;
     let (_, secret) = rig.key("admin", None).await;
-    let link = rig.engine.sign_in_link(&rig.admin).await.unwrap();
+    let link = rig.engine.sign_in_link(&rig.admin, None).await.unwrap();
     let (session, _) = rig.engine.sign_in(&link).await.unwrap();
-    let unused = rig.engine.sign_in_link(&rig.admin).await.unwrap();
+    let unused = rig.engine.sign_in_link(&rig.admin, None).await.unwrap();
     for kind in ["user", "role", "key", "session", "link", "organisation"] {
         let all = RecordFilter { kind: kind.into(), org: None, prefix: String::new(), after: None, limit: 1_000 };
         for record in rig.store.records(all).await.unwrap() {
@@ -185,7 +185,7 @@ async fn no_record_has_a_key_or_a_session_in_it() {
 async fn a_link_signs_in_once_and_a_session_ends() {
     let rig = Rig::new().await;
     let engine = &rig.engine;
-    let link = engine.sign_in_link(&rig.admin).await.unwrap();
+    let link = engine.sign_in_link(&rig.admin, None).await.unwrap();
     let (session, _) = engine.sign_in(&link).await.unwrap();
     assert!(matches!(engine.sign_in(&link).await, Err(Error::Unauthorised(_))));
     assert!(matches!(engine.session(&link).await, Err(Error::Unauthorised(_))));
@@ -193,7 +193,7 @@ async fn a_link_signs_in_once_and_a_session_ends() {
     assert_eq!(&*engine.session(&session).await.unwrap().name, "admin");
     engine.sign_out(&session).await.unwrap();
     assert!(matches!(engine.session(&session).await, Err(Error::Unauthorised(_))));
-    let link = engine.sign_in_link(&rig.admin).await.unwrap();
+    let link = engine.sign_in_link(&rig.admin, None).await.unwrap();
     rig.pass(24 * 3_600 + 1).await;
     assert!(matches!(engine.sign_in(&link).await, Err(Error::Unauthorised(_))));
 }

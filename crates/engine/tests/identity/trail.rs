@@ -130,7 +130,7 @@ async fn every_command_about_workflows_and_people_leaves_one_row() {
     trail.one("organisation.create").await;
     engine.remove_role(admin, "crew").await.unwrap();
     trail.one("role.remove").await;
-    engine.sign_in_link(admin).await.unwrap();
+    engine.sign_in_link(admin, None).await.unwrap();
     trail.one("session.link").await;
     assert_eq!(engine.verify_audit(admin).await.unwrap().broken_at, None);
 }

@@ -3,13 +3,16 @@
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::{Auth, SESSION_COOKIE, session};
+use crate::body::Params;
 use crate::view::*;
 use axum::Json as Shown;
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use stepwell_core::time::Time;
+use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,11 +20,24 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(link)).routes(routes!(sign_in)).routes(routes!(sign_out))
 }
 
-/// Make a link that signs a browser in as you, once, within a day
-#[utoipa::path(post, path = "/api/v1/sign-in-links", tag = "people", responses(
+/// Whom a link signs in.
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct SignInQuery {
+    /// A user by name or id; you if there is none.
+    user: Option<String>,
+}
+
+/// Make a link that signs a browser in as you, once, within a day; administrators make them for others, too
+#[utoipa::path(post, path = "/api/v1/sign-in-links", tag = "people", params(SignInQuery), responses(
     (status = 201, description = "The link", body = Data<LinkView>), Problems))]
-async fn link(State(app): State<App>, Auth(caller): Auth) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
-    let secret = app.engine.sign_in_link(&caller).await?;
+async fn link(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(query): Params<SignInQuery>,
+) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
+    let secret = app.engine.sign_in_link(&caller, query.user.as_deref()).await?;
     let url = format!("{}/sign-in/{secret}", app.public_url);
     Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
 }

@@ -47,6 +47,11 @@ pub struct McpToolView {
     pub description: Option<String>,
     #[serde(default)]
     pub input_schema: Option<Value>,
+    #[serde(default)]
+    pub output_schema: Option<Value>,
+    /// What the server says of it: `readOnlyHint`, `idempotentHint`, …
+    #[serde(default)]
+    pub annotations: Option<Value>,
     /// Over name, description, schemas and annotations as they are offered now.
     #[serde(default)]
     pub digest: Option<String>,
@@ -117,6 +122,8 @@ impl From<KnownTool> for McpToolView {
             title: offered.and_then(|offered| offered.title.clone()),
             description: offered.map(|offered| offered.description.clone()),
             input_schema: offered.map(|offered| offered.input_schema.clone()),
+            output_schema: offered.and_then(|offered| offered.output_schema.clone()),
+            annotations: offered.and_then(|offered| offered.annotations.clone()),
             digest: offered.map(|offered| offered.digest()),
             accepted_digest: pin.as_ref().map(|pin| pin.digest.clone()),
             accepted_description: pin.as_ref().map(|pin| pin.description.clone()),
