@@ -13,7 +13,7 @@ fn a_tool_that_changed_or_appeared_is_not_called_before_it_is_accepted() {
     api.define(&calling("steady", "odd__steady", json!({})));
     api.define(&calling("added", "odd__added", json!({})));
     api.define(&calling("change", "odd__change", json!({})));
-    assert_eq!(api.finished("steady", &json!({}))["tasks"]["call"]["output"]["body"], "steady");
+    assert_eq!(api.finished("steady", &json!({}))["tasks"]["call"]["output"], "steady");
     assert_eq!(api.finished("change", &json!({}))["status"], "completed");
     eventually("the new list", || (standing(api, "odd", "steady") == "changed").then_some(()));
     assert_eq!((standing(api, "odd", "added"), standing(api, "odd", "leaving")), ("new".into(), "missing".into()));
@@ -39,7 +39,7 @@ fn a_tool_that_changed_or_appeared_is_not_called_before_it_is_accepted() {
 
     let said = place.stepwell(&["mcp-server", "accept", "odd", "steady"]);
     assert!(said.contains("odd__steady  accepted") && said.contains("odd__added  new"), "{said}");
-    assert_eq!(api.finished("steady", &json!({}))["tasks"]["call"]["output"]["body"], "changed");
+    assert_eq!(api.finished("steady", &json!({}))["tasks"]["call"]["output"], "changed");
     assert_eq!(api.finished("added", &json!({}))["tasks"]["call"]["error"]["code"], "tool_new");
     let trail = api.get("/api/v1/audit?action=mcp_server.accept").is(200).data();
     assert_eq!(trail.as_array().unwrap().len(), 1, "{trail:#}");

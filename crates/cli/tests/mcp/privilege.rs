@@ -43,8 +43,9 @@ fn no_workflow_child_template_proxy_retry_or_rerun_reaches_a_tool_without_its_gr
     api.define(&json!({"name": "around", "tasks": {"inside": {"workflow": "theirs", "input": {}}}}));
     let around = ann.finished("around", &json!({}));
     assert_eq!(around["status"], "failed", "{around:#}");
-    api.define(&calling("named", "{{input.tool}}", json!({})));
-    forbidden(&ann.finished("named", &json!({"tool": "kb__knowledge_add"})), "call");
+    // What is called cannot come from outside.
+    let named = calling("named", "{{input.tool}}", json!({}));
+    api.post("/api/v1/workflows", &named).refused(422, "invalid-definition");
     let refused = Agent::plain(&ann).send("tools/call", json!({"name": "kb__knowledge_add", "arguments": {}})).json();
     assert!(refused["error"].is_object(), "{refused:#}");
     assert!(!path.exists());

@@ -24,8 +24,8 @@ fn steps_call_tools_by_their_plain_names_one_after_the_other() {
     define(&server.api, RESEARCH);
     let run = server.api.finished("research", &json!({"topic": "AI safety"}));
     assert_eq!(statuses(&run), "search=success summarize=success notify=success", "{run:#}");
-    assert_eq!(run["tasks"]["search"]["output"]["body"][0]["title"], "AI safety", "{run:#}");
-    assert_eq!(run["tasks"]["notify"]["output"]["body"], "sent: Research complete", "{run:#}");
+    assert_eq!(run["tasks"]["search"]["output"][0]["title"], "AI safety", "{run:#}");
+    assert_eq!(run["tasks"]["notify"]["output"], "sent: Research complete", "{run:#}");
 }
 
 #[test]

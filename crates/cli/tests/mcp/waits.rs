@@ -60,7 +60,7 @@ fn a_question_of_a_tool_waits_through_a_crash_for_somebody_to_answer_it() {
     assert_eq!(without.status, 422, "{}", without.text());
     server.api.post(&approve, &json!({"digest": gate["digest"], "data": {"color": "blue"}})).is(200);
     let ended = server.api.end(&run);
-    let body = &ended["tasks"]["call"]["output"]["body"];
+    let body = &ended["tasks"]["call"]["output"];
     assert_eq!(body["answers"]["color"]["content"]["color"], "blue", "{ended:#}");
     assert_eq!(body["state"], "kept by the client", "{ended:#}");
 }
@@ -100,7 +100,7 @@ fn a_task_that_a_tool_began_is_taken_up_again_after_a_crash_and_not_begun_twice(
 
     let server = again(&place, &servers);
     let ended = server.api.end(&run);
-    assert_eq!(ended["tasks"]["call"]["output"]["body"]["said"]["word"], "tides", "{ended:#}");
+    assert_eq!(ended["tasks"]["call"]["output"]["said"]["word"], "tides", "{ended:#}");
     // The next task is the second.
     let second = server.api.finished("task", &json!({}));
     assert_eq!(second["status"], "completed", "{second:#}");
@@ -119,7 +119,7 @@ fn a_task_that_asks_gets_its_answer_from_people() {
     let approve = format!("/api/v1/runs/{run}/steps/call/approve");
     api.post(&approve, &json!({"digest": gate["digest"], "data": {"name": "Ann"}})).is(200);
     let ended = api.end(&run);
-    assert_eq!(ended["tasks"]["call"]["output"]["body"]["said"]["who"]["content"]["name"], "Ann", "{ended:#}");
+    assert_eq!(ended["tasks"]["call"]["output"]["said"]["who"]["content"]["name"], "Ann", "{ended:#}");
 }
 
 #[test]

@@ -154,8 +154,8 @@ impl Engine {
     pub async fn call_tool(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Started, Error> {
         caller.check(Right::Run)?;
         // The arguments are data: nothing in them is a template.
-        let document = json!({"name": tool, "retention": "7d", "output": "{{call.body}}", "labels": {CALLED: tool},
-            "steps": [{"name": "call", "tool": tool, "args": "{{input}}"}]});
+        let document = json!({"name": tool, "retention": "7d", "labels": {CALLED: tool},
+            "tasks": {"call": {"tool": tool, "args": "{{input}}", "retries": 0}}, "output": "{{tasks.call.body}}"});
         let document = document.to_string();
         let definition = check(&self.inner, Source { text: &document, file: None })?;
         let epoch = self.inner.epoch(caller.org).await?;
