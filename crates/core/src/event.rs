@@ -88,8 +88,22 @@ pub enum Event {
         reason: Option<Arc<str>>,
     },
     Retried {
-        by: Arc<str>,
+        by: Retrier,
     },
+}
+
+/// Who takes a run up again.
+#[derive(Clone, Debug)]
+pub struct Retrier {
+    pub name: Arc<str>,
+    /// Whose rights its calls are limited to from then on, beside those before: as the engine writes it.
+    pub acts: Option<Arc<str>>,
+}
+
+impl From<Arc<str>> for Retrier {
+    fn from(name: Arc<str>) -> Retrier {
+        Retrier { name, acts: None }
+    }
 }
 
 #[derive(Clone, Debug)]

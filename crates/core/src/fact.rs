@@ -138,6 +138,9 @@ pub enum Fact<S = At, E = Exit> {
     /// A finished run goes on: these steps are idle again, those scopes are open again.
     Retried {
         by: Arc<str>,
+        /// Whose rights it is limited to from now on, beside those before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        acts: Option<Arc<str>>,
         expires: Time,
         reset: Vec<S>,
         reopened: Vec<S>,
@@ -145,6 +148,8 @@ pub enum Fact<S = At, E = Exit> {
     /// A finished run goes on under a newer definition. Only these steps stand.
     Adopted {
         by: Arc<str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        acts: Option<Arc<str>>,
         expires: Time,
         version: u32,
         max_duration: Millis,
@@ -261,11 +266,11 @@ impl<S, E> Fact<S, E> {
                 Fact::Overridden { step: names.step(step)?, attempt, by, comment }
             }
             Fact::Ended { status, output, failure, by } => Fact::Ended { status, output, failure, by },
-            Fact::Retried { by, expires, reset, reopened } => {
-                Fact::Retried { by, expires, reset: all(reset, names)?, reopened: all(reopened, names)? }
+            Fact::Retried { by, acts, expires, reset, reopened } => {
+                Fact::Retried { by, acts, expires, reset: all(reset, names)?, reopened: all(reopened, names)? }
             }
-            Fact::Adopted { by, expires, version, max_duration, stands } => {
-                Fact::Adopted { by, expires, version, max_duration, stands: all(stands, names)? }
+            Fact::Adopted { by, acts, expires, version, max_duration, stands } => {
+                Fact::Adopted { by, acts, expires, version, max_duration, stands: all(stands, names)? }
             }
         })
     }

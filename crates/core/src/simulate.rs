@@ -79,7 +79,7 @@ impl<'g> World<'g> {
     /// Goes on with a finished run under a newer version.
     pub fn retry_onto(&mut self, newer: Newer<'g>) -> Fed {
         let env = Env::plain(self.now, &callback);
-        let transition = match retry_onto(self.graph, newer, &mut self.run, someone(), env) {
+        let transition = match retry_onto(self.graph, newer, &mut self.run, someone().into(), env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),
         };

@@ -111,7 +111,7 @@ pub fn see_to(inner: &Arc<Inner>, live: &Live, keys: Vec<String>) {
         public: live.run.id.clone(),
         org: live.org,
         by: live.run.by.clone(),
-        acts_as: narrowed(&live.acts_as, &live.compiled.row.author),
+        acts_as: narrowed(&live.whose(), &live.compiled.row.author),
         test: live.test,
         depth: live.parent.as_ref().map_or(0, |above| above.depth),
     };

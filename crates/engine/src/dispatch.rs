@@ -106,7 +106,7 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
     let caller = Principal {
         org: live.org,
         name: live.run.by.clone(),
-        actors: actors(&live.acts_as).collect(),
+        actors: actors(&live.whose()).collect(),
         author: Actor::parse(&live.compiled.row.author),
     };
     let lender = Arc::new(Lender::new(inner, &caller));

@@ -11,7 +11,7 @@ use crate::{callback, children};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use stepwell_core::event::{Event, Ignored};
+use stepwell_core::event::{Event, Ignored, Retrier};
 use stepwell_core::fact::Fact;
 use stepwell_core::graph::{Graph, OnUnknown};
 use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
@@ -168,7 +168,7 @@ impl Plan {
         &mut self,
         inner: &Inner,
         live: &mut Live,
-        (by, onto): (&Arc<str>, Option<&Arc<Compiled>>),
+        (by, onto): (&Retrier, Option<&Arc<Compiled>>),
         now: Time,
     ) -> Result<(), Ignored> {
         if live.erased {

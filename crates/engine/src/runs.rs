@@ -8,7 +8,7 @@ use crate::error::Error;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use stepwell_core::event::{Answer, Outcome, Verdict};
+use stepwell_core::event::{Answer, Outcome, Retrier, Verdict};
 use stepwell_core::run::Run;
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{NewAudit, NodeId, OrgId, Parent, RunId, Version, WorkKey};
@@ -31,6 +31,15 @@ pub struct Live {
     pub acts_as: Arc<str>,
     /// Its payloads are gone: it can only be looked at.
     pub erased: bool,
+}
+
+impl Live {
+    /// Everyone whose rights it is limited to by now, as [`crate::rights::actors`] reads it.
+    pub fn whose(&self) -> String {
+        let again = self.run.retried_as.iter().map(|actor| &**actor);
+        let again = again.filter(|actor| self.acts_as.split(' ').all(|known| known != *actor));
+        std::iter::once(&*self.acts_as).chain(again).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// Something that happened to a run. Names steps by path: numbers change when a run is loaded again.
@@ -111,7 +120,7 @@ pub enum What {
         reason: Option<Arc<str>>,
     },
     Retry {
-        by: Arc<str>,
+        by: Retrier,
         onto: Option<Arc<Compiled>>,
     },
     /// A child is there, and its start notice with it.

@@ -240,7 +240,7 @@ async fn what_is_stored_is_the_run_after_every_transition() {
                 walk.take(cancelled, Vec::new()).await;
                 walk.compare().await;
                 if retry < 2 {
-                    let retried = walk.world.feed(Event::Retried { by: someone() });
+                    let retried = walk.world.feed(Event::Retried { by: someone().into() });
                     walk.take(retried, Vec::new()).await;
                 }
             }

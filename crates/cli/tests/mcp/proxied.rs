@@ -30,7 +30,7 @@ fn an_agent_sees_and_calls_what_its_key_was_granted() {
     // A template is text.
     let result = agent.call("kb__get_greeting", json!({"name": "{{secrets.API_KEY}}"}));
     assert_eq!(text(&result), "Hello, {{secrets.API_KEY}}!", "{result:#}");
-    let runs = server.api.get("/api/v1/runs?workflow=kb__get_greeting").is(200).data();
+    let runs = server.api.get("/api/v1/runs?label=called_tool%3Dkb__get_greeting").is(200).data();
     assert_eq!(runs.as_array().unwrap().len(), 3, "{runs:#}");
 
     let other = server.api.new_organisation("other");

@@ -2,7 +2,7 @@
 
 use super::retry::is_retryable;
 use super::{Env, Planner, Task, Transition};
-use crate::event::{Ignored, TimerKind};
+use crate::event::{Ignored, Retrier, TimerKind};
 use crate::expr::StepIx;
 use crate::fact::Fact;
 use crate::graph::{Graph, Kind, Out, ScopeIx, Target};
@@ -52,7 +52,7 @@ pub struct Newer<'a> {
 }
 
 /// Goes on with a finished run under a newer version. The run belongs to that graph afterwards.
-pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Arc<str>, env: Env) -> Result<Transition, Ignored> {
+pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Retrier, env: Env) -> Result<Transition, Ignored> {
     let Newer { graph: new, version, max_duration } = newer;
     let standing = standing(old, new, run)?;
     run.carry(old, new, &standing.stands);
@@ -60,7 +60,7 @@ pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Arc<str>, env: E
     let mut planner = Planner { graph: new, run, env, out: Transition::default(), agenda: VecDeque::new() };
     let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
     let stands = standing.stands.iter().filter_map(root).collect();
-    planner.fact(Fact::Adopted { by, expires, version, max_duration, stands });
+    planner.fact(Fact::Adopted { by: by.name, acts: by.acts, expires, version, max_duration, stands });
     planner.set_timer(None, TimerKind::Expire, expires);
     for &step in &new.scope(ScopeIx::ROOT).steps {
         let at = At { instance: 0, step };

@@ -2,7 +2,7 @@
 
 use super::go::{Readiness, readiness};
 use super::{Planner, Task};
-use crate::event::{Ignored, TimerKind};
+use crate::event::{Ignored, Retrier, TimerKind};
 use crate::fact::{End, Fact};
 use crate::graph::{Join, Kind, OnItemError, Target};
 use crate::run::{At, Phase, RunStatus, Status};
@@ -17,14 +17,14 @@ struct Plan {
 }
 
 impl Planner<'_> {
-    pub(super) fn retry(&mut self, by: Arc<str>) -> Result<(), Ignored> {
+    pub(super) fn retry(&mut self, Retrier { name: by, acts }: Retrier) -> Result<(), Ignored> {
         if !is_retryable(self.run.status) {
             return Err(Ignored::NothingToRetry);
         }
         let expires = self.env.now + self.run.max_duration;
         if self.run.instances.is_empty() {
             // Cancelled while still queued: nothing has run, so it simply starts.
-            self.fact(Fact::Retried { by, expires, reset: Vec::new(), reopened: Vec::new() });
+            self.fact(Fact::Retried { by, acts, expires, reset: Vec::new(), reopened: Vec::new() });
             self.fact(Fact::Started { expires });
             self.set_timer(None, TimerKind::Expire, expires);
             self.start_instance(0);
@@ -36,7 +36,7 @@ impl Planner<'_> {
         }
         let (reset, reopened): (Vec<At>, Vec<At>) =
             (plan.reset.into_iter().collect(), plan.reopened.into_iter().collect());
-        self.fact(Fact::Retried { by, expires, reset: reset.clone(), reopened: reopened.clone() });
+        self.fact(Fact::Retried { by, acts, expires, reset: reset.clone(), reopened: reopened.clone() });
         self.set_timer(None, TimerKind::Expire, expires);
         reset.into_iter().for_each(|at| self.reconsider(at));
         for at in reopened {

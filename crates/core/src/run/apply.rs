@@ -150,13 +150,13 @@ impl Run {
                 self.output = *output;
                 self.failure = failure.clone();
             }
-            Fact::Retried { by, expires, reset, reopened } => {
-                self.retried_by = Some(by.clone());
+            Fact::Retried { by, acts, expires, reset, reopened } => {
+                self.retried(by, acts.as_ref());
                 self.retry(graph, reset, reopened, *expires);
             }
             // What stands was carried over before: see `Run::carry`.
-            Fact::Adopted { by, expires, max_duration, .. } => {
-                self.retried_by = Some(by.clone());
+            Fact::Adopted { by, acts, expires, max_duration, .. } => {
+                self.retried(by, acts.as_ref());
                 self.max_duration = *max_duration;
                 self.go_on(*expires);
             }

@@ -277,6 +277,8 @@ pub struct Run {
     pub by: Arc<str>,
     /// Whoever took it up again last.
     pub retried_by: Option<Arc<str>>,
+    /// Whose rights it is limited to since it was taken up again, beside those before.
+    pub retried_as: Vec<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
     pub output: Option<ValueId>,
@@ -302,6 +304,7 @@ impl Run {
             generation: 0,
             by: "".into(),
             retried_by: None,
+            retried_as: Vec::new(),
             input: None,
             headers: None,
             output: None,
@@ -313,6 +316,13 @@ impl Run {
             retired: BTreeMap::new(),
             gates: 0,
             working: 0,
+        }
+    }
+
+    fn retried(&mut self, by: &Arc<str>, acts: Option<&Arc<str>>) {
+        self.retried_by = Some(by.clone());
+        if let Some(acts) = acts.filter(|acts| !self.retried_as.contains(acts)) {
+            self.retried_as.push(acts.clone());
         }
     }
 

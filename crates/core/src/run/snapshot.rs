@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub by: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retried_as: Vec<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
     pub output: Option<ValueId>,
@@ -150,6 +152,7 @@ impl Run {
             generation: self.generation,
             by: self.by.clone(),
             retried_by: self.retried_by.clone(),
+            retried_as: self.retried_as.clone(),
             input: self.input,
             headers: self.headers,
             output: self.output,
@@ -201,6 +204,7 @@ impl Run {
         run.generation = snapshot.generation;
         run.by = snapshot.by;
         run.retried_by = snapshot.retried_by;
+        run.retried_as = snapshot.retried_as;
         run.input = snapshot.input;
         run.headers = snapshot.headers;
         run.output = snapshot.output;

@@ -10,7 +10,7 @@ use crate::runs::{Live, What};
 use crate::{drive, plans, secrets};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use stepwell_core::event::{Ignored, Verdict};
+use stepwell_core::event::{Ignored, Retrier, Verdict};
 use stepwell_core::plan::DEFERRED;
 use stepwell_core::plan::{Standing, standing};
 use stepwell_core::run::{Phase, Status, StepState};
@@ -48,8 +48,10 @@ impl Engine {
             Retry::Newest => Some(newest(&self.inner, &*load(&self.inner, id, run).await?).await?),
         };
         let version = onto.as_ref().map(|onto| onto.row.version);
+        // Nobody gets more done by another's run than they may themselves.
+        let by = Retrier { name: caller.name.clone(), acts: Some(caller.actor().to_string().into()) };
         let audit = self.trail(caller, "run.retry", run, json!({"onto_version": version}));
-        self.inner.command(id, What::Retry { by: caller.name.clone(), onto }, audit).await
+        self.inner.command(id, What::Retry { by, onto }, audit).await
     }
 
     /// Which steps would stand if the run went on under the newest version, and which would run again.

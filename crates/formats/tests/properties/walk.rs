@@ -220,7 +220,7 @@ impl<'a> Walk<'a> {
     fn retry(&mut self) -> bool {
         let retryable = !matches!(self.status(), "completed");
         if retryable {
-            self.feed(Event::Retried { by: someone() }, Input::Retry);
+            self.feed(Event::Retried { by: someone().into() }, Input::Retry);
             self.retries += 1;
             // These name no attempt: after a retry they would rightly count once more.
             self.past.retain(|(_, event)| !matches!(event, Event::Delivered { .. } | Event::Cancelled { .. }));

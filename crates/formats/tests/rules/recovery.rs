@@ -133,7 +133,7 @@ fn a_run_cancelled_in_the_queue_can_be_retried_after_recovery() {
     assert_eq!(world.run.waiting_for(world.graph).len(), 1);
     world.feed(Event::Cancelled { by: someone(), reason: None }).unwrap().unwrap();
     world.crash_and_restore().unwrap();
-    world.feed(Event::Retried { by: someone() }).unwrap().unwrap();
+    world.feed(Event::Retried { by: someone().into() }).unwrap().unwrap();
     assert_eq!(Story { world }.line(), "a=running | running");
 }
 
@@ -238,7 +238,7 @@ fn going_on_needs_a_finished_run_and_the_same_dialect() {
     assert_eq!(standing(&tasks.graph, &tasks.graph, &story.world.run), Err(Ignored::NothingToRetry));
     story.tell("a fails");
     let env = stepwell_core::plan::Env::plain(Time(0), &callback);
-    let refused = retry_onto(&tasks.graph, newer(&flow, 2), &mut story.world.run, someone(), env);
+    let refused = retry_onto(&tasks.graph, newer(&flow, 2), &mut story.world.run, someone().into(), env);
     assert_eq!(refused.map(|_| ()), Err(Ignored::OtherDialect));
 }
 

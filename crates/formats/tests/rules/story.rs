@@ -62,7 +62,7 @@ impl<'g> Story<'g> {
         }
         match sentence {
             "cancel" => return self.world.feed(Event::Cancelled { by: someone(), reason: None }),
-            "retry" => return self.world.feed(Event::Retried { by: someone() }),
+            "retry" => return self.world.feed(Event::Retried { by: someone().into() }),
             "timer" => {
                 let timer = self.world.next_timer().expect("a timer is set");
                 return self.world.fire(timer);
