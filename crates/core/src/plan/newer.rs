@@ -10,7 +10,6 @@ use crate::run::{At, Phase, Run, Status, handle_name};
 use crate::time::Millis;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 
 /// Which recorded steps would stand if the run went on under a newer version, and which would run again.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,7 +7,6 @@ use crate::fact::{End, Fact};
 use crate::graph::{Join, Kind, OnItemError, Target};
 use crate::run::{At, Phase, RunStatus, Status};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// What a retry starts from in one instance and everything inside it.
 #[derive(Default)]

@@ -46,11 +46,14 @@ pub struct McpToolView {
     #[serde(default)]
     pub description: Option<String>,
     #[serde(default)]
+    #[schema(value_type = Option<Object>)]
     pub input_schema: Option<Value>,
     #[serde(default)]
+    #[schema(value_type = Option<Object>)]
     pub output_schema: Option<Value>,
     /// What the server says of it: `readOnlyHint`, `idempotentHint`, …
     #[serde(default)]
+    #[schema(value_type = Option<Object>)]
     pub annotations: Option<Value>,
     /// Over name, description, schemas and annotations as they are offered now.
     #[serde(default)]
