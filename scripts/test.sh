@@ -18,6 +18,8 @@ part "dashboard, its logic" npm --prefix ui test --silent
 part "format" cargo fmt --all --check
 part "lint" cargo clippy --workspace --all-targets --quiet -- -D warnings
 part "build" cargo test --workspace --no-run --quiet
+# The binary is there now: nobody builds it once more with other features.
+binary=STEPWELL_BINARY=$(realpath "${CARGO_TARGET_DIR:-target}/debug/stepwell")
 part "clients and servers of MCP" bash scripts/mcp-install.sh
 part "dashboard, in a browser" npm --prefix ui run --silent e2e
 # What takes long has a part of its own, and prints what it covered.
@@ -36,8 +38,8 @@ for suite in running durable client server graph live otlp; do
   part "$suite, on PostgreSQL" on_postgres --test "$suite"
 done
 part "kill -9, on PostgreSQL" on_postgres --test kill -- --nocapture
-part "API against its description" bash scripts/schemathesis.sh short
-part "MCP with clients of others" bash scripts/mcp.sh
+part "API against its description" env "$binary" bash scripts/schemathesis.sh short
+part "MCP with clients of others" env "$binary" bash scripts/mcp.sh
 part "properties" cargo test --quiet --workspace --test properties -- --nocapture
 part "planted bugs" bash scripts/mutants.sh
 echo "── all: $((SECONDS - total)) s"
