@@ -1,8 +1,7 @@
 //! `stepwell channel`: where notifications go.
 
-use super::{Exit, document, lines};
+use super::{Common, Exit, document, lines};
 use crate::backend::{Backend, Missing, with};
-use crate::client::At;
 use crate::draw::plain;
 use anyhow::bail;
 use std::io::{IsTerminal, Read, Write};
@@ -15,16 +14,6 @@ const MAX_SECRET: u64 = 4_096;
 pub struct Args {
     #[command(subcommand)]
     command: ChannelCommand,
-}
-
-/// What all of these take.
-#[derive(clap::Args)]
-struct Common {
-    #[command(flatten)]
-    at: At,
-    /// For programs: a JSON document, or in lists one object per line
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(clap::Subcommand)]

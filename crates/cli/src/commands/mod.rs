@@ -27,6 +27,7 @@ pub mod start;
 pub mod watch;
 pub mod workflows;
 
+use crate::client::At;
 use serde::Serialize;
 use serde_json::json;
 use std::io::Write;
@@ -56,6 +57,16 @@ impl From<Exit> for ExitCode {
             Exit::Interrupted => 130,
         })
     }
+}
+
+/// What commands take that ask or tell an installation something.
+#[derive(clap::Args)]
+pub struct Common {
+    #[command(flatten)]
+    pub at: At,
+    /// For programs: a JSON document, or in lists one object per line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// One thing, for programs.

@@ -1,8 +1,8 @@
 //! `stepwell key`, `user`, `grant` and `login`: who may do what.
 
-use super::{Exit, document, lines};
+use super::{Common, Exit, document, lines};
 use crate::backend::{Backend, Missing, with, with_server};
-use crate::client::{At, Call};
+use crate::client::Call;
 use crate::draw::plain;
 use crate::words::instant;
 use anyhow::{Context, bail};
@@ -15,16 +15,6 @@ use stepwell_server::view::*;
 pub struct KeyArgs {
     #[command(subcommand)]
     command: KeyCommand,
-}
-
-/// What all of these take.
-#[derive(clap::Args)]
-pub struct Common {
-    #[command(flatten)]
-    pub at: At,
-    /// For programs: a JSON document, or in lists one object per line
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(clap::Subcommand)]

@@ -1,8 +1,7 @@
 //! `stepwell policy`: what an organisation says about calls, whatever its workflows say.
 
-use super::{Exit, document, lines};
+use super::{Common, Exit, document, lines};
 use crate::backend::{Missing, with};
-use crate::client::At;
 use crate::draw::plain;
 use anyhow::{Context, bail};
 use stepwell_core::time::Millis;
@@ -29,15 +28,6 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
-}
-
-#[derive(clap::Args)]
-struct Common {
-    #[command(flatten)]
-    at: At,
-    /// For programs: a JSON document, or in lists one object per line
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(clap::Args)]

@@ -1,7 +1,7 @@
 //! `stepwell query`: statements that query steps use by name.
 
-use super::people::{Common, said};
-use super::{Exit, lines};
+use super::people::said;
+use super::{Common, Exit, lines};
 use crate::backend::{Missing, with};
 use crate::words::instant;
 use anyhow::Context;

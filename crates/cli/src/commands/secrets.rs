@@ -1,8 +1,8 @@
 //! `stepwell secret` and `connection`: what steps may use and nobody may read. Values come from standard input, a file or
 //! a variable, never from the command line, which other users of the machine can see.
 
-use super::people::{Common, said};
-use super::{Exit, document, lines};
+use super::people::said;
+use super::{Common, Exit, document, lines};
 use crate::backend::{Missing, with};
 use crate::draw::plain;
 use crate::home::variable;

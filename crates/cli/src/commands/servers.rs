@@ -1,8 +1,7 @@
 //! `stepwell mcp-server`: the MCP servers whose tools steps can call, and accepting what they offer.
 
-use super::{Exit, document, lines};
+use super::{Common, Exit, document, lines};
 use crate::backend::{Missing, with};
-use crate::client::At;
 use crate::draw::plain;
 use stepwell_server::view::*;
 
@@ -32,15 +31,6 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
-}
-
-#[derive(clap::Args)]
-struct Common {
-    #[command(flatten)]
-    at: At,
-    /// For programs: a JSON document, or in lists one object per line
-    #[arg(long)]
-    json: bool,
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
