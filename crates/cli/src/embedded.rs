@@ -11,7 +11,7 @@ use std::time::Duration;
 use stepwell_core::run::{RunStatus, Snapshot};
 use stepwell_engine::commands as define;
 use stepwell_engine::upstream::Pins;
-use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, Safe, SystemClock};
+use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, SealedStore, SystemClock};
 use stepwell_server::config::{McpServer, McpTransport, Secret};
 use stepwell_steps::Egress;
 use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
@@ -49,7 +49,7 @@ pub enum Connect {
 /// runtime.
 pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Config> {
     let vault = home.vault()?;
-    let safe = Safe::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
+    let safe = SealedStore::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
     let egress = Egress { allow_private: private };
     let upstreams = match home.config.mcp_servers.iter().map(server).collect::<Vec<_>>() {
         named if named.is_empty() || servers == Connect::No => None,
@@ -132,7 +132,7 @@ pub async fn define(engine: &Engine, caller: &Caller, sources: &[Source]) -> any
     for source in sources {
         let text = std::str::from_utf8(&source.bytes).with_context(|| format!("{} is not text", source.name))?;
         let define = define::Source { text, file: Some(&source.name) };
-        let defined = engine.define(caller, define).await.with_context(|| source.name.clone())?;
+        let defined = engine.workflows(caller).define(define).await.with_context(|| source.name.clone())?;
         names.push(defined.compiled.row.name.clone());
     }
     Ok(names)

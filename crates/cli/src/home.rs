@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stepwell_engine::{EnvironmentSecrets, Safe, Vault};
+use stepwell_engine::{EnvironmentSecrets, SealedStore, Vault};
 use stepwell_server::config::Config;
 use stepwell_store::{Location, Store, without_password};
 
@@ -38,8 +38,8 @@ impl Home {
     }
 
     /// Secrets and connections that are kept here.
-    pub fn safe(&self) -> anyhow::Result<Safe> {
-        Ok(Safe::new(self.store.clone(), self.vault()?, Arc::new(EnvironmentSecrets)))
+    pub fn safe(&self) -> anyhow::Result<SealedStore> {
+        Ok(SealedStore::new(self.store.clone(), self.vault()?, Arc::new(EnvironmentSecrets)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a caller of the engine can be told, by what they can do about it.
 
-use crate::rights::Right;
 use stepwell_core::event::Ignored;
 use stepwell_formats::Faults;
 
@@ -18,7 +17,7 @@ pub enum Error {
     #[error("{0}")]
     Unauthorised(String),
     #[error("{who} may not do this: the right {right} is missing")]
-    Forbidden { who: String, right: Right },
+    Forbidden { who: String, right: &'static str },
     /// Several parts of an input are wrong: where, and what.
     #[error("{}", .0.iter().map(|(path, message)| format!("{path}: {message}")).collect::<Vec<_>>().join("; "))]
     Inputs(Vec<(String, String)>),
@@ -62,11 +61,5 @@ impl From<stepwell_store::Error> for Error {
                 Error::Unavailable(error.to_string())
             }
         }
-    }
-}
-
-impl From<crate::StoredRunError> for Error {
-    fn from(error: crate::StoredRunError) -> Error {
-        Error::Broken(error.to_string())
     }
 }

@@ -1,94 +1,58 @@
-//! Runs workflows: takes events, lets the planner decide, commits, and acts on what is on disk.
+//! Runs workflows: takes messages, lets the planner decide, commits, and acts on what is on disk.
 //!
-//! | part | files |
+//! The rooms, from the lowest to the highest. A room imports from those below it only; a tidy test checks that.
+//!
+//! | room | what is in it |
 //! | --- | --- |
-//! | the way in | `commands/` |
-//! | mailboxes, and what letters mean | `runs.rs`, `letters.rs` |
-//! | event → plan → commit → dispatch | `drive.rs` (the loop), `dispatch.rs`, `slots.rs` |
-//! | a transition as rows, and back | `record.rs`, `keys.rs` |
-//! | time | `clock.rs`, `timers.rs` |
-//! | child runs | `children.rs` |
-//! | telling people | `notify/` |
-//! | being one of several nodes | `nodes.rs`, `hints.rs`, `epochs.rs` |
-//! | recovery, retention, what was missed | `upkeep.rs` |
-//! | looking whether everything is sound | `doctor.rs`, `doctor/` |
-//! | what a step is given | `step.rs`, `secrets.rs`, `mask.rs`, `callback.rs` |
-//! | what stands before a call | `permit.rs`, `policies.rs`, `pace.rs` |
-//! | MCP servers and what was accepted of their tools | `upstream.rs` |
-//! | what is kept sealed | `vault.rs` (keys), `safe.rs` (secrets, connections), `hosts.rs` (where they may go) |
+//! | `error`, `records` | errors by what a caller can do about them; helpers for stored records |
+//! | `cluster` | the store, time, ids, membership among nodes, hints between them |
+//! | `access` | callers, users and grants, plans, switches of workflows |
+//! | `secrets` | sealed values, revealing them for a call, masking them in what comes back |
+//! | `workflows` | compiled definitions, connections, saved queries, tools of MCP servers |
+//! | `run` | mailboxes, starting runs, the loop of a run, timers, child runs |
+//! | `execute` | slots, checks before a call, the call itself behind [`StepKind`] |
+//! | `notify`, `triggers` | telling people; schedules and addresses that start runs |
+//! | `rooms`, `upkeep`, `doctor`, `log` | the rooms wired together; recovery and retention; examination; reading the log |
+//! | `commands` | the application API, the only way in |
+//! | `engine` | settings, start and stop |
 //!
 //! Not here: what a workflow means (`core`), SQL (`store`), what a call does (`steps`), HTTP (`server`).
 
-mod audit;
-mod cache;
-mod callback;
-mod children;
-mod clock;
+mod access;
+mod cluster;
 pub mod commands;
-mod connections;
-mod definitions;
-mod dispatch;
 pub mod doctor;
-mod drive;
 mod engine;
-mod epochs;
 mod error;
-mod guard;
-mod hints;
-mod hosts;
-mod ids;
-mod incoming;
-mod keys;
-mod lend;
-mod letters;
-mod mask;
-mod nodes;
+mod execute;
+mod log;
 pub mod notify;
-mod pace;
-mod people;
-mod permit;
-mod plans;
-mod policies;
-mod queries;
-mod record;
-mod rights;
-mod runs;
-mod safe;
+mod records;
+mod rooms;
+mod run;
 mod secrets;
-mod slots;
-mod step;
-mod switches;
-mod timers;
-pub mod trace;
 mod triggers;
 mod upkeep;
-pub mod upstream;
-mod vault;
-mod watch;
+mod workflows;
 
-pub use audit::Verdict as AuditVerdict;
-pub use clock::{Clock, SystemClock, TokioClock};
-pub use commands::Caller;
-pub use connections::{Connection, Connections};
-pub use definitions::Compiled;
-pub use engine::{Committed, Config, Engine, Happened};
+pub use access::{
+    Actor, Caller, Grants, Key, Limits, Need, Pause, Plans, Right, Role, Session, Subscription, Switches, User,
+};
+pub use cluster::{Clock, Ids, SystemClock, TokioClock};
+pub use doctor::audit::Verdict as AuditVerdict;
+pub use engine::{Config, Engine};
 pub use error::Error;
-pub use guard::{Guard, Rules};
-pub use hosts::Bound;
-pub use ids::Ids;
-pub use incoming::{Incoming, sign as sign_webhook};
-pub use keys::{timer_key, timer_named};
-pub use lend::{Lend, Lent};
-pub use mask::Mask;
-pub use people::{Key, Role, Session, User};
-pub use plans::{Limits, Plans, Subscription};
-pub use policies::{Effect as PolicyEffect, Policy, Rate, Unknown};
-pub use queries::SavedQuery;
-pub use record::{Place, StoredRunError, record, restore};
-pub use rights::{Actor, Grants, Need, Right};
-pub use safe::{Database, Safe, Secret};
-pub use secrets::{EnvironmentSecrets, Secrets};
-pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Until, Used, Waits};
-pub use switches::{Pause, Switches};
-pub use triggers::Hook;
-pub use vault::Vault;
+pub use execute::{
+    AccessedSecret, Effect as PolicyEffect, HostGuard, HostRules, Kinds, Policy, Principal, Rate, Resumed,
+    SecretAccess, StepCall, StepKind, Suspended, Unknown, Until, trace,
+};
+pub use log::LogReader;
+pub use run::{Activity, CommitContext, Committed, StoredRunError, record, restore, timer_key, timer_named};
+pub use secrets::{Bound, EnvironmentSecrets, Mask, SealedStore, Secret, SecretSource, UsedSecrets, Vault};
+pub use triggers::{Hook, Incoming, sign as sign_webhook};
+pub use workflows::{Checked, Compiled, Connection, Connections, Database, SavedQuery};
+
+/// MCP servers as the engine knows them.
+pub mod upstream {
+    pub use crate::workflows::{Accepted, NoServers, Offered, Pin, Pins, Server, Servers, Standing, State};
+}

@@ -31,10 +31,10 @@ impl FromRequestParts<App> for Auth {
 async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     let unauthorised = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, "unauthorised", detail);
     let found = if let Some(key) = api_key(&parts.headers)? {
-        app.engine.authenticate(key).await
+        app.engine.identity().authenticate(key).await
     } else if let Some(session) = session(&parts.headers) {
         same_origin(parts, &app.public_url)?;
-        app.engine.session(session).await
+        app.engine.identity().session(session).await
     } else {
         return Err(unauthorised("show an API key: `Authorization: Bearer sw_…`"));
     };

@@ -13,19 +13,19 @@ const AGENT: &str = "agent.key";
 /// there are no files.
 pub async fn first(engine: &Engine, directory: &Path, given: Option<&Secret>) -> Result<bool, Error> {
     if let Some(key) = given {
-        engine.admit_key(key.reveal()).await?;
+        engine.identity().admit_key(key.reveal()).await?;
         return Ok(false);
     }
-    if engine.has_users().await? {
+    if engine.identity().has_users().await? {
         return Ok(false);
     }
     let made = [key_file(engine, directory, ADMIN)?, key_file(engine, directory, AGENT)?];
-    if engine.bootstrap(&made[0], &made[1]).await? {
+    if engine.identity().bootstrap(&made[0], &made[1]).await? {
         return Ok(true);
     }
     // Another node was quicker. If it has a directory of its own, what is written here opens nothing.
     for (name, key) in [ADMIN, AGENT].iter().zip(&made) {
-        if let Err(Error::Unauthorised(_)) = engine.authenticate(key).await {
+        if let Err(Error::Unauthorised(_)) = engine.identity().authenticate(key).await {
             let _ = std::fs::remove_file(directory.join(name));
         }
     }
@@ -35,7 +35,7 @@ pub async fn first(engine: &Engine, directory: &Path, given: Option<&Secret>) ->
 fn key_file(engine: &Engine, directory: &Path, name: &str) -> Result<String, Error> {
     let path = directory.join(name);
     let cannot = |error: std::io::Error| Error::Unavailable(format!("{} cannot be written: {error}", path.display()));
-    let secret = engine.new_secret();
+    let secret = engine.identity().new_secret();
     if let Ok(text) = std::fs::read_to_string(&path)
         && text.starts_with("sw_")
         && text.trim().len() == secret.len()

@@ -52,11 +52,11 @@ async fn what_the_engine_and_the_store_do_is_counted() {
     let short = json!({"name": "short", "tasks": {"a": {"tool": "ok"}, "b": {"sleep": "10ms", "needs": ["a"]}}});
     let long = json!({"name": "long", "tasks": {"a": {"tool": "hold"}, "b": {"tool": "hold"}}});
     for definition in [short, long] {
-        engine.define(&caller, Source { text: &definition.to_string(), file: None }).await.unwrap();
+        engine.workflows(&caller).define(Source { text: &definition.to_string(), file: None }).await.unwrap();
     }
-    let run = engine.trigger(&caller, Trigger::new("short", json!(null))).await.unwrap().run;
-    engine.wait(&caller, &run).await.unwrap();
-    engine.trigger(&caller, Trigger::new("long", json!(null))).await.unwrap();
+    let run = engine.runs(&caller).trigger(Trigger::new("short", json!(null))).await.unwrap().run;
+    engine.runs(&caller).wait(&run).await.unwrap();
+    engine.runs(&caller).trigger(Trigger::new("long", json!(null))).await.unwrap();
     let expected = [
         "stepwell_runs_started_total 2",
         "stepwell_runs_ended_total{status=\"completed\"} 1",

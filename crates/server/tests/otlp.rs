@@ -108,17 +108,17 @@ impl Rig {
 
     async fn define(&self, definition: Value) {
         let text = definition.to_string();
-        self.engine.define(&self.caller, Source { text: &text, file: None }).await.unwrap();
+        self.engine.workflows(&self.caller).define(Source { text: &text, file: None }).await.unwrap();
     }
 
     async fn start(&self, workflow: &str) -> String {
         let trigger = Trigger::new(workflow, json!([1, 2]));
-        self.engine.trigger(&self.caller, trigger).await.unwrap().run
+        self.engine.runs(&self.caller).trigger(trigger).await.unwrap().run
     }
 
     async fn run(&self, workflow: &str) -> String {
         let run = self.start(workflow).await;
-        self.engine.wait(&self.caller, &run).await.unwrap();
+        self.engine.runs(&self.caller).wait(&run).await.unwrap();
         run
     }
 
@@ -208,7 +208,7 @@ async fn what_a_cancellation_cut_off_is_a_span_too() {
     let rig = Rig::new().await.export().await;
     rig.define(json!({"name": "w", "tasks": {"stuck": tool("hold", &[]), "never": tool("ok", &["stuck"])}})).await;
     let run = rig.start("w").await;
-    rig.engine.cancel(&rig.caller, &run, None).await.unwrap();
+    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
     let spans = rig.spans(2).await;
     assert_eq!(spans.len(), 2, "{spans:#?}");
     let stuck = named(&spans, "stuck")[0];
@@ -245,9 +245,9 @@ async fn history_is_not_sent_but_what_began_in_it_has_its_right_start() {
     rig.define(json!({"name": "long", "tasks": {"stuck": tool("hold", &[])}})).await;
     rig.run("old").await;
     let run = rig.start("long").await;
-    let begun = rig.engine.status(&rig.caller, &run).await.unwrap().tasks[0].started_at.unwrap();
+    let begun = rig.engine.runs(&rig.caller).get(&run).await.unwrap().tasks[0].started_at.unwrap();
     let rig = rig.export().await;
-    rig.engine.cancel(&rig.caller, &run, None).await.unwrap();
+    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
     let spans = rig.spans(2).await;
     assert!(spans.iter().all(|span| span["traceId"] == hex(&trace_id(&run))), "{spans:#?}");
     let stuck = named(&spans, "stuck")[0];

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
-use stepwell_engine::{StepCall, StepKind, Waits};
+use stepwell_engine::{StepCall, StepKind, Suspended};
 
 /// Names that a message lists when none is near to what was asked for.
 const MAX_LISTED: usize = 20;
@@ -131,7 +131,7 @@ impl StepKind for ToolKind {
         self.attempt(call).await.unwrap_or_else(waits)
     }
 
-    async fn attempt(&self, mut call: StepCall) -> Result<Outcome, Waits> {
+    async fn attempt(&self, mut call: StepCall) -> Result<Outcome, Suspended> {
         let Some(name) = call.input.get("tool").and_then(Value::as_str).map(str::to_owned) else {
             return Ok(failed(Failure::new("unknown_tool", "`tool` must be the name of a tool")));
         };

@@ -10,7 +10,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<ChannelView>>(Call::get(&["channels"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.channels(caller).await)?.into_iter().map(ChannelView::from).collect())
+                Ok(told(engine.channels(caller).list().await)?.into_iter().map(ChannelView::from).collect())
             }
         }
     }
@@ -19,7 +19,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::post(&["channels"]).json(json!(new))).await,
             Backend::Directory(Directory { engine, caller }) => {
-                let (channel, secret) = told(engine.create_channel(caller, new.into()).await)?;
+                let (channel, secret) = told(engine.channels(caller).create(new.into()).await)?;
                 Ok(NewChannelView { is: channel.into(), secret })
             }
         }
@@ -28,7 +28,7 @@ impl Backend {
     pub async fn remove_channel(&self, channel: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::delete(&["channels", channel])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.remove_channel(caller, channel).await),
+            Backend::Directory(Directory { engine, caller }) => told(engine.channels(caller).remove(channel).await),
         }
     }
 
@@ -36,7 +36,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::post(&["channels", channel, "test"])).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.test_channel(caller, channel).await)?.into())
+                Ok(told(engine.channels(caller).test(channel).await)?.into())
             }
         }
     }

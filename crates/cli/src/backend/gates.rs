@@ -31,7 +31,7 @@ impl Backend {
             Backend::Directory(Directory { engine, caller }) => {
                 let mut after: Option<(RunId, String)> = None;
                 loop {
-                    let (open, next) = told(engine.approvals(caller, after, PAGE).await)?;
+                    let (open, next) = told(engine.gates(caller).list(after, PAGE).await)?;
                     all.extend(open.into_iter().map(ApprovalView::from));
                     after = next;
                     if after.is_none() {
@@ -46,7 +46,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::get(&["runs", run, "steps", step, "approval"])).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.approval(caller, run, step).await)?.into())
+                Ok(told(engine.gates(caller).get(run, step).await)?.into())
             }
         }
     }
@@ -59,7 +59,7 @@ impl Backend {
                 client.ask(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
             }
             Backend::Directory(Directory { engine, caller }) => {
-                told(engine.answer(caller, run, step, decision).await)?;
+                told(engine.gates(caller).answer(run, step, decision).await)?;
                 self.run(run).await
             }
         }
@@ -82,7 +82,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<PolicyView>>(Call::get(&["policies"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.policies(caller).await)?.into_iter().map(PolicyView::from).collect())
+                Ok(told(engine.policies(caller).list().await)?.into_iter().map(PolicyView::from).collect())
             }
         }
     }
@@ -91,7 +91,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::put(&["policies", name]).json(json!(policy))).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.put_policy(caller, name, policy.into()).await)?.into())
+                Ok(told(engine.policies(caller).put(name, policy.into()).await)?.into())
             }
         }
     }
@@ -99,7 +99,7 @@ impl Backend {
     pub async fn remove_policy(&self, name: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::delete(&["policies", name])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.remove_policy(caller, name).await),
+            Backend::Directory(Directory { engine, caller }) => told(engine.policies(caller).remove(name).await),
         }
     }
 }

@@ -61,7 +61,7 @@ impl Backend {
     pub async fn rests(&self) -> anyhow::Result<bool> {
         match self {
             Backend::Server(_) => Ok(false),
-            Backend::Directory(Directory { engine, .. }) => Ok(engine.store().nodes().await?.is_empty()),
+            Backend::Directory(Directory { engine, caller }) => Ok(engine.nodes(caller).await?.is_empty()),
         }
     }
 }

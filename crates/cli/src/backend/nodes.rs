@@ -8,8 +8,8 @@ impl Backend {
     pub async fn nodes(&self) -> anyhow::Result<Vec<NodeView>> {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<NodeView>>(Call::get(&["nodes"])).await?.data),
-            Backend::Directory(Directory { engine, .. }) => {
-                Ok(engine.store().nodes().await?.into_iter().map(NodeView::from).collect())
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(engine.nodes(caller).await?.into_iter().map(NodeView::from).collect())
             }
         }
     }

@@ -14,7 +14,7 @@ const FIRST: &str = "admin";
 impl Directory {
     /// The first start of a server makes the first user and its keys, but only if there is nobody yet.
     async fn has_people(&self) -> anyhow::Result<()> {
-        if told(self.engine.has_users().await)? {
+        if told(self.engine.identity().has_users().await)? {
             return Ok(());
         }
         let text = "there are no users here yet: the first `stepwell serve` makes one, with keys";
@@ -27,7 +27,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<KeyView>>(Call::get(&["keys"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.keys(caller).await)?.into_iter().map(KeyView::from).collect())
+                Ok(told(engine.keys(caller).list().await)?.into_iter().map(KeyView::from).collect())
             }
         }
     }
@@ -40,7 +40,7 @@ impl Backend {
                 let NewKeyRequest { user, name, agent, grants, expires_at } = new;
                 let user = user.or_else(|| Some(FIRST.to_string()));
                 let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
-                let (made, key) = told(directory.engine.create_key(&directory.caller, new).await)?;
+                let (made, key) = told(directory.engine.keys(&directory.caller).create(new).await)?;
                 Ok(NewKeyView { key, is: made.into() })
             }
         }
@@ -51,7 +51,7 @@ impl Backend {
             Backend::Server(client) => client.ask(Call::patch(&["keys", id]).json(json!({"paused": paused}))).await,
             Backend::Directory(Directory { engine, caller }) => {
                 let to = KeyChange { name: None, paused: Some(paused) };
-                Ok(told(engine.change_key(caller, id, to).await)?.into())
+                Ok(told(engine.keys(caller).change(id, to).await)?.into())
             }
         }
     }
@@ -59,7 +59,7 @@ impl Backend {
     pub async fn revoke_key(&self, id: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::delete(&["keys", id])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.revoke_key(caller, id).await),
+            Backend::Directory(Directory { engine, caller }) => told(engine.keys(caller).revoke(id).await),
         }
     }
 
@@ -67,7 +67,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<UserView>>(Call::get(&["users"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.users(caller).await)?.into_iter().map(UserView::from).collect())
+                Ok(told(engine.users(caller).list().await)?.into_iter().map(UserView::from).collect())
             }
         }
     }
@@ -75,7 +75,7 @@ impl Backend {
     pub async fn user(&self, user: &str) -> anyhow::Result<UserView> {
         match self {
             Backend::Server(client) => client.ask(Call::get(&["users", user])).await,
-            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.user(caller, user).await)?.into()),
+            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.users(caller).get(user).await)?.into()),
         }
     }
 
@@ -86,7 +86,7 @@ impl Backend {
                 directory.has_people().await?;
                 let NewUserRequest { name, roles, grants } = new;
                 let new = NewUser { name, roles, grants };
-                Ok(told(directory.engine.create_user(&directory.caller, new).await)?.into())
+                Ok(told(directory.engine.users(&directory.caller).create(new).await)?.into())
             }
         }
     }
@@ -97,7 +97,7 @@ impl Backend {
             Backend::Directory(Directory { engine, caller }) => {
                 let UserChangeRequest { roles, grants, disabled } = to;
                 let to = UserChange { roles, grants, disabled };
-                Ok(told(engine.change_user(caller, user, to).await)?.into())
+                Ok(told(engine.users(caller).change(user, to).await)?.into())
             }
         }
     }

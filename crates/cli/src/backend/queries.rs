@@ -10,7 +10,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<QueryView>>(Call::get(&["queries"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.queries(caller).await)?.into_iter().map(QueryView::from).collect())
+                Ok(told(engine.queries(caller).list().await)?.into_iter().map(QueryView::from).collect())
             }
         }
     }
@@ -19,7 +19,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::put(&["queries", name]).json(json!(to))).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.put_query(caller, name, to.into()).await)?.into())
+                Ok(told(engine.queries(caller).put(name, to.into()).await)?.into())
             }
         }
     }
@@ -27,7 +27,7 @@ impl Backend {
     pub async fn remove_query(&self, name: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::delete(&["queries", name])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.remove_query(caller, name).await),
+            Backend::Directory(Directory { engine, caller }) => told(engine.queries(caller).remove(name).await),
         }
     }
 }

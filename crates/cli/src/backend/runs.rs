@@ -37,7 +37,7 @@ impl Backend {
     pub async fn run(&self, run: &str) -> anyhow::Result<Run> {
         match self {
             Backend::Server(client) => client.ask(Call::get(&["runs", run])).await,
-            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.status(caller, run).await)?.into()),
+            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.runs(caller).get(run).await)?.into()),
         }
     }
 
@@ -50,7 +50,7 @@ impl Backend {
                 Ok(client.whole::<Page<Event>>(call).await?.data)
             }
             Backend::Directory(Directory { engine, caller }) => {
-                let events = told(engine.events(caller, run, after, PAGE).await)?;
+                let events = told(engine.runs(caller).events(run, after, PAGE).await)?;
                 Ok(events.into_iter().map(|event| Event::new(run, event)).collect())
             }
         }
@@ -62,7 +62,7 @@ impl Backend {
                 client.ask(Call::post(&["runs", run, "cancel"]).json(json!({"reason": reason}))).await
             }
             Backend::Directory(Directory { engine, caller }) => {
-                told(engine.cancel(caller, run, reason).await)?;
+                told(engine.runs(caller).cancel(run, reason).await)?;
                 self.run(run).await
             }
         }
@@ -75,7 +75,7 @@ impl Backend {
             }
             Backend::Directory(Directory { engine, caller }) => {
                 let retry = if newest { Retry::Newest } else { Retry::SameVersion };
-                told(engine.retry(caller, run, retry).await)?;
+                told(engine.runs(caller).retry(run, retry).await)?;
                 self.run(run).await
             }
         }
@@ -86,7 +86,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::get(&["runs", run, "retry"])).await,
             Backend::Directory(Directory { engine, caller }) => {
-                let standing = told(engine.retry_preview(caller, run).await)?;
+                let standing = told(engine.runs(caller).retry_preview(run).await)?;
                 Ok(Standing { stands: standing.stands, again: standing.again })
             }
         }
@@ -104,11 +104,11 @@ impl Directory {
             limit,
             ..RunQuery::default()
         };
-        let rows = told(self.engine.runs(&self.caller, query).await)?;
+        let rows = told(self.engine.runs(&self.caller).list(query).await)?;
         let mut names: HashMap<i64, (String, String, u32)> = HashMap::new();
         for row in &rows {
             if let Entry::Vacant(unknown) = names.entry(row.definition) {
-                let found = self.engine.store().definition(row.definition).await?;
+                let found = self.engine.log().definition(row.definition).await?;
                 unknown.insert(found.map(|row| (row.workflow, row.name, row.version)).unwrap_or_default());
             }
         }

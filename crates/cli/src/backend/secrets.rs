@@ -10,7 +10,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<SecretView>>(Call::get(&["secrets"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.secrets(caller).await)?.into_iter().map(SecretView::from).collect())
+                Ok(told(engine.secrets(caller).list().await)?.into_iter().map(SecretView::from).collect())
             }
         }
     }
@@ -19,7 +19,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::put(&["secrets", name]).json(json!(to))).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.put_secret(caller, name, to.into()).await)?.into())
+                Ok(told(engine.secrets(caller).put(name, to.into()).await)?.into())
             }
         }
     }
@@ -27,14 +27,14 @@ impl Backend {
     pub async fn remove_secret(&self, name: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::delete(&["secrets", name])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.remove_secret(caller, name).await),
+            Backend::Directory(Directory { engine, caller }) => told(engine.secrets(caller).remove(name).await),
         }
     }
 
     pub async fn rotate_secrets(&self) -> anyhow::Result<RotatedView> {
         match self {
             Backend::Server(client) => client.ask(Call::post(&["master-key", "rotate"])).await,
-            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.rotate_secrets(caller).await)?.into()),
+            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.secrets(caller).rotate().await)?.into()),
         }
     }
 
@@ -44,7 +44,7 @@ impl Backend {
                 Ok(client.whole::<Page<ConnectionView>>(Call::get(&["connections"])).await?.data)
             }
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.connections(caller).await)?.into_iter().map(ConnectionView::from).collect())
+                Ok(told(engine.connections(caller).list().await)?.into_iter().map(ConnectionView::from).collect())
             }
         }
     }
@@ -53,7 +53,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::put(&["connections", name]).json(json!(to))).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.put_connection(caller, name, to.into()).await)?.into())
+                Ok(told(engine.connections(caller).put(name, to.into()).await)?.into())
             }
         }
     }
@@ -61,7 +61,7 @@ impl Backend {
     pub async fn remove_connection(&self, name: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::delete(&["connections", name])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.remove_connection(caller, name).await),
+            Backend::Directory(Directory { engine, caller }) => told(engine.connections(caller).remove(name).await),
         }
     }
 }

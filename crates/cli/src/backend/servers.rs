@@ -10,7 +10,7 @@ impl Backend {
         match self {
             Backend::Server(client) => Ok(client.whole::<Page<McpServerView>>(Call::get(&["mcp-servers"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.mcp_servers(caller).await)?.into_iter().map(McpServerView::from).collect())
+                Ok(told(engine.mcp_servers(caller).list().await)?.into_iter().map(McpServerView::from).collect())
             }
         }
     }
@@ -22,7 +22,7 @@ impl Backend {
             }
             Backend::Directory(Directory { engine, caller }) => {
                 let which: Vec<_> = request.tools.into_iter().map(Into::into).collect();
-                Ok(told(engine.accept_tools(caller, server, &which).await)?.into())
+                Ok(told(engine.mcp_servers(caller).accept(server, &which).await)?.into())
             }
         }
     }

@@ -19,8 +19,8 @@ pub struct Current {
 
 impl Directory {
     async fn summary(&self, workflow: &str) -> anyhow::Result<WorkflowSummary> {
-        let compiled = told(self.engine.workflow(&self.caller, workflow).await)?;
-        Ok(WorkflowSummary::new(&compiled, &told(self.engine.workflow_state(&compiled).await)?))
+        let compiled = told(self.engine.workflows(&self.caller).get(workflow).await)?;
+        Ok(WorkflowSummary::new(&compiled, &told(self.engine.workflows(&self.caller).state(&compiled).await)?))
     }
 }
 
@@ -41,7 +41,7 @@ impl Backend {
                 }
             }
             Backend::Directory(directory) => {
-                for row in told(directory.engine.workflows(&directory.caller).await)? {
+                for row in told(directory.engine.workflows(&directory.caller).list().await)? {
                     all.push(directory.summary(&row.workflow).await?);
                 }
                 Ok(all)
@@ -60,7 +60,7 @@ impl Backend {
                 Err(error) if Refusal::is_missing(&error) => Ok(None),
                 Err(error) => Err(error),
             },
-            Backend::Directory(Directory { engine, caller }) => match engine.workflow(caller, name).await {
+            Backend::Directory(Directory { engine, caller }) => match engine.workflows(caller).get(name).await {
                 Ok(compiled) if compiled.row.name == name => {
                     let row = &compiled.row;
                     Ok(Some(Current { tag: None, version: row.version, source: row.source.clone() }))
@@ -75,8 +75,8 @@ impl Backend {
     pub async fn check(&self, text: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.tell(Call::post(&["check"]).text(text)).await,
-            Backend::Directory(Directory { engine, .. }) => {
-                told(engine.name_of(Source { text, file: None })).map(|_| ())
+            Backend::Directory(Directory { engine, caller }) => {
+                told(engine.workflows(caller).check(Source { text, file: None }).await).map(|_| ())
             }
         }
     }
@@ -90,7 +90,7 @@ impl Backend {
             }
             (Backend::Server(client), None) => client.ask(Call::post(&["workflows"]).text(text)).await,
             (Backend::Directory(directory), _) => {
-                told(directory.engine.define(&directory.caller, Source { text, file: None }).await)?;
+                told(directory.engine.workflows(&directory.caller).define(Source { text, file: None }).await)?;
                 directory.summary(name).await
             }
         }
@@ -102,7 +102,7 @@ impl Backend {
                 client.ask(Call::patch(&["workflows", workflow]).json(json!({"enabled": enabled}))).await
             }
             Backend::Directory(directory) => {
-                told(directory.engine.enable(&directory.caller, workflow, enabled).await)?;
+                told(directory.engine.workflows(&directory.caller).enable(workflow, enabled).await)?;
                 directory.summary(workflow).await
             }
         }
@@ -119,8 +119,8 @@ impl Backend {
             Backend::Directory(directory) => {
                 let Directory { engine, caller } = directory;
                 told(match hold {
-                    true => engine.pause(caller, workflow, key).await,
-                    false => engine.resume(caller, workflow, key).await,
+                    true => engine.workflows(caller).pause(workflow, key).await,
+                    false => engine.workflows(caller).resume(workflow, key).await,
                 })?;
                 directory.summary(workflow).await
             }
@@ -134,7 +134,7 @@ impl Backend {
                 Ok(page.data)
             }
             Backend::Directory(Directory { engine, caller }) => {
-                let all = told(engine.schedule(caller, workflow).await)?;
+                let all = told(engine.workflows(caller).schedule(workflow).await)?;
                 Ok(all.into_iter().map(ScheduleSummary::from).collect())
             }
         }

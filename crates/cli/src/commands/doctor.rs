@@ -8,7 +8,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use stepwell_engine::doctor::{self, Report};
-use stepwell_engine::{Clock, Safe, SystemClock};
+use stepwell_engine::{Clock, SealedStore, SystemClock};
 use stepwell_store::{Location, Stats, Store};
 
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ fn audit(args: Args) -> anyhow::Result<Exit> {
         let home = args.data.open_existing().await?;
         let mut checked = Vec::new();
         for (org, name) in home.store.organisations().await? {
-            checked.push((name, doctor::audit(&*home.store, org).await?));
+            checked.push((name, doctor::verify_audit(&*home.store, org).await?));
         }
         anyhow::Ok(checked)
     })?;
@@ -73,11 +73,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
 }
 
-async fn look(safe: &Safe, store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
+async fn look(safe: &SealedStore, store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
     let now = SystemClock.now();
     let mut report = doctor::examine(store, now).await?;
     if report.is_sound() {
-        doctor::look_at_sealed(safe, &mut report).await?;
+        doctor::check_sealed(safe, &mut report).await?;
     }
     let purgeable = match store.purgeable(now).await {
         Err(_) if !report.is_sound() => 0,

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::limits;
 use stepwell_core::run::RunStatus;
 use stepwell_engine::commands::{End, Trigger};
-use stepwell_engine::{Caller, Engine, Happened};
+use stepwell_engine::{Caller, Engine, Activity};
 use stepwell_store::{RunId, Store};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Semaphore, mpsc};
@@ -49,7 +49,7 @@ async fn pipe(concurrency: u32, sources: &[Source], data: &Data) -> anyhow::Resu
     let earlier = unfinished(&*home.store).await?.into_iter().collect();
     let engine = embedded::start(&home).await?;
     let store = home.store;
-    let commits = engine.watch();
+    let commits = engine.activity();
     let caller = embedded::caller();
     let names = embedded::define(&engine, &caller, sources).await?;
     let (say, said) = mpsc::channel(1_024);
@@ -103,7 +103,7 @@ struct Pipe {
 
 impl Pipe {
     /// Until the input is at its end and so is every run.
-    async fn work(self: &Arc<Pipe>, concurrency: usize, commits: broadcast::Receiver<Happened>) {
+    async fn work(self: &Arc<Pipe>, concurrency: usize, commits: broadcast::Receiver<Activity>) {
         let mut tasks = JoinSet::new();
         let pipe = self.clone();
         tasks.spawn(async move { pipe.finish_earlier(commits).await });
@@ -135,7 +135,7 @@ impl Pipe {
             return self.error(number, key, "`workflow` is missing: several are known").await;
         };
         let trigger = Trigger { key, ..Trigger::new(workflow, order.input) };
-        match self.engine.trigger_and_watch(&self.caller, trigger).await {
+        match self.engine.runs(&self.caller).trigger_and_watch(trigger).await {
             Ok((started, end)) => {
                 if started.repeated {
                     self.earlier().remove(&started.id);
@@ -157,7 +157,7 @@ impl Pipe {
             if self.store.run(run).await?.is_none_or(|row| row.finished.is_some()) {
                 return Ok(());
             }
-            end = self.engine.end_of(run).await?;
+            end = self.engine.log().end_of(run).await?;
         }
     }
 
@@ -197,18 +197,18 @@ impl Pipe {
     }
 
     /// Reports the ends of runs that other processes left behind.
-    async fn finish_earlier(&self, mut commits: broadcast::Receiver<Happened>) {
+    async fn finish_earlier(&self, mut commits: broadcast::Receiver<Activity>) {
         self.sweep().await;
         while !self.earlier().is_empty() {
             match commits.recv().await {
-                Ok(Happened::Here(commit)) if commit.ended => {
+                Ok(Activity::Committed(commit)) if commit.ended => {
                     let awaited = self.earlier().remove(&commit.run);
                     if awaited {
                         self.ended(commit.run, None).await;
                     }
                 }
-                Ok(Happened::Here(_)) => {}
-                Ok(Happened::Elsewhere) | Err(RecvError::Lagged(_)) => self.sweep().await,
+                Ok(Activity::Committed(_)) => {}
+                Ok(Activity::Elsewhere) | Err(RecvError::Lagged(_)) => self.sweep().await,
                 Err(RecvError::Closed) => return,
             }
         }

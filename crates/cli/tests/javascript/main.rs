@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Actor, Bound, Kinds, Lend, Lent, Principal, StepCall};
+use stepwell_engine::{Actor, Bound, Kinds, SecretAccess, AccessedSecret, Principal, StepCall};
 use stepwell_steps::javascript::WORKER;
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
@@ -84,12 +84,12 @@ struct Keyring;
 const SECRET: &str = "s3cret-value";
 
 #[async_trait]
-impl Lend for Keyring {
-    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+impl SecretAccess for Keyring {
+    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         match name {
             "KEY" => {
                 let bound = Bound { secret: name.into(), hosts: ["127.0.0.1".to_string()].into(), left_behind: false };
-                Ok(Lent { value: SECRET.into(), bound: Some(bound) })
+                Ok(AccessedSecret { value: SECRET.into(), bound: Some(bound) })
             }
             _ => Err(Failure::new("unknown_secret", format!("there is no secret named {name}"))),
         }

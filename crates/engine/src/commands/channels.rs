@@ -1,16 +1,18 @@
 //! Where people want to be told of things: channels of their own and of the organisation, what goes where, and what became
 //! of it. What opens a channel goes in and never comes out.
 
+use super::Channels;
 use super::change::{change, settled};
-use super::people::{bad, check_label};
+use super::input::{bad, check_label};
 use super::secrets::seal;
-use super::{Caller, Right, With};
-use crate::engine::Engine;
+use crate::access::{Caller, Right, User};
 use crate::error::Error;
-use crate::notify::{self, Channel, Channels, Courier, Delivery, Medium, Message, Preferences, Settings, To, Topic};
-use crate::people::{Kept, User, body, name_key};
-use crate::record::json;
-use crate::vault::Owner;
+use crate::notify::{
+    self, Channel, Channels as AllChannels, Courier, Delivery, Medium, Message as Notification, Preferences, Settings,
+    To, Topic,
+};
+use crate::records::{Kept, With, body, json as json_text, name_key};
+use crate::secrets::Owner;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
@@ -50,38 +52,34 @@ pub struct Wishes {
     pub channels: BTreeMap<String, Vec<Topic>>,
 }
 
-impl Engine {
+impl Channels<'_> {
     /// The caller's own, and those of the organisation.
-    pub async fn channels(&self, caller: &Caller) -> Result<Vec<With<Channel>>, Error> {
-        may_be_told(caller)?;
-        let all = notify::channels(&self.inner, caller.org).await?;
-        let mine = all.all.iter().filter(|(_, is)| is.user.as_deref().is_none_or(|user| user == &*caller.name));
+    pub async fn list(&self) -> Result<Vec<With<Channel>>, Error> {
+        may_be_told(self.caller)?;
+        let all = notify::channels(&self.rooms.notifier, self.caller.org).await?;
+        let mine = all.all.iter().filter(|(_, is)| is.user.as_deref().is_none_or(|user| user == &*self.caller.name));
         Ok(mine.map(|(id, is)| With { id: id.clone(), is: is.clone() }).collect())
     }
 
     /// A new channel and, of a webhook, the secret that its calls are signed with, which is never shown again.
-    pub async fn create_channel(
-        &self,
-        caller: &Caller,
-        new: NewChannel,
-    ) -> Result<(With<Channel>, Option<String>), Error> {
-        may_be_told(caller)?;
+    pub async fn create(&self, new: NewChannel) -> Result<(With<Channel>, Option<String>), Error> {
+        may_be_told(self.caller)?;
         check_label("name", &new.name)?;
-        let user = if new.organisation { None } else { Some(caller.name.to_string()) };
-        self.may_manage(caller, user.as_deref())?;
+        let user = if new.organisation { None } else { Some(self.caller.name.to_string()) };
+        self.may_manage(user.as_deref())?;
         if let Some(user) = &user {
-            self.is_user(caller, user).await?;
+            self.is_user(user).await?;
         }
         let (settings, secret) = self.settings(&new)?;
         self.courier()?.check(&settings).map_err(|(path, why)| bad(path, &why))?;
-        let owned = notify::channels(&self.inner, caller.org).await?;
+        let owned = notify::channels(&self.rooms.notifier, self.caller.org).await?;
         if owned.all.iter().filter(|(_, is)| is.user == user).count() >= MOST {
             return Err(Error::NotNow(format!("there are {MOST} channels already, and no more are allowed")));
         }
-        let now = self.inner.clock.now();
+        let now = self.rooms.cluster.clock.now();
         let medium = medium_of(&settings);
-        let sealing = Owner { org: caller.org, kind: Channel::KIND, name: &new.name };
-        let sealed = seal(&self.inner, sealing, &json(&settings)).await?;
+        let sealing = Owner { org: self.caller.org, kind: Channel::KIND, name: &new.name };
+        let sealed = seal(self.rooms, sealing, &json_text(&settings)).await?;
         let channel = Channel {
             name: new.name,
             user,
@@ -90,118 +88,127 @@ impl Engine {
             sealed,
             events: unique(new.events.unwrap_or_else(|| Topic::ALL.to_vec())),
             created: now,
-            by: caller.name.to_string(),
+            by: self.caller.name.to_string(),
         };
-        let id = self.inner.ids.public("chn", now);
+        let id = self.rooms.cluster.ids.public("chn", now);
         let owner = channel.user.as_deref().unwrap_or_default();
-        let key = name_key(caller.org, &format!("{owner}/{}", channel.name));
+        let key = name_key(self.caller.org, &format!("{owner}/{}", channel.name));
         let record = Record {
             kind: Channel::KIND.into(),
             id: id.clone(),
-            org: caller.org,
+            org: self.caller.org,
             key,
             due: None,
-            body: json(&channel),
+            body: json_text(&channel),
             version: 0,
         };
         let detail = json!({"name": channel.name, "medium": medium.name(), "user": channel.user});
-        let audit = vec![caller.audit(now, "channel.create", &id, detail)];
+        let audit = vec![self.caller.audit(now, "channel.create", &id, detail)];
         let records = vec![RecordChange::Create(record)];
         // What is known of channels is remembered by epoch.
-        let done = Change { records, audit, grants_of: Some(caller.org), decided: None };
-        change(&self.inner, done, "channel", &channel.name).await?;
+        let done = Change { records, audit, grants_of: Some(self.caller.org), decided: None };
+        change(self.rooms, done, "channel", &channel.name).await?;
         Ok((With { id, is: channel }, secret))
     }
 
     /// What waits for it is told to nobody.
-    pub async fn remove_channel(&self, caller: &Caller, channel: &str) -> Result<(), Error> {
-        let (record, is) = self.own_channel(caller, channel).await?;
-        let audit = caller.audit(self.inner.clock.now(), "channel.remove", &record.id, json!({"name": is.name}));
+    pub async fn remove(&self, channel: &str) -> Result<(), Error> {
+        let (record, is) = self.own_channel(channel).await?;
+        let audit =
+            self.caller.audit(self.rooms.cluster.clock.now(), "channel.remove", &record.id, json!({"name": is.name}));
         let records = vec![RecordChange::Remove { kind: record.kind, id: record.id }];
-        let done = Change { records, audit: vec![audit], grants_of: Some(caller.org), decided: None };
-        change(&self.inner, done, "channel", channel).await
+        let done = Change { records, audit: vec![audit], grants_of: Some(self.caller.org), decided: None };
+        change(self.rooms, done, "channel", channel).await
     }
 
     /// Sends a message through a channel now. `Err` in the answer says why it did not arrive.
-    pub async fn test_channel(&self, caller: &Caller, channel: &str) -> Result<Result<(), String>, Error> {
-        let (record, is) = self.own_channel(caller, channel).await?;
-        let now = self.inner.clock.now();
-        let message = Message::test(&caller.name, now);
-        let id = self.inner.ids.public("ntf", now);
-        let sent =
-            notify::attempt(&self.inner, &*self.courier()?, To { id: &id, org: caller.org, channel: &is }, &message)
-                .await?;
-        let audit = vec![caller.audit(now, "channel.test", &record.id, json!({"arrived": sent.is_ok()}))];
-        let _ = self.inner.store.change(Change { audit, ..Change::default() }).await?;
+    pub async fn test(&self, channel: &str) -> Result<Result<(), String>, Error> {
+        let (record, is) = self.own_channel(channel).await?;
+        let now = self.rooms.cluster.clock.now();
+        let message = Notification::test(&self.caller.name, now);
+        let id = self.rooms.cluster.ids.public("ntf", now);
+        let sent = notify::attempt(
+            &self.rooms.notifier,
+            &*self.courier()?,
+            To { id: &id, org: self.caller.org, channel: &is },
+            &message,
+        )
+        .await?;
+        let audit = vec![self.caller.audit(now, "channel.test", &record.id, json!({"arrived": sent.is_ok()}))];
+        let _ = self.rooms.cluster.store.change(Change { audit, ..Change::default() }).await?;
         Ok(sent.map_err(|undelivered| undelivered.why))
     }
 
     /// What the caller is told of, and where.
-    pub async fn preferences(&self, caller: &Caller) -> Result<Wishes, Error> {
-        may_be_told(caller)?;
-        let all = notify::channels(&self.inner, caller.org).await?;
-        Ok(wishes(caller, &all))
+    pub async fn preferences(&self) -> Result<Wishes, Error> {
+        may_be_told(self.caller)?;
+        let all = notify::channels(&self.rooms.notifier, self.caller.org).await?;
+        Ok(wishes(self.caller, &all))
     }
 
     /// What is given is changed.
-    pub async fn change_preferences(&self, caller: &Caller, to: Wishes) -> Result<Wishes, Error> {
-        may_be_told(caller)?;
-        settled(|| self.change_preferences_once(caller, to.clone())).await?;
-        self.preferences(caller).await
+    pub async fn change_preferences(&self, to: Wishes) -> Result<Wishes, Error> {
+        may_be_told(self.caller)?;
+        settled(|| self.change_preferences_once(to.clone())).await?;
+        self.preferences().await
     }
 
-    async fn change_preferences_once(&self, caller: &Caller, to: Wishes) -> Result<(), Error> {
+    async fn change_preferences_once(&self, to: Wishes) -> Result<(), Error> {
         let mut records = Vec::new();
         for (id, events) in &to.channels {
-            let (record, is) = self.own_channel(caller, id).await?;
+            let (record, is) = self.own_channel(id).await?;
             let is = Channel { events: unique(events.clone()), ..is };
-            records.push(RecordChange::Replace(Record { body: json(&is), ..record }));
+            records.push(RecordChange::Replace(Record { body: json_text(&is), ..record }));
         }
         if let Some(browser) = &to.browser {
-            self.is_user(caller, &caller.name).await?;
-            let is = Preferences { user: caller.name.to_string(), browser: unique(browser.clone()) };
-            let key = name_key(caller.org, &caller.name);
-            records.push(match self.inner.store.record_with_key(Preferences::KIND, &key).await? {
-                Some(record) => RecordChange::Replace(Record { body: json(&is), ..record }),
+            self.is_user(&self.caller.name).await?;
+            let is = Preferences { user: self.caller.name.to_string(), browser: unique(browser.clone()) };
+            let key = name_key(self.caller.org, &self.caller.name);
+            records.push(match self.rooms.cluster.store.record_with_key(Preferences::KIND, &key).await? {
+                Some(record) => RecordChange::Replace(Record { body: json_text(&is), ..record }),
                 None => {
                     let (kind, id) = (Preferences::KIND.into(), key.clone());
-                    let body = json(&is);
-                    RecordChange::Create(Record { kind, id, org: caller.org, key, due: None, body, version: 0 })
+                    let body = json_text(&is);
+                    RecordChange::Create(Record { kind, id, org: self.caller.org, key, due: None, body, version: 0 })
                 }
             });
         }
         if records.is_empty() {
             return Ok(());
         }
-        let audit = vec![caller.audit(self.inner.clock.now(), "preferences.change", &caller.name, Value::Null)];
-        let done = Change { records, audit, grants_of: Some(caller.org), decided: None };
-        change(&self.inner, done, "preferences", &caller.name).await
+        let audit = vec![self.caller.audit(
+            self.rooms.cluster.clock.now(),
+            "preferences.change",
+            &self.caller.name,
+            Value::Null,
+        )];
+        let done = Change { records, audit, grants_of: Some(self.caller.org), decided: None };
+        change(self.rooms, done, "preferences", &self.caller.name).await
     }
 
     /// What became of messages, newest first: all of the organisation for those who administer it, their own for others.
     /// With where the next page begins.
     pub async fn notifications(
         &self,
-        caller: &Caller,
         after: Option<String>,
         limit: u32,
     ) -> Result<(Vec<With<Delivery>>, Option<String>), Error> {
-        may_be_told(caller)?;
+        may_be_told(self.caller)?;
         let limit = limit.clamp(1, MAX_PAGE) as usize;
-        let prefix = format!("{}/", caller.org.0);
+        let prefix = format!("{}/", self.caller.org.0);
         // A place in another organisation's list is none here.
         let mut after = after.filter(|after| after.starts_with(&prefix));
         let (mut found, mut looked_at) = (Vec::new(), 0);
         loop {
-            let (kind, org) = (Delivery::KIND.into(), Some(caller.org));
+            let (kind, org) = (Delivery::KIND.into(), Some(self.caller.org));
             let filter = RecordFilter { kind, org, prefix: prefix.clone(), after: after.clone(), limit: MAX_PAGE };
-            let page = self.inner.store.records(filter).await?;
+            let page = self.rooms.cluster.store.records(filter).await?;
             let last = page.len() < MAX_PAGE as usize;
             looked_at += page.len();
             for record in page {
                 let is: Delivery = body(&record)?;
                 after = Some(record.key);
-                if caller.may(Right::Admin) || is.user.as_deref() == Some(&*caller.name) {
+                if self.caller.may(Right::Admin) || is.user.as_deref() == Some(&*self.caller.name) {
                     found.push(With { id: record.id, is });
                 }
                 if found.len() == limit {
@@ -215,16 +222,16 @@ impl Engine {
     }
 
     fn courier(&self) -> Result<Arc<dyn Courier>, Error> {
-        self.inner.courier.clone().ok_or_else(|| Error::NotNow("this process sends no messages".into()))
+        self.rooms.notifier.courier.clone().ok_or_else(|| Error::NotNow("this process sends no messages".into()))
     }
 
     /// One's own, or the organisation's for those who administer it. An agent manages nobody's.
-    fn may_manage(&self, caller: &Caller, user: Option<&str>) -> Result<(), Error> {
-        if user != Some(&*caller.name) || caller.grants.is_narrowed() || caller.grants.is_agent() {
-            caller.check(Right::Admin)?;
+    fn may_manage(&self, user: Option<&str>) -> Result<(), Error> {
+        if user != Some(&*self.caller.name) || self.caller.grants.is_narrowed() || self.caller.grants.is_agent() {
+            self.caller.check(Right::Admin)?;
         }
         // What is told through somebody's own channel has links that speak for them.
-        if caller.grants.is_agent() || user.is_some() && caller.grants.is_narrowed() {
+        if self.caller.grants.is_agent() || user.is_some() && self.caller.grants.is_narrowed() {
             let why = "a key of an agent, or one that may not do all its user may, does not say where people are told";
             return Err(Error::Refused(why.into()));
         }
@@ -232,16 +239,16 @@ impl Engine {
     }
 
     /// The person at the machine may be nobody whom the organisation knows.
-    async fn is_user(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        let found = self.inner.store.record_with_key(User::KIND, &name_key(caller.org, name)).await?;
+    async fn is_user(&self, name: &str) -> Result<(), Error> {
+        let found = self.rooms.cluster.store.record_with_key(User::KIND, &name_key(self.caller.org, name)).await?;
         let nobody = || Error::NotNow(format!("there is no user {name:?}: make a channel of the organisation instead"));
         found.map(|_| ()).ok_or_else(nobody)
     }
 
     /// A channel that the caller may change, by its id or its name.
-    async fn own_channel(&self, caller: &Caller, channel: &str) -> Result<(Record, Channel), Error> {
+    async fn own_channel(&self, channel: &str) -> Result<(Record, Channel), Error> {
         let none = || Error::NotFound { what: "channel", name: channel.to_string() };
-        let all = self.channels(caller).await?;
+        let all = self.list().await?;
         let by_id = all.iter().find(|is| is.id == channel);
         // Of two of the same name one's own is meant.
         let found = by_id.or_else(|| {
@@ -250,10 +257,10 @@ impl Engine {
             named.first().copied()
         });
         let id = &found.ok_or_else(none)?.id;
-        let record = self.inner.store.record(Channel::KIND, id).await?;
-        let record = record.filter(|record| record.org == caller.org).ok_or_else(none)?;
+        let record = self.rooms.cluster.store.record(Channel::KIND, id).await?;
+        let record = record.filter(|record| record.org == self.caller.org).ok_or_else(none)?;
         let is: Channel = body(&record)?;
-        self.may_manage(caller, is.user.as_deref())?;
+        self.may_manage(is.user.as_deref())?;
         Ok((record, is))
     }
 
@@ -287,7 +294,7 @@ impl Engine {
                 Settings::Pushover { user_key, token: need("token").ok(), url: need("url").ok() }
             }
             Medium::Webhook => {
-                let made = format!("whsec_{}", BASE64.encode(self.inner.ids.bytes::<32>()));
+                let made = format!("whsec_{}", BASE64.encode(self.rooms.cluster.ids.bytes::<32>()));
                 secret = Some(made.clone());
                 Settings::Webhook { url: need("url")?, secret: made }
             }
@@ -308,7 +315,7 @@ fn may_be_told(caller: &Caller) -> Result<(), Error> {
     if has { Ok(()) } else { caller.check(Right::Read) }
 }
 
-fn wishes(caller: &Caller, all: &Channels) -> Wishes {
+fn wishes(caller: &Caller, all: &AllChannels) -> Wishes {
     let mine = all.all.iter().filter(|(_, is)| is.user.as_deref() == Some(&*caller.name));
     Wishes {
         browser: Some(all.browser(&caller.name).to_vec()),

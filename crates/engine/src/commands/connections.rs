@@ -1,14 +1,14 @@
 //! Databases for query steps: named, with a URL that is sealed and never shown.
 
-use super::change::{auth, change, settled};
-use super::people::{bad, check_name, find, list, read};
-use super::secrets::{put, remove, seal};
-use super::{Caller, Right, With};
-use crate::engine::Engine;
+use super::Connections;
+use super::change::{auth, change, new_named, remove, settled};
+use super::input::{bad, check_name};
+use super::secrets::seal;
+use crate::access::Right;
 use crate::error::Error;
-use crate::people::{Kept, body, name_key};
-use crate::safe::{Database, Part, parts};
-use crate::vault::Owner;
+use crate::records::{Kept, With, body, find, list, name_key, put, read};
+use crate::secrets::Owner;
+use crate::workflows::{Database, Part, parts};
 use serde_json::json;
 use stepwell_core::time::Millis;
 use stepwell_store::Change;
@@ -27,25 +27,20 @@ pub struct NewConnection {
     pub timeout: Option<Millis>,
 }
 
-impl Engine {
-    pub async fn connections(&self, caller: &Caller) -> Result<Vec<With<Database>>, Error> {
-        caller.check(Right::Admin)?;
-        list(&self.inner, caller.org).await
+impl Connections<'_> {
+    pub async fn list(&self) -> Result<Vec<With<Database>>, Error> {
+        self.caller.check(Right::Admin)?;
+        list(&*self.rooms.cluster.store, self.caller.org).await
     }
 
-    pub async fn connection(&self, caller: &Caller, name: &str) -> Result<With<Database>, Error> {
-        caller.check(Right::Admin)?;
-        read(&find::<Database>(&self.inner, caller.org, name).await?)
+    pub async fn get(&self, name: &str) -> Result<With<Database>, Error> {
+        self.caller.check(Right::Admin)?;
+        read(&find::<Database>(&*self.rooms.cluster.store, self.caller.org, name).await?)
     }
 
     /// Makes a connection, or makes it another one. Counts from the next step on, on every node.
-    pub async fn put_connection(
-        &self,
-        caller: &Caller,
-        name: &str,
-        new: NewConnection,
-    ) -> Result<With<Database>, Error> {
-        caller.check(Right::Admin)?;
+    pub async fn put(&self, name: &str, new: NewConnection) -> Result<With<Database>, Error> {
+        self.caller.check(Right::Admin)?;
         check_name("name", name)?;
         if new.rows == Some(0) {
             return Err(bad("rows", "at least one row is needed"));
@@ -54,23 +49,16 @@ impl Engine {
             return Err(bad("timeout", "this must be longer than nothing"));
         }
         let shown = new.url.as_deref().map(shown).transpose().map_err(|why| bad("url", &why))?;
-        settled(|| self.put_connection_once(caller, name, new.clone(), shown.clone())).await
+        settled(|| self.put_once(name, new.clone(), shown.clone())).await
     }
 
-    async fn put_connection_once(
-        &self,
-        caller: &Caller,
-        name: &str,
-        new: NewConnection,
-        shown: Option<Shown>,
-    ) -> Result<With<Database>, Error> {
-        let inner = &self.inner;
-        let decided = auth(inner, caller.org).await?;
-        let before = inner.store.record_with_key(Database::KIND, &name_key(caller.org, name)).await?;
+    async fn put_once(&self, name: &str, new: NewConnection, shown: Option<Shown>) -> Result<With<Database>, Error> {
+        let decided = auth(self.rooms, self.caller.org).await?;
+        let before = self.rooms.cluster.store.record_with_key(Database::KIND, &name_key(self.caller.org, name)).await?;
         let was: Option<Database> = before.as_ref().map(body).transpose()?;
         let (shown, sealed) = match (&new.url, shown, &was) {
             (Some(url), Some(shown), _) => {
-                let sealed = seal(inner, Owner { org: caller.org, kind: Database::KIND, name }, url).await?;
+                let sealed = seal(self.rooms, Owner { org: self.caller.org, kind: Database::KIND, name }, url).await?;
                 (shown, sealed)
             }
             (_, _, Some(was)) => {
@@ -81,9 +69,9 @@ impl Engine {
         };
         // A file of the server's own machine is not an organisation's to give.
         if shown.scheme == SQLITE {
-            caller.check(Right::Operate)?;
+            self.caller.check(Right::Operate)?;
         }
-        let now = inner.clock.now();
+        let now = self.rooms.cluster.clock.now();
         let Shown { scheme, host, database } = shown;
         let is = Database {
             name: name.to_string(),
@@ -96,19 +84,19 @@ impl Engine {
             timeout: new.timeout,
             created: was.map_or(now, |was| was.created),
             changed: now,
-            by: caller.name.to_string(),
+            by: self.caller.name.to_string(),
         };
         let detail = json!({"scheme": is.scheme, "host": is.host, "database": is.database, "write": is.write});
-        let audit = vec![caller.audit(now, "connection.put", name, detail)];
-        let (id, record) = put(inner, caller.org, before, ("con", name), &is);
-        let done = Change { records: vec![record], audit, grants_of: Some(caller.org), decided: Some(decided) };
-        change(inner, done, "connection", name).await?;
+        let audit = vec![self.caller.audit(now, "connection.put", name, detail)];
+        let (id, record) = put(before, &is, || new_named(self.rooms, self.caller.org, "con", name, &is));
+        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, done, "connection", name).await?;
         Ok(With { id, is })
     }
 
-    pub async fn remove_connection(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        caller.check(Right::Admin)?;
-        settled(|| remove::<Database>(self, caller, "connection.remove", name)).await
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        self.caller.check(Right::Admin)?;
+        settled(|| remove::<Database>(self.rooms, self.caller, "connection.remove", name)).await
     }
 }
 

@@ -3,22 +3,23 @@
 //! An answer is for what was shown: it names the digest of that. Only a gate that asks for the first time is answered
 //! without, since there is nothing else the answer could have been meant for.
 
-use super::control::{load, step_named};
-use super::look::find;
-use super::people::bad;
-use super::{Caller, Right};
-use crate::engine::Engine;
+use super::Gates;
+use super::change::{change, trail};
+use super::inbound::person;
+use super::input::bad;
+use super::runs::{find, load};
+use super::steps::step_named;
+use crate::access::Right;
 use crate::error::Error;
-use crate::people;
-use crate::runs::{Live, What};
-use crate::secrets;
+use crate::run::links;
+use crate::run::{Live, Message};
 use serde_json::{Value, json};
 use stepwell_core::event::{Answer, Ignored};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
 use stepwell_core::time::Time;
 use stepwell_core::value::check_size;
-use stepwell_store::{OpenGate, RunId};
+use stepwell_store::{AuditFilter, Change, OpenGate, RunId};
 
 const PAGE: u32 = 500;
 /// Faults of one form that are told.
@@ -65,53 +66,69 @@ pub struct Approval {
     pub mine: bool,
 }
 
-impl Engine {
+/// The audit trail's word for an answer that was not taken.
+const REFUSED: &str = "step.refuse";
+
+/// Why an answer to a gate was not taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The gate's path.
+    pub step: String,
+    pub reason: String,
+}
+
+impl Gates<'_> {
     /// Answers a gate. The step is named by its path, or by its name if that says which.
-    pub async fn answer(&self, caller: &Caller, run: &str, step: &str, decision: Decision) -> Result<(), Error> {
-        let id = find(&self.inner, caller, run).await?;
-        let live = load(&self.inner, id, run).await?;
+    pub async fn answer(&self, run: &str, step: &str, decision: Decision) -> Result<(), Error> {
+        let id = find(self.rooms, self.caller, run).await?;
+        let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
-        self.may_answer(caller, &live, state).await?;
+        self.may_answer(&live, state).await?;
         check(&live, (step, &path), state, &decision)?;
         // Others read what somebody may have copied here.
-        let mask = secrets::mask(&self.inner, live.org, &live.compiled.secrets).await;
+        let mask = self.rooms.secrets.mask(live.org, &live.compiled.secrets).await;
         let mut data = decision.data;
         data.iter_mut().for_each(|data| mask.value(data));
         let answer = Answer {
             approve: decision.approve,
-            by: caller.name.clone(),
+            by: self.caller.name.clone(),
             comment: decision.comment.map(|comment| mask.shown(&comment).into()),
             data,
             digest: decision.digest.map(Into::into),
         };
         let action = if answer.approve { "step.approve" } else { "step.deny" };
         let digest = live.run.ask(state).and_then(|ask| ask["digest"].as_str()).map(str::to_string);
-        let audit = self.trail(caller, action, run, json!({"step": path, "comment": answer.comment, "digest": digest}));
-        self.inner.command(id, What::Answer { path, attempt: state.attempt, answer }, audit).await
+        let audit = trail(
+            self.rooms,
+            self.caller,
+            action,
+            run,
+            json!({"step": path, "comment": answer.comment, "digest": digest}),
+        );
+        self.rooms.runner.command(id, Message::Answer { path, attempt: state.attempt, answer }, audit).await
     }
 
     /// What people of the organisation are asked, oldest first, after the last of the page before.
-    pub async fn approvals(
+    pub async fn list(
         &self,
-        caller: &Caller,
         after: Option<(RunId, String)>,
         limit: u32,
     ) -> Result<(Vec<Approval>, Option<(RunId, String)>), Error> {
-        caller.check(Right::Read)?;
+        self.caller.check(Right::Read)?;
         let limit = limit.clamp(1, PAGE);
-        let gates = self.inner.store.gates(caller.org, after, limit).await?;
+        let gates = self.rooms.cluster.store.gates(self.caller.org, after, limit).await?;
         let next = gates.last().filter(|_| gates.len() == limit as usize);
         let next = next.map(|gate| (gate.run, gate.path.clone()));
         let mut approvals = Vec::new();
         for gate in gates {
-            approvals.extend(self.waiting(caller, gate).await?);
+            approvals.extend(self.waiting(gate).await?);
         }
         Ok((approvals, next))
     }
 
     /// `None` if it was answered just now.
-    async fn waiting(&self, caller: &Caller, gate: OpenGate) -> Result<Option<Approval>, Error> {
-        let live = match load(&self.inner, gate.run, &gate.public).await {
+    async fn waiting(&self, gate: OpenGate) -> Result<Option<Approval>, Error> {
+        let live = match load(self.rooms, gate.run, &gate.public).await {
             Ok(live) => live,
             Err(Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error),
@@ -120,27 +137,27 @@ impl Engine {
         if !matches!(state.phase, Phase::Gate | Phase::Unsure) {
             return Ok(None);
         }
-        Ok(Some(self.shown(caller, &live, (path, state)).await))
+        Ok(Some(self.shown(&live, (path, state)).await))
     }
 
     /// What one step asks. Those whom it asks may look, and those who may read runs.
-    pub async fn approval(&self, caller: &Caller, run: &str, step: &str) -> Result<Approval, Error> {
-        let id = find(&self.inner, caller, run).await?;
-        let live = load(&self.inner, id, run).await?;
+    pub async fn get(&self, run: &str, step: &str) -> Result<Approval, Error> {
+        let id = find(self.rooms, self.caller, run).await?;
+        let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         match state.phase {
             Phase::Gate | Phase::Unsure => {}
             Phase::Done(_) => return Err(Ignored::StepFinished.into()),
             _ => return Err(Ignored::NotWaiting.into()),
         }
-        let shown = self.shown(caller, &live, (path, state)).await;
+        let shown = self.shown(&live, (path, state)).await;
         if !shown.mine {
-            caller.check(Right::Read)?;
+            self.caller.check(Right::Read)?;
         }
         Ok(shown)
     }
 
-    pub(super) async fn shown(&self, caller: &Caller, live: &Live, (path, state): (String, &StepState)) -> Approval {
+    pub(super) async fn shown(&self, live: &Live, (path, state): (String, &StepState)) -> Approval {
         let verdict = state.phase == Phase::Unsure;
         let asks = match verdict {
             true => state.input.and_then(|input| live.run.values.get(input)),
@@ -148,8 +165,8 @@ impl Engine {
         };
         let asks = asks.cloned().unwrap_or_default();
         let mine = match verdict {
-            true => caller.may(Right::Approve) && !caller.grants.is_agent(),
-            false => self.may_answer(caller, live, state).await.is_ok(),
+            true => self.caller.may(Right::Approve) && !self.caller.grants.is_agent(),
+            false => self.may_answer(live, state).await.is_ok(),
         };
         let escalated = state.more.as_ref().is_some_and(|more| more.escalated);
         let graph = &live.compiled.definition.graph;
@@ -180,7 +197,7 @@ impl Engine {
     }
 
     /// The gate names who may answer (users, or roles), or else the right decides.
-    pub(super) async fn may_answer(&self, caller: &Caller, live: &Live, state: &StepState) -> Result<(), Error> {
+    pub(super) async fn may_answer(&self, live: &Live, state: &StepState) -> Result<(), Error> {
         if state.phase != Phase::Gate {
             let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
             return Err(ignored.into());
@@ -194,24 +211,74 @@ impl Engine {
             }
         };
         let mut named = names("approvers");
-        let by_right = named.is_empty() && caller.may(Right::Approve);
+        let by_right = named.is_empty() && self.caller.may(Right::Approve);
         if state.more.as_ref().is_some_and(|more| more.escalated) {
             named.extend(names("escalate_to"));
         }
-        if caller.grants.is_narrowed() || caller.grants.is_agent() || named.is_empty() {
-            caller.check(Right::Approve)?;
+        if self.caller.grants.is_narrowed() || self.caller.grants.is_agent() || named.is_empty() {
+            self.caller.check(Right::Approve)?;
         }
         // Whoever was asked before others were asked too still is.
-        let asked = by_right || caller.is_local();
-        if !asked && !people::is_among(&self.inner, caller.org, &caller.name, &named).await? {
-            let who = &caller.name;
+        let asked = by_right || self.caller.is_local();
+        if !asked && !self.rooms.access.is_among(self.caller.org, &self.caller.name, &named).await? {
+            let who = &self.caller.name;
             return Err(Error::Refused(format!("{who} is not among those who may answer: {}", named.join(", "))));
         }
         let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
-        if !allow_self && live.run.is_set_off_by(&caller.name) {
+        if !allow_self && live.run.is_set_off_by(&self.caller.name) {
             return Err(Error::Refused("whoever started or retried the run may not answer this gate".into()));
         }
         Ok(())
+    }
+
+    /// Makes a link for somebody: for oneself, or as an administrator for anyone who may answer.
+    pub async fn link(&self, run: &str, step: &str, user: &str) -> Result<String, Error> {
+        let id = find(self.rooms, self.caller, run).await?;
+        if user != &*self.caller.name {
+            self.caller.check(Right::Admin)?;
+        }
+        // Who follows the link has all the rights of its user.
+        if self.caller.grants.is_agent() || self.caller.grants.is_narrowed() {
+            return Err(Error::Refused("a key that may not do all its user may makes no links".into()));
+        }
+        let live = load(self.rooms, id, run).await?;
+        let (path, state) = step_named(&live, step)?;
+        let person = person(self.rooms, live.org, user).await?;
+        Gates::new(self.rooms, &person).may_answer(&live, state).await?;
+        let Some(link) = links::link(&live, &path, state, user) else {
+            return Err(stepwell_core::event::Ignored::NotWaiting.into());
+        };
+        let audit = trail(self.rooms, self.caller, "step.link", run, json!({"step": path, "user": user}));
+        let done = Change { audit: audit.into_iter().collect(), ..Change::default() };
+        change(self.rooms, done, "step", &path).await?;
+        Ok(link)
+    }
+
+    /// Writes down that an answer was not taken, for whoever gave it and could not be told at once.
+    pub async fn note_refusal(&self, run: &str, refusal: Refusal) -> Result<(), Error> {
+        find(self.rooms, self.caller, run).await?;
+        let detail = json!({"step": refusal.step, "reason": refusal.reason});
+        let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), REFUSED, run, detail)];
+        change(self.rooms, Change { audit, ..Change::default() }, "audit trail", run).await
+    }
+
+    /// The last of the caller's answers to a run's gates that was not taken.
+    pub async fn last_refusal(&self, run: &str) -> Result<Option<Refusal>, Error> {
+        find(self.rooms, self.caller, run).await?;
+        let filter = AuditFilter {
+            org: self.caller.org,
+            by: Some(self.caller.name.to_string()),
+            action: Some(REFUSED.into()),
+            target: Some(run.to_string()),
+            before: None,
+            limit: 1,
+        };
+        let row = self.rooms.cluster.store.audit(filter).await?.into_iter().next();
+        Ok(row.and_then(|row| {
+            let detail: Value = serde_json::from_str(&row.row.detail).ok()?;
+            let text = |name: &str| Some(detail[name].as_str()?.to_string());
+            Some(Refusal { step: text("step")?, reason: text("reason")? })
+        }))
     }
 }
 

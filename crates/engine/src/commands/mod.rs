@@ -1,120 +1,145 @@
-//! The application API: the only way in. Each command takes the caller and checks their rights; REST, MCP, CLI and the
-//! dashboard are thin over it.
+//! The application API: the only way in. REST, MCP, the command line and the dashboard are thin over it.
+//!
+//! Commands are grouped by noun. A handle knows its caller, and every command checks the caller's rights:
+//! `engine.runs(&caller).trigger(…)`. What comes with a token in place of a caller is in [`Inbound`] and [`Identity`].
 
-mod agents;
 mod change;
 mod channels;
 mod connections;
-mod control;
-mod define;
-mod everyday;
+mod definitions;
 mod gates;
-mod labels;
-mod links;
-mod look;
-mod organisation;
-mod people;
+mod identity;
+mod inbound;
+mod input;
+mod keys;
+mod organisations;
 mod policies;
 mod queries;
+mod runs;
 mod secrets;
 mod servers;
-mod trigger;
-mod view;
+mod steps;
+mod users;
 mod workflows;
 
-pub use crate::rights::Right;
-pub use agents::Refusal;
+pub use crate::access::Right;
+pub use crate::records::With;
+pub use crate::run::start::{End, Started};
 pub use channels::{NewChannel, Wishes};
 pub use connections::NewConnection;
-pub use control::Retry;
-pub use define::{Defined, Source};
-pub use everyday::{Bulk, Override};
-pub use gates::{Approval, Decision};
-pub use links::{Asks, Linked};
-pub use look::{EventView, RunQuery};
-pub use organisation::{AuditQuery, Organisation, Usage};
-pub use people::{KeyChange, NewKey, NewUser, UserChange, With};
+pub use definitions::{Defined, Source};
+pub use gates::{Approval, Decision, Refusal};
+pub use inbound::{Asks, Linked};
+pub use keys::{KeyChange, NewKey};
+pub use organisations::{AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
+pub use runs::{AttemptView, Bulk, EventView, ParentView, Retry, RunQuery, RunView, StepView, Trigger};
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
-pub use trigger::{End, Started, Trigger};
-pub use view::{AttemptView, ParentView, RunView, StepView};
+pub use steps::Override;
+pub use users::{NewUser, UserChange};
 pub use workflows::{ScheduleView, State};
 
-pub(crate) use links::link_of;
-pub(crate) use people::note_use;
-pub(crate) use trigger::{Begin, ChildOf, begin_as, start_child};
-
+use crate::access::Caller;
+use crate::engine::Engine;
 use crate::error::Error;
-use crate::rights::{Actor, Grants, Need};
-use serde_json::Value;
+use crate::rooms::Rooms;
 use std::sync::Arc;
-use stepwell_core::time::Time;
-use stepwell_store::{NewAudit, OrgId};
+use stepwell_store::NodeRow;
 
-/// Who asks, and what they may.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    pub org: OrgId,
-    /// The user.
-    pub name: Arc<str>,
-    /// The id of the key they came with; none in person.
-    pub key: Option<Arc<str>>,
-    pub grants: Grants,
-    local: bool,
+/// Declares a handle for each noun, and the method of the engine that returns it.
+macro_rules! handles {
+    ($($(#[$doc:meta])* $method:ident: $handle:ident,)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub struct $handle<'a> {
+                rooms: &'a Arc<Rooms>,
+                caller: &'a Caller,
+            }
+
+            impl<'a> $handle<'a> {
+                fn new(rooms: &'a Arc<Rooms>, caller: &'a Caller) -> $handle<'a> {
+                    $handle { rooms, caller }
+                }
+            }
+        )*
+
+        impl Engine {
+            $(
+                $(#[$doc])*
+                pub fn $method<'a>(&'a self, caller: &'a Caller) -> $handle<'a> {
+                    $handle::new(&self.rooms, caller)
+                }
+            )*
+        }
+    };
 }
 
-impl Caller {
-    pub fn new(org: OrgId, name: impl Into<Arc<str>>, grants: Grants) -> Caller {
-        Caller { org, name: name.into(), key: None, grants, local: false }
+handles! {
+    /// Runs: starting, controlling and reading them.
+    runs: Runs,
+    /// Single steps of runs.
+    steps: Steps,
+    /// What people are asked, and their answers.
+    gates: Gates,
+    /// Workflows, their versions, switches, schedules and addresses.
+    workflows: Workflows,
+    /// Users of the organisation.
+    users: Users,
+    /// Roles of the organisation.
+    roles: Roles,
+    /// API keys.
+    keys: Keys,
+    /// Secrets. Their values go in and never come out.
+    secrets: Secrets,
+    /// Databases for query steps.
+    connections: Connections,
+    /// Saved queries.
+    queries: Queries,
+    /// Policies about calls.
+    policies: Policies,
+    /// Where people are notified, and what became of notifications.
+    channels: Channels,
+    /// MCP servers and what was accepted of their tools.
+    mcp_servers: McpServers,
+    /// Organisations and their plans.
+    organisations: Organisations,
+    /// The audit trail.
+    audit: Audit,
+}
+
+/// Calls that carry a token in place of a key.
+#[derive(Clone, Copy)]
+pub struct Inbound<'a> {
+    rooms: &'a Arc<Rooms>,
+}
+
+/// Finds the caller of a request, and signs people in.
+#[derive(Clone, Copy)]
+pub struct Identity<'a> {
+    rooms: &'a Arc<Rooms>,
+}
+
+impl<'a> Identity<'a> {
+    fn new(rooms: &'a Arc<Rooms>) -> Identity<'a> {
+        Identity { rooms }
+    }
+}
+
+impl Engine {
+    pub fn inbound(&self) -> Inbound<'_> {
+        Inbound { rooms: &self.rooms }
     }
 
-    pub fn with_key(self, key: impl Into<Arc<str>>) -> Caller {
-        Caller { key: Some(key.into()), ..self }
+    pub fn identity(&self) -> Identity<'_> {
+        Identity::new(&self.rooms)
     }
 
-    /// The person at this machine, who may do everything in the default organisation.
-    pub fn local(name: impl Into<Arc<str>>) -> Caller {
-        let grants = [Right::Admin, Right::Operate].map(|right| right.name().to_string());
-        Caller { local: true, ..Caller::new(OrgId(1), name, Grants::new(grants)) }
-    }
-
-    pub fn may(&self, right: Right) -> bool {
-        self.grants.allow(Need::Right(right))
-    }
-
-    pub fn check(&self, right: Right) -> Result<(), Error> {
-        if self.may(right) { Ok(()) } else { Err(Error::Forbidden { who: self.name.to_string(), right }) }
-    }
-
-    pub(crate) fn is_local(&self) -> bool {
-        self.local
-    }
-
-    /// In whose name things are done that the caller starts.
-    pub fn actor(&self) -> Actor {
-        if self.local {
-            return Actor::local();
-        }
-        Actor { user: self.name.to_string(), key: self.key.as_ref().map(|key| key.to_string()) }
-    }
-
-    /// A row that says what the caller did.
-    pub(crate) fn audit(&self, at: Time, action: &str, target: &str, mut detail: Value) -> NewAudit {
-        if detail.is_null() {
-            detail = Value::Object(serde_json::Map::new());
-        }
-        if let (Some(key), Value::Object(detail)) = (&self.key, &mut detail) {
-            detail.insert("key".into(), Value::String(key.to_string()));
-        }
-        NewAudit {
-            org: self.org,
-            at,
-            by: self.name.to_string(),
-            action: action.to_string(),
-            target: target.to_string(),
-            detail: detail.to_string(),
-        }
+    /// The nodes on this store, by id.
+    pub async fn nodes(&self, caller: &Caller) -> Result<Vec<NodeRow>, Error> {
+        caller.check(Right::Read)?;
+        Ok(self.rooms.cluster.store.nodes().await?)
     }
 }

@@ -1,14 +1,13 @@
 //! An organisation's policies: what it says about calls, whatever its workflows say.
 
-use super::change::{auth, change, settled};
-use super::people::{bad, check_name, find, list, named};
-use super::{Caller, Right};
-use crate::engine::Engine;
+use super::Policies;
+use super::change::{auth, change, new_named, settled};
+use super::input::{bad, check_name};
+use crate::access::Right;
 use crate::error::Error;
-use crate::hosts::host_pattern;
-use crate::people::{Kept, body, name_key};
-use crate::policies::{Effect, MOST, Policy, Rate, SORTS, Unknown};
-use crate::record::json as text;
+use crate::execute::{Effect, MOST_POLICIES, Policy, Rate, SORTS, Unknown};
+use crate::records::{Kept, body, find, json as json_text, list, name_key};
+use crate::secrets::host_pattern;
 use serde_json::{Value, json};
 use stepwell_core::time::Millis;
 use stepwell_store::{Change, Record, RecordChange};
@@ -31,34 +30,34 @@ pub struct NewPolicy {
     pub reason: Option<String>,
 }
 
-impl Engine {
+impl Policies<'_> {
     /// All who may read runs see why their calls are stopped.
-    pub async fn policies(&self, caller: &Caller) -> Result<Vec<Policy>, Error> {
-        caller.check(Right::Read)?;
-        let all = list::<Policy>(&self.inner, caller.org).await?;
+    pub async fn list(&self) -> Result<Vec<Policy>, Error> {
+        self.caller.check(Right::Read)?;
+        let all = list::<Policy>(&*self.rooms.cluster.store, self.caller.org).await?;
         Ok(all.into_iter().map(|policy| policy.is).collect())
     }
 
-    pub async fn policy(&self, caller: &Caller, name: &str) -> Result<Policy, Error> {
-        caller.check(Right::Read)?;
-        body(&find::<Policy>(&self.inner, caller.org, name).await?)
+    pub async fn get(&self, name: &str) -> Result<Policy, Error> {
+        self.caller.check(Right::Read)?;
+        body(&find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?)
     }
 
     /// Makes a policy, or gives it another content. Counts for every call that is made from now on.
-    pub async fn put_policy(&self, caller: &Caller, name: &str, new: NewPolicy) -> Result<Policy, Error> {
-        caller.check(Right::Admin)?;
+    pub async fn put(&self, name: &str, new: NewPolicy) -> Result<Policy, Error> {
+        self.caller.check(Right::Admin)?;
         check_name("name", name)?;
         check(&new)?;
         let new = NewPolicy { calls: normal(&new.calls)?, ..new };
-        settled(|| self.put_policy_once(caller, name, new.clone())).await
+        settled(|| self.put_once(name, new.clone())).await
     }
 
-    async fn put_policy_once(&self, caller: &Caller, name: &str, new: NewPolicy) -> Result<Policy, Error> {
-        let decided = auth(&self.inner, caller.org).await?;
-        let now = self.inner.clock.now();
-        let before = self.inner.store.record_with_key(Policy::KIND, &name_key(caller.org, name)).await?;
+    async fn put_once(&self, name: &str, new: NewPolicy) -> Result<Policy, Error> {
+        let decided = auth(self.rooms, self.caller.org).await?;
+        let now = self.rooms.cluster.clock.now();
+        let before = self.rooms.cluster.store.record_with_key(Policy::KIND, &name_key(self.caller.org, name)).await?;
         let made = before.as_ref().map(body::<Policy>).transpose()?.map(|policy| (policy.created, policy.by));
-        let (created, by) = made.unwrap_or_else(|| (now, caller.name.to_string()));
+        let (created, by) = made.unwrap_or_else(|| (now, self.caller.name.to_string()));
         let NewPolicy { calls, effect, approvers, approvals, allow_self, timeout, at_most_once, rate, reason } = new;
         let name = name.to_string();
         let policy = Policy {
@@ -76,26 +75,26 @@ impl Engine {
             by,
         };
         let record = match before {
-            Some(record) => RecordChange::Replace(Record { body: text(&policy), ..record }),
-            None if self.policies(caller).await?.len() >= MOST as usize => {
-                let message = format!("an organisation has at most {MOST} policies");
+            Some(record) => RecordChange::Replace(Record { body: json_text(&policy), ..record }),
+            None if self.list().await?.len() >= MOST_POLICIES as usize => {
+                let message = format!("an organisation has at most {MOST_POLICIES} policies");
                 return Err(Error::Limit { limit: "policies", message });
             }
-            None => RecordChange::Create(named(&self.inner, caller.org, "pol", &policy.name, &policy)),
+            None => RecordChange::Create(new_named(self.rooms, self.caller.org, "pol", &policy.name, &policy)),
         };
-        let audit = vec![caller.audit(now, "policy.put", &policy.name, json!(policy))];
-        let done = Change { records: vec![record], audit, grants_of: Some(caller.org), decided: Some(decided) };
-        change(&self.inner, done, "policy", &policy.name).await?;
+        let audit = vec![self.caller.audit(now, "policy.put", &policy.name, json!(policy))];
+        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, done, "policy", &policy.name).await?;
         Ok(policy)
     }
 
-    pub async fn remove_policy(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        caller.check(Right::Admin)?;
-        let record = find::<Policy>(&self.inner, caller.org, name).await?;
-        let audit = vec![caller.audit(self.inner.clock.now(), "policy.remove", name, Value::Null)];
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        self.caller.check(Right::Admin)?;
+        let record = find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?;
+        let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), "policy.remove", name, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Policy::KIND.into(), id: record.id }];
-        let done = Change { records, audit, grants_of: Some(caller.org), decided: None };
-        change(&self.inner, done, "policy", name).await
+        let done = Change { records, audit, grants_of: Some(self.caller.org), decided: None };
+        change(self.rooms, done, "policy", name).await
     }
 }
 

@@ -1,14 +1,14 @@
 //! Saved queries of an organisation.
 
-use super::change::{auth, change, settled};
-use super::people::{bad, check_name, find, list, read};
-use super::secrets::{put, remove};
-use super::{Caller, Right, With};
-use crate::engine::Engine;
+use super::Queries;
+use super::change::{auth, change, new_named, remove, settled};
+use super::input::{bad, check_name};
+use crate::access::Right;
 use crate::error::Error;
-use crate::people::{Kept, body, name_key};
-use crate::queries::SavedQuery;
-use serde_json::{Map, Value, json};
+use crate::records::{Kept, With, body, find, list, name_key, put, read};
+use crate::workflows::SavedQuery;
+use serde_json::Map;
+use serde_json::{Value, json};
 use stepwell_core::limits;
 use stepwell_core::value::check_size;
 use stepwell_store::Change;
@@ -26,31 +26,31 @@ pub struct NewQuery {
     pub rows: Option<u32>,
 }
 
-impl Engine {
-    pub async fn queries(&self, caller: &Caller) -> Result<Vec<With<SavedQuery>>, Error> {
-        caller.check(Right::Admin)?;
-        list(&self.inner, caller.org).await
+impl Queries<'_> {
+    pub async fn list(&self) -> Result<Vec<With<SavedQuery>>, Error> {
+        self.caller.check(Right::Admin)?;
+        list(&*self.rooms.cluster.store, self.caller.org).await
     }
 
-    pub async fn query(&self, caller: &Caller, name: &str) -> Result<With<SavedQuery>, Error> {
-        caller.check(Right::Admin)?;
-        read(&find::<SavedQuery>(&self.inner, caller.org, name).await?)
+    pub async fn get(&self, name: &str) -> Result<With<SavedQuery>, Error> {
+        self.caller.check(Right::Admin)?;
+        read(&find::<SavedQuery>(&*self.rooms.cluster.store, self.caller.org, name).await?)
     }
 
     /// Makes a saved query, or makes it another one. Counts from the next step on, on every node.
-    pub async fn put_query(&self, caller: &Caller, name: &str, new: NewQuery) -> Result<With<SavedQuery>, Error> {
-        caller.check(Right::Admin)?;
+    pub async fn put(&self, name: &str, new: NewQuery) -> Result<With<SavedQuery>, Error> {
+        self.caller.check(Right::Admin)?;
         check_name("name", name)?;
         check(&new)?;
-        settled(|| self.put_query_once(caller, name, new.clone())).await
+        settled(|| self.put_once(name, new.clone())).await
     }
 
-    async fn put_query_once(&self, caller: &Caller, name: &str, new: NewQuery) -> Result<With<SavedQuery>, Error> {
-        let inner = &self.inner;
-        let decided = auth(inner, caller.org).await?;
-        let before = inner.store.record_with_key(SavedQuery::KIND, &name_key(caller.org, name)).await?;
+    async fn put_once(&self, name: &str, new: NewQuery) -> Result<With<SavedQuery>, Error> {
+        let decided = auth(self.rooms, self.caller.org).await?;
+        let before =
+            self.rooms.cluster.store.record_with_key(SavedQuery::KIND, &name_key(self.caller.org, name)).await?;
         let was: Option<SavedQuery> = before.as_ref().map(body).transpose()?;
-        let now = inner.clock.now();
+        let now = self.rooms.cluster.clock.now();
         let NewQuery { connection, sql, params, write, rows } = new;
         let is = SavedQuery {
             name: name.to_string(),
@@ -61,19 +61,19 @@ impl Engine {
             rows,
             created: was.map_or(now, |was| was.created),
             changed: now,
-            by: caller.name.to_string(),
+            by: self.caller.name.to_string(),
         };
         let detail = json!({"connection": is.connection, "sql": is.sql, "write": is.write});
-        let audit = vec![caller.audit(now, "query.put", name, detail)];
-        let (id, record) = put(inner, caller.org, before, ("qry", name), &is);
-        let done = Change { records: vec![record], audit, grants_of: Some(caller.org), decided: Some(decided) };
-        change(inner, done, "query", name).await?;
+        let audit = vec![self.caller.audit(now, "query.put", name, detail)];
+        let (id, record) = put(before, &is, || new_named(self.rooms, self.caller.org, "qry", name, &is));
+        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, done, "query", name).await?;
         Ok(With { id, is })
     }
 
-    pub async fn remove_query(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        caller.check(Right::Admin)?;
-        settled(|| remove::<SavedQuery>(self, caller, "query.remove", name)).await
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        self.caller.check(Right::Admin)?;
+        settled(|| remove::<SavedQuery>(self.rooms, self.caller, "query.remove", name)).await
     }
 }
 

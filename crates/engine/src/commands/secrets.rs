@@ -1,20 +1,19 @@
 //! Secrets of an organisation. Values come in and are sealed; no command gives one back.
 
-use super::change::{auth, change, settled};
-use super::people::{bad, find, list, named, read};
-use super::{Caller, Right, With};
-use crate::engine::{Engine, Inner};
+use super::Secrets;
+use super::change::{auth, change, new_named, remove, settled};
+use super::input::bad;
+use crate::access::Right;
 use crate::error::Error;
-use crate::hosts::{MOST_HOSTS, check_host};
-use crate::mask::SHORTEST;
 use crate::notify::Channel;
-use crate::people::{Kept, body, name_key};
-use crate::record::json;
-use crate::safe::{CHECK, CHECK_OWNER, Check, Database, Keeps, Secret, is_name};
-use crate::secrets;
-use crate::vault::{Owner, Sealed};
-use serde_json::{Value, json};
-use stepwell_store::{Change, OrgId, Record, RecordChange};
+use crate::records::{Kept, With, body, find, json as json_text, list, name_key, put, read};
+use crate::rooms::Rooms;
+use crate::secrets::{
+    CHECK, CHECK_OWNER, Check, MOST_HOSTS, Owner, SHORTEST, Sealed, SealedRecord, Secret, check_host, is_name,
+};
+use crate::workflows::Database;
+use serde_json::json;
+use stepwell_store::{Change, Record, RecordChange};
 
 /// Bytes of a secret.
 const MAX_SECRET: usize = 16 * 1024;
@@ -41,20 +40,20 @@ pub struct Rotated {
     pub locked: Vec<String>,
 }
 
-impl Engine {
-    pub async fn secrets(&self, caller: &Caller) -> Result<Vec<With<Secret>>, Error> {
-        caller.check(Right::Admin)?;
-        list(&self.inner, caller.org).await
+impl Secrets<'_> {
+    pub async fn list(&self) -> Result<Vec<With<Secret>>, Error> {
+        self.caller.check(Right::Admin)?;
+        list(&*self.rooms.cluster.store, self.caller.org).await
     }
 
-    pub async fn secret(&self, caller: &Caller, name: &str) -> Result<With<Secret>, Error> {
-        caller.check(Right::Admin)?;
-        read(&find::<Secret>(&self.inner, caller.org, name).await?)
+    pub async fn get(&self, name: &str) -> Result<With<Secret>, Error> {
+        self.caller.check(Right::Admin)?;
+        read(&find::<Secret>(&*self.rooms.cluster.store, self.caller.org, name).await?)
     }
 
     /// Makes a secret, or gives it another value or other hosts. Counts from the next step on, on every node.
-    pub async fn put_secret(&self, caller: &Caller, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {
-        caller.check(Right::Admin)?;
+    pub async fn put(&self, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {
+        self.caller.check(Right::Admin)?;
         if !is_name(name) {
             let message = "a name of up to 100 letters, digits and _ is needed, which does not begin with a digit";
             return Err(bad("name", message));
@@ -63,18 +62,17 @@ impl Engine {
             check_value(value)?;
         }
         check_hosts(new.hosts.as_deref().unwrap_or_default())?;
-        settled(|| self.put_secret_once(caller, name, new.clone())).await
+        settled(|| self.put_once(name, new.clone())).await
     }
 
-    async fn put_secret_once(&self, caller: &Caller, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {
-        let inner = &self.inner;
-        let decided = auth(inner, caller.org).await?;
-        let before = inner.store.record_with_key(Secret::KIND, &name_key(caller.org, name)).await?;
+    async fn put_once(&self, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {
+        let decided = auth(self.rooms, self.caller.org).await?;
+        let before = self.rooms.cluster.store.record_with_key(Secret::KIND, &name_key(self.caller.org, name)).await?;
         let was: Option<Secret> = before.as_ref().map(body).transpose()?;
-        let now = inner.clock.now();
+        let now = self.rooms.cluster.clock.now();
         let (sealed, short, version) = match (&new.value, &was) {
             (Some(value), was) => {
-                let sealed = seal(inner, Owner { org: caller.org, kind: Secret::KIND, name }, value).await?;
+                let sealed = seal(self.rooms, Owner { org: self.caller.org, kind: Secret::KIND, name }, value).await?;
                 let short = value.trim().chars().count() < SHORTEST;
                 (sealed, short, was.as_ref().map_or(1, |was| was.version + 1))
             }
@@ -87,32 +85,32 @@ impl Engine {
             sealed,
             created: was.as_ref().map_or(now, |was| was.created),
             changed: now,
-            by: caller.name.to_string(),
+            by: self.caller.name.to_string(),
             version,
             short,
         };
         let detail = json!({"hosts": secret.hosts, "version": version});
-        let audit = vec![caller.audit(now, "secret.put", name, detail)];
-        let record = put(inner, caller.org, before, ("sec", name), &secret);
-        let id = record.0;
-        let done = Change { records: vec![record.1], audit, grants_of: Some(caller.org), decided: Some(decided) };
-        change(inner, done, "secret", name).await?;
+        let audit = vec![self.caller.audit(now, "secret.put", name, detail)];
+        let (id, record) = put(before, &secret, || new_named(self.rooms, self.caller.org, "sec", name, &secret));
+        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, done, "secret", name).await?;
         Ok(With { id, is: secret })
     }
 
-    pub async fn remove_secret(&self, caller: &Caller, name: &str) -> Result<(), Error> {
-        caller.check(Right::Admin)?;
-        settled(|| remove::<Secret>(self, caller, "secret.remove", name)).await
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        self.caller.check(Right::Admin)?;
+        settled(|| remove::<Secret>(self.rooms, self.caller, "secret.remove", name)).await
     }
 
     /// Seals everything of all organisations anew that is not sealed with the first of this node's master keys.
-    pub async fn rotate_secrets(&self, caller: &Caller) -> Result<Rotated, Error> {
-        caller.check(Right::Operate)?;
-        let inner = &self.inner;
-        secrets::check(inner).await?;
-        ready(inner).await?;
-        let mut done =
-            Rotated { key: inner.safe.vault.ids().first().cloned().unwrap_or_default(), ..Rotated::default() };
+    pub async fn rotate(&self) -> Result<Rotated, Error> {
+        self.caller.check(Right::Operate)?;
+        self.rooms.secrets.check().await?;
+        ready(self.rooms).await?;
+        let mut done = Rotated {
+            key: self.rooms.secrets.sealed.vault.ids().first().cloned().unwrap_or_default(),
+            ..Rotated::default()
+        };
         for _ in 0..ROUNDS {
             done.locked.clear();
             let kept = self.reseal::<Secret>(&mut done).await? + self.reseal::<Database>(&mut done).await?;
@@ -122,27 +120,26 @@ impl Engine {
             }
             done.sealed += sealed;
         }
-        if let Some(record) = inner.store.record(Check::KIND, CHECK).await? {
-            let sealed = seal(inner, CHECK_OWNER, CHECK).await?;
-            let record = RecordChange::Replace(Record { body: json(&Check { sealed }), ..record });
+        if let Some(record) = self.rooms.cluster.store.record(Check::KIND, CHECK).await? {
+            let sealed = seal(self.rooms, CHECK_OWNER, CHECK).await?;
+            let record = RecordChange::Replace(Record { body: json_text(&Check { sealed }), ..record });
             let detail = json!({"key": done.key, "sealed": done.sealed, "locked": done.locked.len()});
-            let audit = vec![caller.audit(inner.clock.now(), "secret.rotate", "*", detail)];
-            change(inner, Change { records: vec![record], audit, ..Change::default() }, "master key", "").await?;
+            let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), "secret.rotate", "*", detail)];
+            change(self.rooms, Change { records: vec![record], audit, ..Change::default() }, "master key", "").await?;
         }
         Ok(done)
     }
 
     /// One look over all records of a kind; how many were sealed anew.
-    async fn reseal<T: Keeps>(&self, done: &mut Rotated) -> Result<u64, Error> {
-        let inner = &self.inner;
+    async fn reseal<T: SealedRecord>(&self, done: &mut Rotated) -> Result<u64, Error> {
         let mut sealed = 0;
-        for record in inner.safe.all::<T>().await? {
+        for record in self.rooms.secrets.sealed.all::<T>().await? {
             let mut is: T = body(&record)?;
             if is.sealed().key == done.key {
                 continue;
             }
             let name = is.name().to_string();
-            let value = match inner.safe.open::<T>(&record, &name, is.sealed()) {
+            let value = match self.rooms.secrets.sealed.open::<T>(&record, &name, is.sealed()) {
                 Ok(value) => value,
                 Err(why) => {
                     done.locked.push(why.to_string());
@@ -150,10 +147,11 @@ impl Engine {
                 }
             };
             let owner = Owner { org: record.org, kind: T::KIND, name: &name };
-            *is.sealed() = seal(inner, owner, &value).await?;
-            let record = RecordChange::Replace(Record { body: json(&is), ..record });
+            *is.sealed() = seal(self.rooms, owner, &value).await?;
+            let record = RecordChange::Replace(Record { body: json_text(&is), ..record });
             // One that was changed meanwhile is looked at again in the next round.
-            let written = inner.store.change(Change { records: vec![record], ..Change::default() }).await?;
+            let written =
+                self.rooms.cluster.store.change(Change { records: vec![record], ..Change::default() }).await?;
             sealed += u64::from(written.is_ok());
         }
         Ok(sealed)
@@ -161,49 +159,28 @@ impl Engine {
 }
 
 /// Makes sure that there is a master key, and that it is everybody's.
-async fn ready(inner: &Inner) -> Result<(), Error> {
-    if inner.store.record(Check::KIND, CHECK).await?.is_none() {
-        inner.safe.vault.ready(inner.ids.bytes()).map_err(Error::NotNow)?;
-        let sealed = inner.safe.vault.seal(CHECK_OWNER, inner.ids.bytes(), CHECK).map_err(Error::NotNow)?;
+async fn ready(rooms: &Rooms) -> Result<(), Error> {
+    if rooms.cluster.store.record(Check::KIND, CHECK).await?.is_none() {
+        rooms.secrets.sealed.vault.ready(rooms.cluster.ids.bytes()).map_err(Error::NotNow)?;
+        let sealed =
+            rooms.secrets.sealed.vault.seal(CHECK_OWNER, rooms.cluster.ids.bytes(), CHECK).map_err(Error::NotNow)?;
         let (kind, id, org) = (Check::KIND.to_string(), CHECK.to_string(), CHECK_OWNER.org);
-        let record = Record { kind, key: id.clone(), id, org, due: None, body: json(&Check { sealed }), version: 0 };
+        let record =
+            Record { kind, key: id.clone(), id, org, due: None, body: json_text(&Check { sealed }), version: 0 };
         // If another node was quicker, theirs is the one.
-        let _ = inner.store.change(Change { records: vec![RecordChange::Create(record)], ..Change::default() }).await?;
+        let _ = rooms
+            .cluster
+            .store
+            .change(Change { records: vec![RecordChange::Create(record)], ..Change::default() })
+            .await?;
     }
-    secrets::check(inner).await
+    rooms.secrets.check().await
 }
 
 /// Seals a value under the first master key, which is made if need be.
-pub(super) async fn seal(inner: &Inner, owner: Owner<'_>, value: &str) -> Result<Sealed, Error> {
-    ready(inner).await?;
-    inner.safe.vault.seal(owner, inner.ids.bytes(), value).map_err(Error::NotNow)
-}
-
-/// The change that puts this in place of what is there, or there; and its id.
-pub(super) fn put<T: Kept>(
-    inner: &Inner,
-    org: OrgId,
-    before: Option<Record>,
-    (prefix, name): (&str, &str),
-    is: &T,
-) -> (String, RecordChange) {
-    match before {
-        Some(before) => (before.id.clone(), RecordChange::Replace(Record { body: json(is), ..before })),
-        None => {
-            let record = named(inner, org, prefix, name, is);
-            (record.id.clone(), RecordChange::Create(record))
-        }
-    }
-}
-
-pub(super) async fn remove<T: Kept>(engine: &Engine, caller: &Caller, action: &str, name: &str) -> Result<(), Error> {
-    let inner = &engine.inner;
-    let decided = auth(inner, caller.org).await?;
-    let record = find::<T>(inner, caller.org, name).await?;
-    let audit = vec![caller.audit(inner.clock.now(), action, name, Value::Null)];
-    let records = vec![RecordChange::Remove { kind: T::KIND.into(), id: record.id }];
-    let done = Change { records, audit, grants_of: Some(caller.org), decided: Some(decided) };
-    change(inner, done, T::KIND, name).await
+pub(super) async fn seal(rooms: &Rooms, owner: Owner<'_>, value: &str) -> Result<Sealed, Error> {
+    ready(rooms).await?;
+    rooms.secrets.sealed.vault.seal(owner, rooms.cluster.ids.bytes(), value).map_err(Error::NotNow)
 }
 
 fn check_value(value: &str) -> Result<(), Error> {

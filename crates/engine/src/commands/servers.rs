@@ -1,17 +1,17 @@
 //! MCP servers whose tools can be called: how they stand, accepting what they offer, and calling a tool outside of any
 //! workflow, which is a run of one step.
 
+use super::McpServers;
 use super::change::{auth, change, settled};
-use super::define::{Source, check, keep_for_test};
-use super::people::{bad, list};
-use super::trigger::Call;
-use super::{Caller, Right, Started};
-use crate::engine::Engine;
+use super::definitions::{check, keep_for_test};
+use super::input::bad;
+use super::runs::Decided;
+use super::{Runs, Source};
+use crate::access::{Need, Right};
 use crate::error::Error;
-use crate::people::{Kept, body, name_key};
-use crate::record::json as text;
-use crate::rights::Need;
-use crate::upstream::{Accepted, Offered, Pin, Server, Standing};
+use crate::records::{Kept, body, json as json_text, list, name_key};
+use crate::run::start::Started;
+use crate::workflows::{Accepted, Offered, Pin, Server, Standing};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,13 +59,13 @@ pub struct Acceptance {
     pub digest: Option<String>,
 }
 
-impl Engine {
+impl McpServers<'_> {
     /// All servers of the organisation, by name.
-    pub async fn mcp_servers(&self, caller: &Caller) -> Result<Vec<KnownServer>, Error> {
-        caller.check(Right::Read)?;
-        let accepted = list::<Accepted>(&self.inner, caller.org).await?;
+    pub async fn list(&self) -> Result<Vec<KnownServer>, Error> {
+        self.caller.check(Right::Read)?;
+        let accepted = list::<Accepted>(&*self.rooms.cluster.store, self.caller.org).await?;
         let mut known: BTreeMap<String, KnownServer> = BTreeMap::new();
-        for server in self.offered(caller) {
+        for server in self.offered() {
             let name = server.name.clone();
             known.insert(name.clone(), KnownServer { name, tools: Vec::new(), server: Some(server) });
         }
@@ -79,68 +79,71 @@ impl Engine {
         Ok(known.into_values().collect())
     }
 
-    pub async fn mcp_server(&self, caller: &Caller, name: &str) -> Result<KnownServer, Error> {
-        let all = self.mcp_servers(caller).await?;
+    pub async fn get(&self, name: &str) -> Result<KnownServer, Error> {
+        let all = self.list().await?;
         let found = all.into_iter().find(|known| known.name == name);
         found.ok_or_else(|| Error::NotFound { what: "mcp server", name: name.to_string() })
     }
 
     /// What the servers of the organisation offer, as this process sees it.
-    pub fn offered(&self, caller: &Caller) -> Vec<Server> {
-        self.inner.servers.servers().into_iter().filter(|server| server.org == Some(caller.org)).collect()
+    pub fn offered(&self) -> Vec<Server> {
+        self.rooms
+            .workflows
+            .servers
+            .servers()
+            .into_iter()
+            .filter(|server| server.org == Some(self.caller.org))
+            .collect()
     }
 
     /// Accepts what a server offers now: these tools, or all of them if none is named.
-    pub async fn accept_tools(
-        &self,
-        caller: &Caller,
-        server: &str,
-        which: &[Acceptance],
-    ) -> Result<KnownServer, Error> {
-        caller.check(Right::Admin)?;
-        settled(|| self.accept_once(caller, server, which)).await?;
-        self.mcp_server(caller, server).await
+    pub async fn accept(&self, server: &str, which: &[Acceptance]) -> Result<KnownServer, Error> {
+        self.caller.check(Right::Admin)?;
+        settled(|| self.accept_once(server, which)).await?;
+        self.get(server).await
     }
 
-    async fn accept_once(&self, caller: &Caller, name: &str, which: &[Acceptance]) -> Result<(), Error> {
-        let decided = auth(&self.inner, caller.org).await?;
-        let known = self.mcp_server(caller, name).await?;
+    async fn accept_once(&self, name: &str, which: &[Acceptance]) -> Result<(), Error> {
+        let decided = auth(self.rooms, self.caller.org).await?;
+        let known = self.get(name).await?;
         if known.server.is_none() {
             let message = format!("{name} is not connected here: ask a server that its configuration names it to");
             return Err(Error::Refused(message));
         }
-        let before = self.inner.store.record_with_key(Accepted::KIND, &name_key(caller.org, name)).await?;
+        let before = self.rooms.cluster.store.record_with_key(Accepted::KIND, &name_key(self.caller.org, name)).await?;
         let mut accepted = match &before {
             Some(record) => body::<Accepted>(record)?,
             None => Accepted { server: name.to_string(), ..Accepted::default() },
         };
-        let now = self.inner.clock.now();
+        let now = self.rooms.cluster.clock.now();
         let offered = known.tools.iter().filter_map(|tool| tool.offered.as_ref());
         let chosen: Vec<&Arc<Offered>> = match which {
             [] => offered.collect(),
             which => which.iter().map(|wanted| known.choose(wanted)).collect::<Result<_, _>>()?,
         };
         for offered in &chosen {
-            accepted.tools.insert(offered.tool.clone(), offered.pin(now, &caller.name));
+            accepted.tools.insert(offered.tool.clone(), offered.pin(now, &self.caller.name));
         }
         let record = match before {
-            Some(record) => RecordChange::Replace(Record { body: text(&accepted), ..record }),
-            None => RecordChange::Create(accepted.record(caller.org)),
+            Some(record) => RecordChange::Replace(Record { body: json_text(&accepted), ..record }),
+            None => RecordChange::Create(accepted.record(self.caller.org)),
         };
         let digests: BTreeMap<&str, String> = chosen.iter().map(|offered| (&*offered.tool, offered.digest())).collect();
-        let audit = vec![caller.audit(now, "mcp_server.accept", name, json!(digests))];
-        let done = Change { records: vec![record], audit, grants_of: Some(caller.org), decided: Some(decided) };
-        change(&self.inner, done, "mcp server", name).await
+        let audit = vec![self.caller.audit(now, "mcp_server.accept", name, json!(digests))];
+        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, done, "mcp server", name).await
     }
 
     /// Tools of servers that the caller may call and that are as they were accepted, by name.
-    pub async fn proxied(&self, caller: &Caller) -> Result<Vec<Arc<Offered>>, Error> {
-        caller.check(Right::Run)?;
+    pub async fn proxied(&self) -> Result<Vec<Arc<Offered>>, Error> {
+        self.caller.check(Right::Run)?;
         let mut found: BTreeMap<String, Arc<Offered>> = BTreeMap::new();
-        for server in self.offered(caller) {
-            let Some(accepted) = self.inner.pins.accepted(caller.org, &server.name).await? else { continue };
+        for server in self.offered() {
+            let Some(accepted) = self.rooms.workflows.pins.accepted(self.caller.org, &server.name).await? else {
+                continue;
+            };
             let good = server.tools.into_iter().filter(|offered| {
-                accepted.standing(offered) == Standing::Accepted && caller.grants.allow(Need::Tool(&offered.name))
+                accepted.standing(offered) == Standing::Accepted && self.caller.grants.allow(Need::Tool(&offered.name))
             });
             for offered in good {
                 // Of two with one name steps call the first, too.
@@ -151,16 +154,16 @@ impl Engine {
     }
 
     /// Calls a tool as a run of one step: with the rights, policies, log and durability of any other.
-    pub async fn call_tool(&self, caller: &Caller, tool: &str, arguments: Value) -> Result<Started, Error> {
-        caller.check(Right::Run)?;
+    pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Started, Error> {
+        self.caller.check(Right::Run)?;
         // The arguments are data: nothing in them is a template.
         let document = json!({"name": tool, "retention": "7d", "labels": {CALLED: tool},
             "tasks": {"call": {"tool": tool, "args": "{{input}}", "retries": 0}}, "output": "{{tasks.call.body}}"});
         let document = document.to_string();
-        let definition = check(&self.inner, Source { text: &document, file: None })?;
-        let epoch = self.inner.epoch(caller.org).await?;
-        let compiled = keep_for_test(&self.inner, caller, &definition, &document).await?;
-        self.start_call(caller, Call { compiled, epoch, arguments, tool }).await
+        let checked = check(self.rooms, Source { text: &document, file: None })?;
+        let epoch = self.rooms.access.epoch(self.caller.org).await?;
+        let compiled = keep_for_test(self.rooms, self.caller, checked).await?;
+        Runs::new(self.rooms, self.caller).call(Decided { compiled, epoch }, tool, arguments).await
     }
 }
 

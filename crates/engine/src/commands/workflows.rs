@@ -1,18 +1,14 @@
-//! A workflow as a whole: its versions, its end, its switches, its schedules and the addresses that start it.
+//! Workflows as a whole: finding them, their versions, their end, their switches, and what starts them.
 
+use super::Workflows;
 use super::change::{auth, change, settled};
-use super::{Caller, Right, Started};
-use crate::commands::trigger::{Begin, begin_as};
-use crate::definitions::Compiled;
-use crate::engine::Engine;
+use crate::access::{Pause, Right, Switches};
 use crate::error::Error;
-use crate::incoming::{Incoming, identity, verify};
-use crate::people::{Kept, body};
-use crate::record::json;
-use crate::rights::{Actor, Need};
-use crate::switches::{Pause, Switches, switches};
+use crate::records::{Kept, body, json as json_text};
+use crate::run::queue;
+use crate::run::start::keyed_group;
 use crate::triggers::{self, Hook, Scheduled};
-use crate::{people, secrets, upkeep};
+use crate::workflows::Compiled;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::{Cron, Trigger};
@@ -43,36 +39,58 @@ pub struct State {
     pub switches: Arc<Switches>,
 }
 
-impl Engine {
-    /// All versions of a workflow, newest first.
-    pub async fn versions(&self, caller: &Caller, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
-        let newest = self.workflow(caller, workflow).await?;
-        Ok(self.inner.store.versions(caller.org, &newest.row.workflow).await?)
+impl Workflows<'_> {
+    /// The newest version, for those who may change or start it but not look at everything.
+    pub async fn find(&self, name: &str) -> Result<Arc<Compiled>, Error> {
+        let any = [Right::Define, Right::Run, Right::Read].into_iter().any(|right| self.caller.may(right));
+        if any { self.newest(name).await } else { self.caller.check(Right::Read).and(self.newest(name).await) }
     }
 
-    pub async fn version(&self, caller: &Caller, workflow: &str, version: u32) -> Result<Arc<Compiled>, Error> {
+    /// The newest version, for those whose right to it was checked.
+    pub(super) async fn newest(&self, workflow: &str) -> Result<Arc<Compiled>, Error> {
+        self.rooms.workflows.newest(self.caller.org, workflow).await
+    }
+
+    pub async fn list(&self) -> Result<Vec<DefinitionRow>, Error> {
+        self.caller.check(Right::Read)?;
+        Ok(self.rooms.cluster.store.definitions(self.caller.org).await?)
+    }
+
+    /// The newest version of a workflow.
+    pub async fn get(&self, name: &str) -> Result<Arc<Compiled>, Error> {
+        self.caller.check(Right::Read)?;
+        self.rooms.workflows.newest(self.caller.org, name).await
+    }
+
+    /// All versions of a workflow, newest first.
+    pub async fn versions(&self, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
+        let newest = self.get(workflow).await?;
+        Ok(self.rooms.cluster.store.versions(self.caller.org, &newest.row.workflow).await?)
+    }
+
+    pub async fn version(&self, workflow: &str, version: u32) -> Result<Arc<Compiled>, Error> {
         let none = || Error::NotFound { what: "version", name: version.to_string() };
-        let all = self.versions(caller, workflow).await?;
+        let all = self.versions(workflow).await?;
         let row = all.into_iter().find(|row| row.version == version).ok_or_else(none)?;
-        self.inner.definitions.get(&*self.inner.store, row.id).await
+        self.rooms.workflows.version(row.id).await
     }
 
     /// Ends a workflow's life. Runs go on to their end; its schedules and addresses are gone.
-    pub async fn undefine(&self, caller: &Caller, workflow: &str) -> Result<(), Error> {
-        caller.check(Right::Define)?;
-        let compiled = self.newest(caller, workflow).await?;
-        let now = self.inner.clock.now();
+    pub async fn delete(&self, workflow: &str) -> Result<(), Error> {
+        self.caller.check(Right::Define)?;
+        let compiled = self.newest(workflow).await?;
+        let now = self.rooms.cluster.clock.now();
         let row = &compiled.row;
         let with = Change {
-            records: triggers::removed(&self.inner, row.org, &row.workflow).await?,
-            audit: vec![caller.audit(now, "workflow.delete", &row.name, json!({"id": row.workflow}))],
+            records: triggers::removed(&self.rooms.triggers, row.org, &row.workflow).await?,
+            audit: vec![self.caller.audit(now, "workflow.delete", &row.name, json!({"id": row.workflow}))],
             grants_of: Some(row.org),
             decided: None,
         };
-        let (write, org, id) = (self.inner.clone(), row.org, row.workflow.clone());
+        let (access, org, id) = (self.rooms.access.clone(), row.org, row.workflow.clone());
         let done = tokio::spawn(async move {
-            let done = write.store.undefine(org, &id, now, with).await;
-            write.epoch_moved(org);
+            let done = access.cluster.store.undefine(org, &id, now, with).await;
+            access.epoch_moved(org);
             done
         });
         let done = done.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
@@ -80,30 +98,43 @@ impl Engine {
         if done { Ok(()) } else { Err(none()) }
     }
 
-    pub async fn workflow_state(&self, compiled: &Compiled) -> Result<State, Error> {
-        let switches = switches(&self.inner, compiled.row.org, &compiled.row.workflow).await?;
+    pub async fn state(&self, compiled: &Compiled) -> Result<State, Error> {
+        let switches = self.rooms.access.switches(compiled.row.org, &compiled.row.workflow).await?;
         Ok(State { enabled: switches.enabled.unwrap_or(compiled.definition.enabled), switches })
     }
 
+    /// The workflows that ask to be tools and can be started now, by name.
+    pub async fn exposed(&self) -> Result<Vec<Arc<Compiled>>, Error> {
+        self.caller.check(Right::Run)?;
+        let mut found = Vec::new();
+        for row in self.rooms.cluster.store.definitions(self.caller.org).await? {
+            let compiled = self.rooms.workflows.compile(row)?;
+            if compiled.definition.expose_as_tool && self.state(&compiled).await?.enabled {
+                found.push(compiled);
+            }
+        }
+        Ok(found)
+    }
+
     /// A disabled workflow refuses triggers and skips its schedule; nothing of it is lost.
-    pub async fn enable(&self, caller: &Caller, workflow: &str, enabled: bool) -> Result<(), Error> {
+    pub async fn enable(&self, workflow: &str, enabled: bool) -> Result<(), Error> {
         let action = if enabled { "workflow.enable" } else { "workflow.disable" };
-        self.switch(caller, workflow, (action, json!({})), |switches, _| switches.enabled = Some(enabled)).await?;
+        self.switch(workflow, (action, json!({})), |switches, _| switches.enabled = Some(enabled)).await?;
         if enabled {
-            let row = &self.newest(caller, workflow).await?.row;
-            let records = triggers::enabled(&self.inner, row.org, &row.workflow).await?;
-            change(&self.inner, Change { records, ..Change::default() }, "schedule", workflow).await?;
-            self.inner.rescheduled.notify_one();
+            let row = &self.newest(workflow).await?.row;
+            let records = triggers::enabled(&self.rooms.triggers, row.org, &row.workflow).await?;
+            change(self.rooms, Change { records, ..Change::default() }, "schedule", workflow).await?;
+            self.rooms.triggers.rescheduled.notify_one();
         }
         Ok(())
     }
 
     /// New runs wait in the queue, all of them or those of one concurrency key. What runs already goes on.
-    pub async fn pause(&self, caller: &Caller, workflow: &str, key: Option<Value>) -> Result<(), Error> {
-        let pause = Pause { by: caller.name.to_string(), since: self.inner.clock.now(), key: key.clone() };
+    pub async fn pause(&self, workflow: &str, key: Option<Value>) -> Result<(), Error> {
+        let pause = Pause { by: self.caller.name.to_string(), since: self.rooms.cluster.clock.now(), key: key.clone() };
         let audit = ("workflow.pause", json!({"key": key}));
-        self.switch(caller, workflow, audit, |switches, workflow| {
-            let place = key.as_ref().map(|key| super::trigger::keyed_place(workflow, key));
+        self.switch(workflow, audit, |switches, workflow| {
+            let place = key.as_ref().map(|key| keyed_group(workflow, key));
             match place {
                 None => switches.paused.get_or_insert(pause.clone()),
                 Some(place) => switches.paused_keys.entry(place).or_insert(pause.clone()),
@@ -113,19 +144,19 @@ impl Engine {
     }
 
     /// What was held begins.
-    pub async fn resume(&self, caller: &Caller, workflow: &str, key: Option<Value>) -> Result<(), Error> {
-        self.switch(caller, workflow, ("workflow.resume", json!({"key": key})), |switches, workflow| match &key {
+    pub async fn resume(&self, workflow: &str, key: Option<Value>) -> Result<(), Error> {
+        self.switch(workflow, ("workflow.resume", json!({"key": key})), |switches, workflow| match &key {
             None => switches.paused = None,
-            Some(key) => drop(switches.paused_keys.remove(&super::trigger::keyed_place(workflow, key))),
+            Some(key) => drop(switches.paused_keys.remove(&keyed_group(workflow, key))),
         })
         .await?;
-        let compiled = self.newest(caller, workflow).await?;
-        let inner = self.inner.clone();
-        let place = compiled.row.workflow.clone();
+        let compiled = self.newest(workflow).await?;
+        let runner = self.rooms.runner.clone();
         tokio::spawn(async move {
-            let queued = inner.store.queued(u32::MAX).await.unwrap_or_default();
-            for (queue, _) in queued.into_iter().filter(|(queue, _)| queue.split(':').next() == Some(&place)) {
-                upkeep::admit(inner.clone(), compiled.row.org, queue).await;
+            let queued = runner.cluster.store.queued(u32::MAX).await.unwrap_or_default();
+            let of_workflow = |group: &str| group.split(':').next() == Some(&compiled.row.workflow);
+            for (group, _) in queued.into_iter().filter(|(group, _)| of_workflow(group)) {
+                queue::admit(runner.clone(), compiled.row.org, group).await;
             }
         });
         Ok(())
@@ -133,47 +164,45 @@ impl Engine {
 
     async fn switch(
         &self,
-        caller: &Caller,
         workflow: &str,
         (action, detail): (&str, Value),
         set: impl Fn(&mut Switches, &str),
     ) -> Result<(), Error> {
-        caller.check(Right::Define)?;
-        settled(|| self.switch_once(caller, workflow, (action, &detail), &set)).await
+        self.caller.check(Right::Define)?;
+        settled(|| self.switch_once(workflow, (action, &detail), &set)).await
     }
 
     async fn switch_once(
         &self,
-        caller: &Caller,
         workflow: &str,
         (action, detail): (&str, &Value),
         set: impl Fn(&mut Switches, &str),
     ) -> Result<(), Error> {
-        let decided = auth(&self.inner, caller.org).await?;
-        let compiled = self.newest(caller, workflow).await?;
+        let decided = auth(self.rooms, self.caller.org).await?;
+        let compiled = self.newest(workflow).await?;
         let (org, id) = (compiled.row.org, compiled.row.workflow.clone());
-        let before = self.inner.store.record(Switches::KIND, &id).await?;
+        let before = self.rooms.cluster.store.record(Switches::KIND, &id).await?;
         let mut switches: Switches = before.as_ref().map(body).transpose()?.unwrap_or_default();
         set(&mut switches, &id);
         let record = match before {
-            Some(before) => RecordChange::Replace(Record { body: json(&switches), ..before }),
+            Some(before) => RecordChange::Replace(Record { body: json_text(&switches), ..before }),
             None => {
-                let (kind, key, body) = (Switches::KIND.into(), id.clone(), json(&switches));
+                let (kind, key, body) = (Switches::KIND.into(), id.clone(), json_text(&switches));
                 RecordChange::Create(Record { kind, id, org, key, due: None, body, version: 0 })
             }
         };
-        let audit = vec![caller.audit(self.inner.clock.now(), action, &compiled.row.name, detail.clone())];
+        let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), action, &compiled.row.name, detail.clone())];
         let done = Change { records: vec![record], audit, grants_of: Some(org), decided: Some(decided) };
-        change(&self.inner, done, "workflow", workflow).await
+        change(self.rooms, done, "workflow", workflow).await
     }
 
     /// When a workflow will start by itself.
-    pub async fn schedule(&self, caller: &Caller, workflow: &str) -> Result<Vec<ScheduleView>, Error> {
-        let compiled = self.workflow(caller, workflow).await?;
+    pub async fn schedule(&self, workflow: &str) -> Result<Vec<ScheduleView>, Error> {
+        let compiled = self.get(workflow).await?;
         let (org, id) = (compiled.row.org, &compiled.row.workflow);
-        let enabled = self.workflow_state(&compiled).await?.enabled;
+        let enabled = self.state(&compiled).await?.enabled;
         let mut views = Vec::new();
-        for record in triggers::of_workflow(&self.inner, Scheduled::KIND, org, id).await? {
+        for record in triggers::of_workflow(&self.rooms.triggers, Scheduled::KIND, org, id).await? {
             let Scheduled { index, last, last_run, last_error, .. } = body(&record)?;
             let cron = compiled.definition.triggers.get(index).and_then(|trigger| match trigger {
                 Trigger::Cron(cron) => Some(cron.clone()),
@@ -194,82 +223,43 @@ impl Engine {
     }
 
     /// All schedules of the organisation's living workflows.
-    pub async fn schedules(&self, caller: &Caller) -> Result<Vec<ScheduleView>, Error> {
+    pub async fn schedules(&self) -> Result<Vec<ScheduleView>, Error> {
         let mut all = Vec::new();
-        for row in self.workflows(caller).await? {
-            let compiled = self.workflow(caller, &row.name).await?;
+        for row in self.list().await? {
+            let compiled = self.get(&row.name).await?;
             let scheduled = |trigger: &Trigger| matches!(trigger, Trigger::Cron(_) | Trigger::At { .. });
             if compiled.definition.triggers.iter().any(scheduled) {
-                all.extend(self.schedule(caller, &row.name).await?);
+                all.extend(self.schedule(&row.name).await?);
             }
         }
         Ok(all)
     }
 
     /// The tokens of the addresses that start a workflow, by trigger. For those who may change it.
-    pub async fn hooks(&self, caller: &Caller, workflow: &str) -> Result<Vec<Hook>, Error> {
-        caller.check(Right::Define)?;
-        let compiled = self.newest(caller, workflow).await?;
-        let records = triggers::of_workflow(&self.inner, Hook::KIND, compiled.row.org, &compiled.row.workflow).await?;
+    pub async fn hooks(&self, workflow: &str) -> Result<Vec<Hook>, Error> {
+        self.caller.check(Right::Define)?;
+        let compiled = self.newest(workflow).await?;
+        let records =
+            triggers::of_workflow(&self.rooms.triggers, Hook::KIND, compiled.row.org, &compiled.row.workflow).await?;
         let mut hooks: Vec<Hook> = records.iter().map(body).collect::<Result<_, _>>()?;
         hooks.sort_by_key(|hook| hook.index);
         Ok(hooks)
     }
 
     /// Gives a workflow other addresses; the old ones lead nowhere from now on.
-    pub async fn rotate_hooks(&self, caller: &Caller, workflow: &str) -> Result<Vec<Hook>, Error> {
-        caller.check(Right::Define)?;
-        let compiled = self.newest(caller, workflow).await?;
+    pub async fn rotate_hooks(&self, workflow: &str) -> Result<Vec<Hook>, Error> {
+        self.caller.check(Right::Define)?;
+        let compiled = self.newest(workflow).await?;
         let (org, id) = (compiled.row.org, &compiled.row.workflow);
         let mut records = Vec::new();
-        for record in triggers::of_workflow(&self.inner, Hook::KIND, org, id).await? {
+        for record in triggers::of_workflow(&self.rooms.triggers, Hook::KIND, org, id).await? {
             let was: Hook = body(&record)?;
-            let new = triggers::hook(&self.inner, org, id, (was.index, was.written));
+            let new = triggers::hook(&self.rooms.triggers, org, id, (was.index, was.written));
             records.push(RecordChange::Replace(Record { id: record.id, version: record.version, ..new }));
         }
-        let audit = vec![caller.audit(self.inner.clock.now(), "workflow.rotate", &compiled.row.name, json!({}))];
-        change(&self.inner, Change { records, audit, grants_of: None, decided: None }, "workflow", workflow).await?;
-        self.hooks(caller, workflow).await
-    }
-
-    /// Whether an address leads anywhere: asked before a call is read.
-    pub async fn hook_known(&self, token: &str) -> Result<bool, Error> {
-        Ok(self.inner.store.record_with_key(Hook::KIND, &people::secret_hash(token)).await?.is_some())
-    }
-
-    /// Takes a call to a workflow's address: the run it started, or started before. It acts as the version's author.
-    pub async fn receive(&self, token: &str, call: Incoming) -> Result<Started, Error> {
-        let unknown = || Error::NotFound { what: "trigger", name: token.chars().take(60).collect() };
-        let inner = &self.inner;
-        let record = inner.store.record_with_key(Hook::KIND, &people::secret_hash(token)).await?.ok_or_else(unknown)?;
-        let hook: Hook = body(&record)?;
-        let compiled = inner.definitions.newest(inner, record.org, &hook.workflow).await?;
-        let Some(Trigger::Webhook(webhook)) = compiled.definition.triggers.get(hook.index) else {
-            return Err(unknown());
-        };
-        let author = Actor::parse(&compiled.row.author);
-        if let Some(proof) = &webhook.verify {
-            if !author.is_local() {
-                let grants = people::grants(inner, record.org, &author).await?;
-                if !grants.is_some_and(|grants| grants.allow(Need::Secret(&proof.secret))) {
-                    let message = format!("the author may not use the secret {}", proof.secret);
-                    return Err(Error::Refused(message));
-                }
-            }
-            let secret = secrets::secret(inner, record.org, &proof.secret).await?;
-            let missing = || Error::Refused(format!("the secret {} is not there to check the call with", proof.secret));
-            let secret = secret.ok_or_else(missing)?;
-            verify(&call, &proof.scheme, &secret.value, inner.clock.now()).map_err(Error::Unauthorised)?;
-        }
-        let key = webhook.dedupe.as_ref().and_then(|dedupe| identity(&call, dedupe));
-        let begin = Begin {
-            workflow: &hook.workflow,
-            input: call.body,
-            headers: Some(json!(call.headers)),
-            scope: format!("hook:{}", record.id),
-            key,
-            how: "webhook",
-        };
-        begin_as(inner, record.org, &author, begin).await
+        let audit =
+            vec![self.caller.audit(self.rooms.cluster.clock.now(), "workflow.rotate", &compiled.row.name, json!({}))];
+        change(self.rooms, Change { records, audit, grants_of: None, decided: None }, "workflow", workflow).await?;
+        self.hooks(workflow).await
     }
 }

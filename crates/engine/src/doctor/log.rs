@@ -1,8 +1,8 @@
 //! One run's log: is it whole, does each row follow from the one before, and what does it come to when it is folded?
 
 use super::{Check, Versions, guarded, rows};
-use crate::definitions::{Compiled, Definitions};
 use crate::error::Error;
+use crate::workflows::{Compiled, Definitions};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use stepwell_core::fact::Fact;

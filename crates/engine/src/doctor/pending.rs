@@ -2,9 +2,9 @@
 //! move an unfinished one on.
 
 use super::Check;
-use crate::children;
 use crate::error::Error;
-use crate::keys::{ChildTask, child_key, timer_key};
+use crate::run::children;
+use crate::run::{ChildTask, child_key, timer_key};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use stepwell_core::event::{Timer, TimerKind};

@@ -1,11 +1,10 @@
 //! Channels: where a person or an organisation wants to be told, and of what. What opens them is sealed.
 
+use super::Notifier;
 use super::message::Topic;
-use crate::engine::Inner;
 use crate::error::Error;
-use crate::people::{Kept, body};
-use crate::safe::Keeps;
-use crate::vault::{Owner, Sealed};
+use crate::records::{Kept, body};
+use crate::secrets::{Owner, Sealed, SealedRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -61,7 +60,7 @@ impl Kept for Channel {
     const KIND: &'static str = "channel";
 }
 
-impl Keeps for Channel {
+impl SealedRecord for Channel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -72,10 +71,10 @@ impl Keeps for Channel {
 }
 
 impl Channel {
-    pub(crate) fn settings(&self, inner: &Inner, org: OrgId) -> Result<Settings, Error> {
+    pub(crate) fn settings(&self, notifier: &Notifier, org: OrgId) -> Result<Settings, Error> {
         let owner = Owner { org, kind: Channel::KIND, name: &self.name };
         let locked = |why| Error::Broken(format!("the channel {} cannot be opened: {why}", self.name));
-        let text = inner.safe.vault.open(owner, &self.sealed).map_err(locked)?;
+        let text = notifier.secrets.sealed.vault.open(owner, &self.sealed).map_err(locked)?;
         serde_json::from_str(&text)
             .map_err(|_| Error::Broken(format!("the settings of the channel {:?} cannot be read", self.name)))
     }
@@ -141,9 +140,9 @@ impl Channels {
 }
 
 /// Remembered for as long as the epoch stands: a change of channels moves it on.
-pub async fn channels(inner: &Inner, org: OrgId) -> Result<Arc<Channels>, Error> {
-    let epoch = inner.epoch(org).await?;
-    if let Some(known) = inner.channels.get(&org, epoch) {
+pub async fn channels(notifier: &Notifier, org: OrgId) -> Result<Arc<Channels>, Error> {
+    let epoch = notifier.access.epoch(org).await?;
+    if let Some(known) = notifier.channels.get(&org, epoch) {
         return Ok(known);
     }
     let filter = |kind: &str| RecordFilter {
@@ -154,14 +153,14 @@ pub async fn channels(inner: &Inner, org: OrgId) -> Result<Arc<Channels>, Error>
         limit: MOST,
     };
     let mut found = Channels::default();
-    for record in inner.store.records(filter(Channel::KIND)).await? {
+    for record in notifier.cluster.store.records(filter(Channel::KIND)).await? {
         found.all.push((record.id.clone(), body(&record)?));
     }
-    for record in inner.store.records(filter(Preferences::KIND)).await? {
+    for record in notifier.cluster.store.records(filter(Preferences::KIND)).await? {
         let Preferences { user, browser } = body(&record)?;
         found.browser.insert(user, browser);
     }
     let found = Arc::new(found);
-    inner.channels.put(org, epoch, found.clone());
+    notifier.channels.put(org, epoch, found.clone());
     Ok(found)
 }

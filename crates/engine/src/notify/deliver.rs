@@ -3,16 +3,15 @@
 //! Whoever changes a delivery's record first has it for as long as one attempt may take. So two nodes do not send the same
 //! message at once, and one that died does not keep it for ever.
 
+use super::Notifier;
 use super::channel::Channel;
 use super::message::{Message, is_open};
 use super::turns::{Busy, Turn, Turns};
 use super::{Courier, Parcel, Undelivered};
-use crate::commands::link_of;
-use crate::drive;
-use crate::engine::Inner;
 use crate::error::Error;
-use crate::people::{Kept, body};
-use crate::record::json;
+use crate::records::json;
+use crate::records::{Kept, body};
+use crate::run::{drive, links};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -122,13 +121,13 @@ impl Drop for Place {
 }
 
 /// Sends what is due for as long as the engine runs.
-pub async fn run(inner: Arc<Inner>) {
-    let Some(courier) = inner.courier.clone() else { return };
+pub async fn run(notifier: Arc<Notifier>) {
+    let Some(courier) = notifier.courier.clone() else { return };
     let desk = Shared::default();
     let mut sending = JoinSet::new();
-    while !inner.stop.is_cancelled() {
-        let now = inner.clock.now();
-        let wait = match round(&inner, (&desk, &courier), &mut sending, now).await {
+    while !notifier.cluster.stop.is_cancelled() {
+        let now = notifier.cluster.clock.now();
+        let wait = match round(&notifier, (&desk, &courier), &mut sending, now).await {
             Ok(next) => next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT)),
             Err(error) => {
                 tracing::warn!(%error, "deliveries cannot be looked at for now");
@@ -137,8 +136,8 @@ pub async fn run(inner: Arc<Inner>) {
         };
         tokio::select! {
             biased;
-            () = inner.stop.cancelled() => {}
-            () = inner.parcels.notified() => {}
+            () = notifier.cluster.stop.cancelled() => {}
+            () = notifier.wake.notified() => {}
             Some(_) = sending.join_next() => {}
             () = tokio::time::sleep(Duration::from_millis(wait.0.max(1))) => {}
         }
@@ -150,15 +149,15 @@ pub async fn run(inner: Arc<Inner>) {
 
 /// Begins with what is due; when to look again, if that is known.
 async fn round(
-    inner: &Arc<Inner>,
+    notifier: &Arc<Notifier>,
     (desk, courier): (&Shared, &Arc<dyn Courier>),
     sending: &mut JoinSet<()>,
     now: Time,
 ) -> Result<Option<Time>, Error> {
-    if inner.is_draining() {
+    if notifier.cluster.is_draining() {
         return Ok(None);
     }
-    let due = inner.store.due_records(Delivery::KIND, now + LONGEST_WAIT, BATCH).await?;
+    let due = notifier.cluster.store.due_records(Delivery::KIND, now + LONGEST_WAIT, BATCH).await?;
     let whole = due.len() < BATCH as usize;
     let mut later = Vec::new();
     let mut in_line = HashMap::new();
@@ -186,7 +185,7 @@ async fn round(
                 later.push(RecordChange::Replace(over(record, delivery, (Progress::Dropped, Some(why.into())), now)));
             }
             Sorted::Now(place) => {
-                sending.spawn(send(inner.clone(), courier.clone(), (record, delivery), place));
+                sending.spawn(send(notifier.clone(), courier.clone(), (record, delivery), place));
             }
         }
     }
@@ -194,7 +193,7 @@ async fn round(
     // Each by itself: one that another node was quicker with is none of ours.
     let written = later.into_iter().map(|record| {
         let records = vec![record];
-        inner.store.change(Change { records, ..Change::default() })
+        notifier.cluster.store.change(Change { records, ..Change::default() })
     });
     for done in futures_util::future::join_all(written).await {
         let _ = done?;
@@ -264,21 +263,26 @@ fn over(record: Record, delivery: Delivery, (progress, error): (Progress, Option
 }
 
 /// Takes a delivery, makes one attempt and writes what came of it.
-async fn send(inner: Arc<Inner>, courier: Arc<dyn Courier>, (record, delivery): (Record, Delivery), _place: Place) {
+async fn send(
+    notifier: Arc<Notifier>,
+    courier: Arc<dyn Courier>,
+    (record, delivery): (Record, Delivery),
+    _place: Place,
+) {
     let delivery = Delivery { attempts: delivery.attempts + 1, turn: None, ..delivery };
-    let taken = Record { due: Some(inner.clock.now() + LEASE), body: json(&delivery), ..record };
-    match write(&inner, taken.clone()).await {
+    let taken = Record { due: Some(notifier.cluster.clock.now() + LEASE), body: json(&delivery), ..record };
+    match write(&notifier, taken.clone()).await {
         Ok(true) => {}
         Ok(false) => return,
         Err(error) => return tracing::warn!(delivery = %taken.id, %error, "a delivery cannot be taken for now"),
     }
     let taken = Record { version: taken.version + 1, ..taken };
-    let came = match try_once(&inner, &*courier, &taken, &delivery).await {
+    let came = match try_once(&notifier, &*courier, &taken, &delivery).await {
         // A channel that does not open may once the right key is there; not for ever, though.
         Err(Error::Broken(why)) => Ok(Came::Back(Undelivered::for_now(why))),
         came => came,
     };
-    let now = inner.clock.now();
+    let now = notifier.cluster.clock.now();
     let after = match came {
         Ok(Came::Arrived) => over(taken, delivery, (Progress::Sent, None), now),
         Ok(Came::Needless(why)) => over(taken, delivery, (Progress::Dropped, Some(why.into())), now),
@@ -296,15 +300,15 @@ async fn send(inner: Arc<Inner>, courier: Arc<dyn Courier>, (record, delivery): 
         // The store did not answer: it is taken up again when nobody has it any more.
         Err(error) => return tracing::warn!(delivery = %taken.id, %error, "a delivery cannot be made for now"),
     };
-    if let Err(error) = write(&inner, after).await {
+    if let Err(error) = write(&notifier, after).await {
         tracing::warn!(%error, "it cannot be written what became of a delivery");
     }
 }
 
 /// False if somebody else has changed it.
-async fn write(inner: &Inner, record: Record) -> Result<bool, Error> {
+async fn write(notifier: &Notifier, record: Record) -> Result<bool, Error> {
     let records = vec![RecordChange::Replace(record)];
-    Ok(inner.store.change(Change { records, ..Change::default() }).await?.is_ok())
+    Ok(notifier.cluster.store.change(Change { records, ..Change::default() }).await?.is_ok())
 }
 
 /// What came of an attempt.
@@ -314,26 +318,31 @@ enum Came {
     Needless(&'static str),
 }
 
-async fn try_once(inner: &Inner, courier: &dyn Courier, record: &Record, delivery: &Delivery) -> Result<Came, Error> {
-    let channel = inner.store.record(Channel::KIND, &delivery.channel).await?;
+async fn try_once(
+    notifier: &Notifier,
+    courier: &dyn Courier,
+    record: &Record,
+    delivery: &Delivery,
+) -> Result<Came, Error> {
+    let channel = notifier.cluster.store.record(Channel::KIND, &delivery.channel).await?;
     let Some(channel) = channel.filter(|channel| channel.org == record.org) else {
         return Ok(Came::Needless("the channel was removed"));
     };
-    if delivery.message.topic.asks() && !is_asked(inner, &delivery.message).await? {
+    if delivery.message.topic.asks() && !is_asked(notifier, &delivery.message).await? {
         return Ok(Came::Needless("it was answered before it was told"));
     }
     let channel: Channel = body(&channel)?;
     let to = To { id: &record.id, org: record.org, channel: &channel };
-    Ok(match attempt(inner, courier, to, &delivery.message).await? {
+    Ok(match attempt(notifier, courier, to, &delivery.message).await? {
         Ok(()) => Came::Arrived,
         Err(undelivered) => Came::Back(undelivered),
     })
 }
 
 /// Whether an answer is still waited for.
-async fn is_asked(inner: &Inner, message: &Message) -> Result<bool, Error> {
-    let Some(run) = inner.store.find_run(&message.run).await? else { return Ok(false) };
-    let Some(live) = drive::load(inner, run).await? else { return Ok(false) };
+async fn is_asked(notifier: &Notifier, message: &Message) -> Result<bool, Error> {
+    let Some(run) = notifier.cluster.store.find_run(&message.run).await? else { return Ok(false) };
+    let Some(live) = drive::load(&notifier.runner, run).await? else { return Ok(false) };
     Ok(is_open(&live, message.step.as_deref().unwrap_or_default(), message.attempt))
 }
 
@@ -347,7 +356,7 @@ pub struct To<'a> {
 
 /// Sends a message through a channel, once.
 pub async fn attempt(
-    inner: &Inner,
+    notifier: &Notifier,
     courier: &dyn Courier,
     to: To<'_>,
     message: &Message,
@@ -355,9 +364,9 @@ pub async fn attempt(
     let parcel = Parcel {
         id: to.id.to_string(),
         message: message.clone(),
-        link: link_for(inner, message, to.channel.user.as_deref()).await?,
-        to: to.channel.settings(inner, to.org)?,
-        now: inner.clock.now(),
+        link: link_for(notifier, message, to.channel.user.as_deref()).await?,
+        to: to.channel.settings(notifier, to.org)?,
+        now: notifier.cluster.clock.now(),
     };
     let sent = tokio::time::timeout(PATIENCE, courier.send(&parcel)).await;
     let late = || Err(Undelivered::for_now(format!("no answer came within {} s", PATIENCE.as_secs())));
@@ -366,17 +375,17 @@ pub async fn attempt(
 
 /// Where the recipient can look at the run, or answer without signing in: a channel that is somebody's own gets a link that
 /// speaks for them. Made when the message is sent: what opens something is not stored.
-async fn link_for(inner: &Inner, message: &Message, recipient: Option<&str>) -> Result<Option<String>, Error> {
+async fn link_for(notifier: &Notifier, message: &Message, recipient: Option<&str>) -> Result<Option<String>, Error> {
     if message.run.is_empty() {
         return Ok(None);
     }
-    let look = format!("{}/runs/{}", inner.base_url, message.run);
+    let look = format!("{}/runs/{}", notifier.runner.base_url, message.run);
     let (Some(user), Some(step), true) = (recipient, &message.step, message.topic.asks()) else {
         return Ok(Some(look));
     };
-    let Some(run) = inner.store.find_run(&message.run).await? else { return Ok(Some(look)) };
-    let Some(live) = drive::load(inner, run).await? else { return Ok(Some(look)) };
-    let link = link_of(&live, step, user).map(|link| format!("{}/approve/{link}", inner.base_url));
+    let Some(run) = notifier.cluster.store.find_run(&message.run).await? else { return Ok(Some(look)) };
+    let Some(live) = drive::load(&notifier.runner, run).await? else { return Ok(Some(look)) };
+    let link = links::link_of(&live, step, user).map(|link| format!("{}/approve/{link}", notifier.runner.base_url));
     Ok(Some(link.unwrap_or(look)))
 }
 

@@ -1,14 +1,13 @@
 //! Those who are connected: what a row of the log gives to tell them. Nothing is stored for it; the log is followed on every
 //! node where somebody watches.
 
+use super::Notifier;
 use super::channel::channels;
 use super::message::{Message, occurrences};
 use super::spread::people;
-use crate::commands::Caller;
-use crate::drive;
-use crate::engine::Engine;
+use crate::access::{Caller, Right};
 use crate::error::Error;
-use crate::rights::Right;
+use crate::run::drive;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::fact::{Fact, Reason, Wait};
@@ -39,10 +38,10 @@ impl Announcement {
     }
 }
 
-impl Engine {
+impl Notifier {
     /// The gates of the version that a run is on.
     pub async fn gates_of(&self, run: &RunRow) -> Result<Gates, Error> {
-        let compiled = self.inner.definitions.get(&*self.inner.store, run.definition).await?;
+        let compiled = self.runner.workflows.version(run.definition).await?;
         let steps = compiled.definition.graph.steps.iter();
         let gates = steps.filter(|step| matches!(step.def.kind, Kind::Gate(_)));
         Ok(gates.map(|step| step.def.name.clone()).collect())
@@ -55,17 +54,17 @@ impl Engine {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
-        let Some(live) = drive::load(&self.inner, fed.run).await? else { return Ok(Vec::new()) };
+        let Some(live) = drive::load(&self.runner, fed.run).await? else { return Ok(Vec::new()) };
         let graph = &live.compiled.definition.graph;
         // Steps of an older version are not known any more.
         let facts: Vec<Fact> = facts.into_iter().filter_map(|fact| live.run.load(graph, fact).ok()).collect();
         let mut all = Vec::new();
         for told in occurrences(&live, &facts, fed.log.row.at) {
             let topic = told.message.topic;
-            let channels = channels(&self.inner, live.org).await?;
+            let channels = channels(self, live.org).await?;
             all.push(Announcement {
                 approvers: told.to.is_empty(),
-                people: people(&self.inner, live.org, &told.to).await?,
+                people: people(self, live.org, &told.to).await?,
                 spared: channels.not_in_browser(topic),
                 message: told.message,
             });

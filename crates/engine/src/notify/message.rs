@@ -1,6 +1,6 @@
 //! What there is to tell about a transition, and how it reads. Pure.
 
-use crate::runs::Live;
+use crate::run::Live;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell_core::fact::{Fact, Reason, Wait};

@@ -28,10 +28,42 @@ pub use message::{Message, Topic};
 
 pub(crate) use channel::{Channels, channels};
 pub(crate) use deliver::{To, attempt, run};
-pub(crate) use spread::{belongs, notices, see_to};
+pub(crate) use spread::{belongs, deliver, notices};
 
+use crate::access::{Access, ByEpoch};
+use crate::cluster::Cluster;
+use crate::run::Runner;
+use crate::secrets::Secrets;
 use async_trait::async_trait;
+use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
+use stepwell_store::OrgId;
+
+pub struct Notifier {
+    pub cluster: Arc<Cluster>,
+    pub access: Arc<Access>,
+    pub secrets: Arc<Secrets>,
+    pub runner: Arc<Runner>,
+    /// Without one this process sends nothing.
+    pub courier: Option<Arc<dyn Courier>>,
+    /// There is something to deliver.
+    wake: tokio::sync::Notify,
+    channels: ByEpoch<OrgId, Arc<Channels>>,
+}
+
+impl Notifier {
+    pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>, courier: Option<Arc<dyn Courier>>) -> Notifier {
+        Notifier {
+            cluster: runner.cluster.clone(),
+            access: secrets.access.clone(),
+            secrets,
+            runner,
+            courier,
+            wake: tokio::sync::Notify::new(),
+            channels: ByEpoch::default(),
+        }
+    }
+}
 
 /// Takes messages to where they go.
 #[async_trait]

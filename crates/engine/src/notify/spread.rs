@@ -1,13 +1,14 @@
 //! From what happened to deliveries: the notice that a commit carries, who is meant by it, and a delivery for each channel.
 
+use super::Notifier;
 use super::channel::channels;
 use super::deliver::{Delivery, Progress};
 use super::message::{Told, occurrences};
-use crate::engine::Inner;
+use crate::access::User;
 use crate::error::Error;
-use crate::people::{Kept, User, body, name_key};
-use crate::record::json;
-use crate::runs::Live;
+use crate::records::json;
+use crate::records::{Kept, body, by_name};
+use crate::run::Live;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use sha2::{Digest, Sha256};
@@ -28,33 +29,33 @@ pub fn belongs(key: &str) -> bool {
 }
 
 /// The notices of a transition. Nothing is written where there is no channel that could take it.
-pub async fn notices(inner: &Inner, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error> {
+pub async fn notices(notifier: &Notifier, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error> {
     let told = occurrences(live, facts, now);
-    if told.is_empty() || channels(inner, live.org).await?.all.is_empty() {
+    if told.is_empty() || channels(notifier, live.org).await?.all.is_empty() {
         return Ok(Vec::new());
     }
     Ok(told.into_iter().map(|told| Notice { key: told.key(), body: json(&told), due: now }).collect())
 }
 
 /// Turns notices that are on disk into deliveries, in a task of its own. What does not work is found again.
-pub fn see_to(inner: &Arc<Inner>, run: RunId, notices: Vec<(String, String)>) {
-    let inner = inner.clone();
+pub fn deliver(notifier: &Arc<Notifier>, run: RunId, notices: Vec<Notice>) {
+    let notifier = notifier.clone();
     tokio::spawn(async move {
-        for (key, body) in notices {
-            if let Err(error) = spread(&inner, run, &key, &body).await {
+        for Notice { key, body, .. } in notices {
+            if let Err(error) = spread(&notifier, run, &key, &body).await {
                 tracing::warn!(run = run.0, %key, %error, "a notice cannot be seen to for now");
                 continue;
             }
             let done = Stale { notices: vec![(run, key)], ..Stale::default() };
-            if let Err(error) = inner.store.forget(done).await {
+            if let Err(error) = notifier.cluster.store.forget(done).await {
                 tracing::warn!(run = run.0, %error, "a notice that is done cannot be removed");
             }
         }
-        inner.parcels.notify_one();
+        notifier.wake.notify_one();
     });
 }
 
-async fn spread(inner: &Inner, run: RunId, key: &str, text: &str) -> Result<(), Error> {
+async fn spread(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
     let told: Told = match serde_json::from_str(text) {
         Ok(told) => told,
         Err(error) => {
@@ -62,8 +63,8 @@ async fn spread(inner: &Inner, run: RunId, key: &str, text: &str) -> Result<(), 
             return Ok(());
         }
     };
-    let channels = channels(inner, told.org).await?;
-    let people = people(inner, told.org, &told.to).await?;
+    let channels = channels(notifier, told.org).await?;
+    let people = people(notifier, told.org, &told.to).await?;
     let topic = told.message.topic;
     let meant = channels.all.iter().filter(|(_, channel)| {
         let to = channel.user.as_ref().is_none_or(|user| people.contains(user));
@@ -88,7 +89,7 @@ async fn spread(inner: &Inner, run: RunId, key: &str, text: &str) -> Result<(), 
     if records.is_empty() {
         return Ok(());
     }
-    match inner.store.change(Change { records, ..Change::default() }).await? {
+    match notifier.cluster.store.change(Change { records, ..Change::default() }).await? {
         // Somebody was here before, and was cut off before they could say so.
         Ok(()) | Err(Refused::Taken) => Ok(()),
         Err(refused) => Err(Error::Unavailable(refused.to_string())),
@@ -110,11 +111,11 @@ fn record((run, notice): (RunId, &str), org: OrgId, delivery: &Delivery) -> Reco
 }
 
 /// The users behind names of users and roles. Those who are disabled are told nothing.
-pub async fn people(inner: &Inner, org: OrgId, names: &[String]) -> Result<BTreeSet<String>, Error> {
+pub async fn people(notifier: &Notifier, org: OrgId, names: &[String]) -> Result<BTreeSet<String>, Error> {
     let mut found = BTreeSet::new();
     let mut roles = BTreeSet::new();
     for name in names {
-        let user = inner.store.record_with_key(User::KIND, &name_key(org, name)).await?;
+        let user = by_name::<User>(&*notifier.cluster.store, org, name).await?;
         match user.map(|record| body::<User>(&record)).transpose()? {
             Some(user) if user.disabled => {}
             Some(user) => drop(found.insert(user.name)),
@@ -126,7 +127,7 @@ pub async fn people(inner: &Inner, org: OrgId, names: &[String]) -> Result<BTree
     }
     let (kind, prefix) = (User::KIND.into(), String::new());
     let filter = RecordFilter { kind, org: Some(org), prefix, after: None, limit: MOST_USERS };
-    for record in inner.store.records(filter).await? {
+    for record in notifier.cluster.store.records(filter).await? {
         let user: User = body(&record)?;
         if !user.disabled && user.roles.iter().any(|role| roles.contains(role.as_str())) {
             found.insert(user.name);

@@ -14,7 +14,7 @@ async fn of_a_hundred_answers_at_once_one_has_an_effect() {
     for n in 0..100 {
         let (engine, admin, run) = (rig.engine.clone(), rig.admin.clone(), run.clone());
         let decision = Decision { approve: n % 2 == 0, digest: digest.clone(), ..Decision::default() };
-        all.spawn(async move { engine.answer(&admin, &run, "gate", decision).await });
+        all.spawn(async move { engine.gates(&admin).answer(&run, "gate", decision).await });
     }
     let told: Vec<&str> = all.join_all().await.iter().map(refusal).collect();
     assert_eq!(told.iter().filter(|told| **told == "taken").count(), 1, "{told:?}");
@@ -32,7 +32,7 @@ async fn an_answer_for_another_digest_is_refused_and_changes_nothing() {
     rig.asked(&one, "gate").await;
     for digest in [other, Some(String::new()), Some("0".repeat(64))] {
         let decision = Decision { approve: false, digest, ..Decision::default() };
-        assert_eq!(refusal(&rig.engine.answer(&rig.admin, &one, "gate", decision).await), "conflict");
+        assert_eq!(refusal(&rig.engine.gates(&rig.admin).answer(&one, "gate", decision).await), "conflict");
     }
     assert_eq!(rig.view(&one).await.status, "paused");
     rig.approve(&rig.admin, &one, "gate").await;
@@ -51,10 +51,10 @@ async fn a_form_takes_what_its_schema_asks_for() {
     assert_eq!(calls[0]["not_yet_known"], json!(true), "it depends on what is filled in");
     for data in [None, Some(json!(null)), Some(json!({})), Some(json!({"sum": 0})), Some(json!({"sum": 1, "x": 1}))] {
         let decision = Decision { approve: true, data, ..Decision::default() };
-        assert_eq!(refusal(&rig.engine.answer(&rig.admin, &run, "gate", decision).await), "input");
+        assert_eq!(refusal(&rig.engine.gates(&rig.admin).answer(&run, "gate", decision).await), "input");
     }
     let decision = Decision { approve: true, data: Some(json!({"sum": 3})), ..Decision::default() };
-    rig.engine.answer(&rig.admin, &run, "gate", decision).await.unwrap();
+    rig.engine.gates(&rig.admin).answer(&run, "gate", decision).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "completed");
     assert_eq!(rig.called_with(), [json!({"sum": 3})]);
     // Who denies fills in nothing.
@@ -88,7 +88,7 @@ async fn the_one_signal_does_not_approve_a_call_that_is_held() {
     rig.policy("money", crate::rig::hold("tool:ok")).await;
     let run = rig.start("w").await;
     rig.asked(&run, "pay").await;
-    assert_eq!(refusal(&rig.engine.step_ready(&rig.admin, &run, "pay").await), "input");
+    assert_eq!(refusal(&rig.engine.steps(&rig.admin).ready(&run, "pay").await), "input");
     assert_eq!(rig.called().len(), 0);
 }
 
@@ -100,19 +100,19 @@ async fn an_answer_by_name_only_is_not_taken_for_the_next_round() {
     let run = rig.start("w").await;
     let yes = || Decision { approve: true, ..Decision::default() };
     rig.asked(&run, "each[0].ask").await;
-    rig.engine.answer(&rig.admin, &run, "ask", yes()).await.unwrap();
+    rig.engine.gates(&rig.admin).answer(&run, "ask", yes()).await.unwrap();
     let digest = rig.asked(&run, "each[1].ask").await.digest;
     // The same once more, because its answer was lost: nobody has seen the second question.
-    assert_eq!(refusal(&rig.engine.answer(&rig.admin, &run, "ask", yes()).await), "input");
-    assert_eq!(refusal(&rig.engine.step_ready(&rig.admin, &run, "ask").await), "input");
+    assert_eq!(refusal(&rig.engine.gates(&rig.admin).answer(&run, "ask", yes()).await), "input");
+    assert_eq!(refusal(&rig.engine.steps(&rig.admin).ready(&run, "ask").await), "input");
     assert_eq!(rig.view(&run).await.status, "paused");
-    rig.engine.answer(&rig.admin, &run, "ask", Decision { digest, ..yes() }).await.unwrap();
+    rig.engine.gates(&rig.admin).answer(&run, "ask", Decision { digest, ..yes() }).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "completed");
     // Whoever names the round knows which it is.
     let run = rig.start("w").await;
     for round in ["each[0].ask", "each[1].ask"] {
         rig.asked(&run, round).await;
-        rig.engine.answer(&rig.admin, &run, round, yes()).await.unwrap();
+        rig.engine.gates(&rig.admin).answer(&run, round, yes()).await.unwrap();
     }
     assert_eq!(rig.ended(&run).await.status, "completed");
 }
@@ -144,7 +144,7 @@ async fn whoever_took_the_run_up_again_is_not_the_second_pair_of_eyes() {
     let (ann, bob) = (rig.user("ann", &[], PERSON).await, rig.user("bob", &[], PERSON).await);
     let run = rig.start_as(&ann, "w", json!({})).await;
     assert_eq!(rig.ended(&run).await.status, "failed");
-    rig.engine.retry(&bob, &run, Retry::SameVersion).await.unwrap();
+    rig.engine.runs(&bob).retry(&run, Retry::SameVersion).await.unwrap();
     for step in ["gate", "pay"] {
         for who in [&ann, &bob] {
             assert_eq!(refusal(&rig.answer(who, &run, step, true).await), "refused", "{step}");

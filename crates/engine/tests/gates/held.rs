@@ -117,7 +117,7 @@ async fn whoever_writes_a_workflow_cannot_name_themselves_around_a_policy() {
     let writer = &["workflow.define", "workflow.run", "workflow.read", "tool:*"];
     let eve = rig.user("eve", &[], writer).await;
     let text = json!({"name": "w", "tasks": gated(json!({"approvers": ["eve"]}))}).to_string();
-    rig.engine.define(&eve, Source { text: &text, file: None }).await.unwrap();
+    rig.engine.workflows(&eve).define(Source { text: &text, file: None }).await.unwrap();
     rig.policy("money", hold("tool:ok")).await;
     let run = rig.start_as(&eve, "w", json!({})).await;
     rig.approve(&eve, &run, "gate").await;
@@ -133,7 +133,7 @@ async fn an_administrator_does_not_make_up_the_result_of_a_held_call() {
     let run = rig.start("w").await;
     rig.asked(&run, "pay").await;
     let by_hand = Override { outcome: Ok(json!(1)), comment: None };
-    let answer = rig.engine.override_step(&rig.admin, &run, "pay", by_hand).await;
+    let answer = rig.engine.steps(&rig.admin).override_step(&run, "pay", by_hand).await;
     assert!(answer.is_err());
     assert_eq!(rig.view(&run).await.status, "paused");
 }
@@ -176,11 +176,11 @@ async fn attempts_share_an_approval_and_a_retry_of_the_run_asks_again() {
     let first = rig.asked(&run, "pay").await.digest;
     rig.approve(&rig.admin, &run, "pay").await;
     assert_eq!(rig.ended(&run).await.status, "failed");
-    rig.engine.retry(&rig.admin, &run, Retry::SameVersion).await.unwrap();
+    rig.engine.runs(&rig.admin).retry(&run, Retry::SameVersion).await.unwrap();
     let second = rig.asked(&run, "pay").await.digest;
     assert_ne!(first, second);
     let stale = Decision { approve: true, digest: first, ..Decision::default() };
-    assert_eq!(refusal(&rig.engine.answer(&rig.admin, &run, "pay", stale).await), "conflict");
+    assert_eq!(refusal(&rig.engine.gates(&rig.admin).answer(&run, "pay", stale).await), "conflict");
     assert_eq!(rig.called().len(), 4);
 }
 
@@ -194,7 +194,7 @@ async fn a_gate_of_before_a_retry_does_not_count_after_it() {
     rig.approve(&rig.admin, &run, "gate").await;
     assert_eq!(rig.ended(&run).await.status, "failed");
     assert_eq!(rig.called(), ["pay"]);
-    rig.engine.retry(&rig.admin, &run, Retry::SameVersion).await.unwrap();
+    rig.engine.runs(&rig.admin).retry(&run, Retry::SameVersion).await.unwrap();
     rig.asked(&run, "pay").await;
     assert_eq!(rig.called(), ["pay"]);
 }
@@ -251,9 +251,9 @@ async fn a_held_call_expires_or_ends_with_its_run() {
     assert_eq!(status(&view, "pay"), ("denied", Some("expired".into())));
     let run = rig.start("w").await;
     let digest = rig.asked(&run, "pay").await.digest;
-    rig.engine.cancel(&rig.admin, &run, None).await.unwrap();
+    rig.engine.runs(&rig.admin).cancel(&run, None).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "cancelled");
-    let late = rig.engine.answer(&rig.admin, &run, "pay", Decision { approve: true, digest, ..Decision::default() });
+    let late = rig.engine.gates(&rig.admin).answer(&run, "pay", Decision { approve: true, digest, ..Decision::default() });
     assert_eq!(refusal(&late.await), "conflict");
     rig.pass(120).await;
     assert_eq!(rig.called().len(), 0);

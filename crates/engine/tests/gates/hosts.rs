@@ -75,9 +75,9 @@ async fn requests_in_the_middle_of_a_call_are_held_to_policies() {
 async fn a_pattern_that_could_fit_no_host_is_refused() {
     let rig = Rig::new().await;
     for calls in ["host:api.example.com:8443", "host:https://api.example.com", "host:a b"] {
-        let refused = rig.engine.put_policy(&rig.admin, "p", deny(calls)).await;
+        let refused = rig.engine.policies(&rig.admin).put("p", deny(calls)).await;
         assert!(matches!(&refused, Err(Error::Input { .. } | Error::Inputs(_))), "{calls}: {refused:?}");
     }
     rig.policy("p", deny("host:B\u{fc}cher.example")).await;
-    assert_eq!(rig.engine.policy(&rig.admin, "p").await.unwrap().calls, "host:xn--bcher-kva.example");
+    assert_eq!(rig.engine.policies(&rig.admin).get("p").await.unwrap().calls, "host:xn--bcher-kva.example");
 }

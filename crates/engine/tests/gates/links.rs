@@ -29,21 +29,21 @@ async fn yes(rig: &Rig, run: &str) -> Decision {
 #[tokio::test(start_paused = true)]
 async fn a_link_shows_what_is_asked_decides_once_and_then_says_what_became_of_it() {
     let (rig, ann, bob, run) = rig().await;
-    let link = rig.engine.make_link(&ann, &run, "gate", "ann").await.unwrap();
-    let others = rig.engine.make_link(&bob, &run, "gate", "bob").await.unwrap();
+    let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
+    let others = rig.engine.gates(&bob).link(&run, "gate", "bob").await.unwrap();
     for _ in 0..3 {
-        let linked = rig.engine.linked(&link).await.unwrap();
+        let linked = rig.engine.inbound().linked(&link).await.unwrap();
         let Asks::Open(open) = linked.asks else { panic!("{:?}", linked.asks) };
         assert_eq!((&*linked.caller.name, &open.asks["calls"][0]["input"]["args"]), ("ann", &json!({"sum": 3})));
     }
     assert_eq!(rig.view(&run).await.status, "paused");
     let decision = yes(&rig, &run).await;
     let blind = Decision { digest: None, ..decision.clone() };
-    assert_eq!(refusal(&rig.engine.answer_link(&link, blind).await.map(|_| ())), "input");
-    rig.engine.answer_link(&link, decision.clone()).await.unwrap();
+    assert_eq!(refusal(&rig.engine.inbound().answer_link(&link, blind).await.map(|_| ())), "input");
+    rig.engine.inbound().answer_link(&link, decision.clone()).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "completed");
     for link in [&link, &others] {
-        let again = rig.engine.answer_link(link, decision.clone()).await.unwrap();
+        let again = rig.engine.inbound().answer_link(link, decision.clone()).await.unwrap();
         assert_eq!(over(&again.asks), "It was approved by ann.");
     }
     assert_eq!(rig.called(), ["pay"]);
@@ -53,7 +53,7 @@ async fn a_link_shows_what_is_asked_decides_once_and_then_says_what_became_of_it
 async fn a_link_that_was_changed_leads_nowhere() {
     use base64::Engine;
     let (rig, ann, _, run) = rig().await;
-    let link = rig.engine.make_link(&ann, &run, "gate", "ann").await.unwrap();
+    let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
     let parts: Vec<&str> = link.split('.').collect();
     let base64 = base64::engine::general_purpose::URL_SAFE_NO_PAD;
     let about = String::from_utf8(base64.decode(parts[1]).unwrap()).unwrap();
@@ -62,7 +62,7 @@ async fn a_link_that_was_changed_leads_nowhere() {
     let other = rig.start("w").await;
     let elsewhere = format!("{other}.{}.{}", parts[1], parts[2]);
     for forged in [as_bob, short, elsewhere, String::new(), "run_x.y.z".into(), format!("{link}x")] {
-        let answer = rig.engine.linked(&forged).await;
+        let answer = rig.engine.inbound().linked(&forged).await;
         assert!(matches!(answer, Err(Error::NotFound { .. })), "{forged}: {answer:?}");
     }
 }
@@ -70,42 +70,42 @@ async fn a_link_that_was_changed_leads_nowhere() {
 #[tokio::test(start_paused = true)]
 async fn a_link_is_for_what_was_asked_when_it_was_made() {
     let (rig, ann, _, run) = rig().await;
-    let link = rig.engine.make_link(&ann, &run, "gate", "ann").await.unwrap();
+    let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
     rig.answer(&rig.admin, &run, "gate", false).await.unwrap();
     rig.ended(&run).await;
-    assert_eq!(over(&rig.engine.linked(&link).await.unwrap().asks), "It was denied by admin.");
-    rig.engine.retry(&rig.admin, &run, Retry::SameVersion).await.unwrap();
+    assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "It was denied by admin.");
+    rig.engine.runs(&rig.admin).retry(&run, Retry::SameVersion).await.unwrap();
     rig.asked(&run, "gate").await;
-    assert!(over(&rig.engine.linked(&link).await.unwrap().asks).contains("asked before"));
+    assert!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks).contains("asked before"));
     let now = yes(&rig, &run).await;
-    over(&rig.engine.answer_link(&link, now).await.unwrap().asks);
+    over(&rig.engine.inbound().answer_link(&link, now).await.unwrap().asks);
     assert_eq!(rig.view(&run).await.status, "paused");
-    let link = rig.engine.make_link(&ann, &run, "gate", "ann").await.unwrap();
+    let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
     rig.pass(7_200).await;
-    assert_eq!(over(&rig.engine.linked(&link).await.unwrap().asks), "Nobody answered in time: it counts as denied.");
+    assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "Nobody answered in time: it counts as denied.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_link_of_a_run_that_was_cancelled_says_so() {
     let (rig, ann, _, run) = rig().await;
-    let link = rig.engine.make_link(&ann, &run, "gate", "ann").await.unwrap();
-    rig.engine.cancel(&rig.admin, &run, None).await.unwrap();
+    let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
+    rig.engine.runs(&rig.admin).cancel(&run, None).await.unwrap();
     rig.ended(&run).await;
-    assert_eq!(over(&rig.engine.linked(&link).await.unwrap().asks), "The run was ended before anybody answered.");
+    assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "The run was ended before anybody answered.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn people_make_links_for_themselves_and_keys_that_may_less_make_none() {
     let (rig, ann, _, run) = rig().await;
-    let other = rig.engine.make_link(&ann, &run, "gate", "bob").await;
+    let other = rig.engine.gates(&ann).link(&run, "gate", "bob").await;
     assert_eq!(refusal(&other.map(|_| ())), "forbidden");
-    assert!(rig.engine.make_link(&rig.admin, &run, "gate", "bob").await.is_ok());
+    assert!(rig.engine.gates(&rig.admin).link(&run, "gate", "bob").await.is_ok());
     let new = NewKey { user: Some("ann".into()), name: "k".into(), ..NewKey::default() };
     for key in [NewKey { agent: true, ..new.clone() }, NewKey { grants: Some(vec!["workflow.read".into()]), ..new }] {
         let caller = rig.key(key).await;
-        assert_eq!(refusal(&rig.engine.make_link(&caller, &run, "gate", "ann").await.map(|_| ())), "refused");
+        assert_eq!(refusal(&rig.engine.gates(&caller).link(&run, "gate", "ann").await.map(|_| ())), "refused");
     }
-    let nobody = rig.engine.make_link(&rig.admin, &run, "gate", "nobody").await;
+    let nobody = rig.engine.gates(&rig.admin).link(&run, "gate", "nobody").await;
     assert_eq!(refusal(&nobody.map(|_| ())), "refused");
 }
 
@@ -116,10 +116,10 @@ async fn a_link_to_a_held_call_says_who_approved_it() {
     rig.policy("money", hold("tool:hang")).await;
     let run = rig.start("w").await;
     rig.asked(&run, "pay").await;
-    let link = rig.engine.make_link(&rig.admin, &run, "pay", "ann").await.unwrap();
-    let Asks::Open(open) = rig.engine.linked(&link).await.unwrap().asks else { panic!("it is over") };
+    let link = rig.engine.gates(&rig.admin).link(&run, "pay", "ann").await.unwrap();
+    let Asks::Open(open) = rig.engine.inbound().linked(&link).await.unwrap().asks else { panic!("it is over") };
     let decision = Decision { approve: true, digest: open.digest, ..Decision::default() };
-    rig.engine.answer_link(&link, decision).await.unwrap();
+    rig.engine.inbound().answer_link(&link, decision).await.unwrap();
     rig.pass(1).await;
-    assert_eq!(over(&rig.engine.linked(&link).await.unwrap().asks), "It was approved by ann.");
+    assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "It was approved by ann.");
 }

@@ -46,7 +46,7 @@ struct Case {
 /// asked later.
 async fn rig() -> Rig {
     let rig = Rig::new().await;
-    rig.engine.put_role(&rig.admin, "on_call", list(READER)).await.unwrap();
+    rig.engine.roles(&rig.admin).put("on_call", list(READER)).await.unwrap();
     for name in ["ann", "bob"] {
         rig.user(name, &[], PERSON).await;
     }
@@ -84,7 +84,7 @@ async fn told(case: &Case) -> &'static str {
     let digest = rig.asked(&run, step).await.digest;
     let key = key(&rig, case.who, case.how).await;
     let link = match case.how {
-        How::Link => match rig.engine.make_link(&rig.admin, &run, step, case.who).await {
+        How::Link => match rig.engine.gates(&rig.admin).link(&run, step, case.who).await {
             Ok(link) => Some(link),
             Err(error) => return refusal(&Err(error)),
         },
@@ -105,10 +105,10 @@ async fn told(case: &Case) -> &'static str {
     }
     let decision = Decision { approve: true, digest, ..Decision::default() };
     if let Some(link) = link {
-        return refusal(&rig.engine.answer_link(&link, decision).await.map(|_| ()));
+        return refusal(&rig.engine.inbound().answer_link(&link, decision).await.map(|_| ()));
     }
-    let Ok(caller) = rig.engine.authenticate(&key).await else { return "unauthorised" };
-    refusal(&rig.engine.answer(&caller, &run, step, decision).await)
+    let Ok(caller) = rig.engine.identity().authenticate(&key).await else { return "unauthorised" };
+    refusal(&rig.engine.gates(&caller).answer(&run, step, decision).await)
 }
 
 #[tokio::test(start_paused = true)]

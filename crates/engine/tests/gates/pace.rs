@@ -65,7 +65,7 @@ async fn nobody_can_say_that_a_call_is_ready_before_its_time() {
     rig.policy("slow", slow(1, 600)).await;
     let run = rig.start("w").await;
     rig.pass(5).await;
-    let told = rig.engine.step_ready(&rig.admin, &run, "b").await;
+    let told = rig.engine.steps(&rig.admin).ready(&run, "b").await;
     assert!(matches!(told, Err(Error::NotNow(_))), "{told:?}");
     rig.pass(5).await;
     assert_eq!(rig.called(), ["a"]);

@@ -53,7 +53,7 @@ async fn each_item_has_a_gate_of_its_own_with_its_own_digest() {
     assert!(digests[0] != digests[1] && digests[1] != digests[2], "{digests:?}");
     // The answer for one item is not one for another, though it asks for the same.
     let other = Decision { approve: true, digest: digests[1].clone(), ..Decision::default() };
-    assert_eq!(refusal(&rig.engine.answer(&rig.admin, &run, "each[2].gate", other).await), "conflict");
+    assert_eq!(refusal(&rig.engine.gates(&rig.admin).answer(&run, "each[2].gate", other).await), "conflict");
     assert_eq!(refusal(&rig.answer(&rig.admin, &run, "each[1].gate", true).await), "taken");
     rig.pass(5).await;
     assert_eq!(rig.called(), ["each[1].pay"]);
@@ -87,7 +87,7 @@ async fn a_gate_in_a_child_is_the_childs_and_its_denial_is_the_parents_failure()
     for (approve, ended, calls) in [(true, "completed", 1), (false, "failed", 1)] {
         let run = rig.start("parent").await;
         let open = loop {
-            let (open, _) = rig.engine.approvals(&rig.admin, None, 10).await.unwrap();
+            let (open, _) = rig.engine.gates(&rig.admin).list(None, 10).await.unwrap();
             if let Some(open) = open.into_iter().next() {
                 break open;
             }
@@ -95,7 +95,7 @@ async fn a_gate_in_a_child_is_the_childs_and_its_denial_is_the_parents_failure()
         };
         assert_ne!(open.run, run);
         let decision = Decision { approve, digest: open.digest, ..Decision::default() };
-        rig.engine.answer(&rig.admin, &open.run, "gate", decision).await.unwrap();
+        rig.engine.gates(&rig.admin).answer(&open.run, "gate", decision).await.unwrap();
         let view = rig.ended(&run).await;
         assert_eq!((view.status, rig.called().len()), (ended, calls), "{view:?}");
     }
@@ -115,7 +115,7 @@ async fn a_gate_that_covers_a_child_run_does_not_cover_what_the_child_does() {
     );
     rig.approve(&rig.admin, &run, "gate").await;
     rig.pass(5).await;
-    let (open, _) = rig.engine.approvals(&rig.admin, None, 10).await.unwrap();
+    let (open, _) = rig.engine.gates(&rig.admin).list(None, 10).await.unwrap();
     assert_eq!(open.iter().map(|open| &*open.step).collect::<Vec<_>>(), ["pay"]);
     assert_eq!(rig.called().len(), 0);
 }
@@ -130,7 +130,7 @@ async fn a_skipped_gate_asks_nothing_and_approves_nothing() {
     assert_eq!(status(&view, "gate").0, "skipped");
     assert_eq!(rig.called(), ["pay"]);
     let late = Decision { approve: true, ..Decision::default() };
-    assert_eq!(refusal(&rig.engine.answer(&rig.admin, &run, "gate", late).await), "conflict");
+    assert_eq!(refusal(&rig.engine.gates(&rig.admin).answer(&run, "gate", late).await), "conflict");
     rig.policy("money", hold("tool:ok")).await;
     let run = rig.start_as(&rig.admin, "w", json!({"ask": false})).await;
     rig.pass(5).await;
@@ -145,12 +145,12 @@ async fn a_denied_gate_asks_anew_when_the_run_is_retried_and_old_answers_do_not_
     let first = rig.asked(&run, "gate").await.digest;
     rig.answer(&rig.admin, &run, "gate", false).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "cancelled");
-    rig.engine.retry(&rig.admin, &run, Retry::SameVersion).await.unwrap();
+    rig.engine.runs(&rig.admin).retry(&run, Retry::SameVersion).await.unwrap();
     let second = rig.asked(&run, "gate").await.digest;
     assert_ne!(first, second);
     for digest in [None, first] {
         let stale = Decision { approve: true, digest, ..Decision::default() };
-        assert_ne!(refusal(&rig.engine.answer(&rig.admin, &run, "gate", stale).await), "taken");
+        assert_ne!(refusal(&rig.engine.gates(&rig.admin).answer(&run, "gate", stale).await), "taken");
     }
     rig.approve(&rig.admin, &run, "gate").await;
     assert_eq!(rig.ended(&run).await.status, "completed");
@@ -168,7 +168,7 @@ async fn on_a_newer_version_a_gate_before_a_changed_step_is_asked_again() {
     rig.approve(&rig.admin, &run, "gate").await;
     assert_eq!(rig.ended(&run).await.status, "failed");
     rig.define("w", version(1_000, "ok")).await;
-    rig.engine.retry(&rig.admin, &run, Retry::Newest).await.unwrap();
+    rig.engine.runs(&rig.admin).retry(&run, Retry::Newest).await.unwrap();
     let asked = rig.asked(&run, "gate").await;
     assert_ne!(asked.digest, first);
     assert_eq!(asked.asks["calls"][0]["input"]["args"], json!({"sum": 1_000}));

@@ -76,8 +76,8 @@ impl Rig {
         let (tools, store) = (Tools::default(), MemoryStore::default());
         let clock = TokioClock::starting_at(START);
         let engine = Engine::start(Arc::new(store.clone()), config(&tools, clock)).await.unwrap();
-        assert!(engine.bootstrap(ADMIN, AGENT).await.unwrap());
-        let admin = engine.authenticate(ADMIN).await.unwrap();
+        assert!(engine.identity().bootstrap(ADMIN, AGENT).await.unwrap());
+        let admin = engine.identity().authenticate(ADMIN).await.unwrap();
         Rig { engine, store, admin, tools, clock }
     }
 
@@ -97,12 +97,12 @@ impl Rig {
 
     pub async fn define(&self, name: &str, tasks: Value) {
         let text = json!({"name": name, "tasks": tasks}).to_string();
-        self.engine.define(&self.admin, Source { text: &text, file: None }).await.unwrap();
+        self.engine.workflows(&self.admin).define(Source { text: &text, file: None }).await.unwrap();
     }
 
     pub async fn user(&self, name: &str, roles: &[&str], grants: &[&str]) -> Caller {
         let new = NewUser { name: name.into(), roles: list(roles), grants: list(grants) };
-        self.engine.create_user(&self.admin, new).await.unwrap();
+        self.engine.users(&self.admin).create(new).await.unwrap();
         self.person(name).await
     }
 
@@ -115,19 +115,19 @@ impl Rig {
 
     /// Someone by a key.
     pub async fn key(&self, new: NewKey) -> Caller {
-        self.engine.authenticate(&self.secret(new).await).await.unwrap()
+        self.engine.identity().authenticate(&self.secret(new).await).await.unwrap()
     }
 
     pub async fn secret(&self, new: NewKey) -> String {
-        self.engine.create_key(&self.admin, new).await.unwrap().1
+        self.engine.keys(&self.admin).create(new).await.unwrap().1
     }
 
     pub async fn change(&self, user: &str, to: UserChange) {
-        self.engine.change_user(&self.admin, user, to).await.unwrap();
+        self.engine.users(&self.admin).change(user, to).await.unwrap();
     }
 
     pub async fn start_as(&self, caller: &Caller, workflow: &str, input: Value) -> String {
-        self.engine.trigger(caller, Trigger::new(workflow, input)).await.unwrap().run
+        self.engine.runs(caller).trigger(Trigger::new(workflow, input)).await.unwrap().run
     }
 
     pub async fn start(&self, workflow: &str) -> String {
@@ -135,18 +135,18 @@ impl Rig {
     }
 
     pub async fn view(&self, run: &str) -> RunView {
-        self.engine.status(&self.admin, run).await.unwrap()
+        self.engine.runs(&self.admin).get(run).await.unwrap()
     }
 
     pub async fn ended(&self, run: &str) -> RunView {
-        self.engine.wait(&self.admin, run).await.unwrap();
+        self.engine.runs(&self.admin).wait(run).await.unwrap();
         self.view(run).await
     }
 
     /// Until a step asks.
     pub async fn asked(&self, run: &str, step: &str) -> Approval {
         loop {
-            match self.engine.approval(&self.admin, run, step).await {
+            match self.engine.gates(&self.admin).get(run, step).await {
                 Ok(approval) => return approval,
                 Err(Error::Conflict(_) | Error::NotFound { .. }) => self.pass(1).await,
                 Err(error) => panic!("{step}: {error}"),
@@ -158,7 +158,7 @@ impl Rig {
     /// Answers what is asked now.
     pub async fn answer(&self, by: &Caller, run: &str, step: &str, approve: bool) -> Result<(), Error> {
         let digest = self.asked(run, step).await.digest;
-        self.engine.answer(by, run, step, Decision { approve, digest, ..Decision::default() }).await
+        self.engine.gates(by).answer(run, step, Decision { approve, digest, ..Decision::default() }).await
     }
 
     pub async fn approve(&self, by: &Caller, run: &str, step: &str) {
@@ -166,7 +166,7 @@ impl Rig {
     }
 
     pub async fn policy(&self, name: &str, policy: NewPolicy) {
-        self.engine.put_policy(&self.admin, name, policy).await.unwrap();
+        self.engine.policies(&self.admin).put(name, policy).await.unwrap();
     }
 
     /// Lets virtual time pass, with all that happens in it.

@@ -13,7 +13,7 @@ fn watched(calls: &str) -> NewPolicy {
 /// All that is said of calls, oldest first: `call.made pay success`.
 async fn trail(rig: &Rig) -> Vec<String> {
     let query = AuditQuery { limit: 500, ..AuditQuery::default() };
-    let mut rows = rig.engine.audit(&rig.admin, query).await.unwrap();
+    let mut rows = rig.engine.audit(&rig.admin).list(query).await.unwrap();
     rows.sort_by_key(|row| (row.row.at, row.row.detail.clone()));
     let calls = rows.iter().filter(|row| row.row.action.starts_with("call."));
     let said = calls.map(|row| {
@@ -54,7 +54,7 @@ async fn a_call_that_was_cut_short_may_have_been_made() {
     rig.policy("watch", watched("tool:hang")).await;
     let run = rig.start("w").await;
     rig.pass(5).await;
-    rig.engine.cancel(&rig.admin, &run, None).await.unwrap();
+    rig.engine.runs(&rig.admin).cancel(&run, None).await.unwrap();
     rig.ended(&run).await;
     assert_eq!(trail(&rig).await, ["call.aborted pay unknown"]);
 }

@@ -18,12 +18,12 @@ async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
     rig.until_holding(1).await;
     let comment = Some("seen by phone".to_string());
     let by_hand = Override { comment, ..success(json!({"by": "hand"})) };
-    rig.engine.override_step(&rig.admin, &run, "s0", by_hand).await.unwrap();
+    rig.engine.steps(&rig.admin).override_step(&run, "s0", by_hand).await.unwrap();
     // The executor is told to stop.
     rig.until_holding(0).await;
     let view = rig.ended(&run).await;
     assert_eq!((view.status, view.tasks[0].output.clone()), ("completed", Some(json!({"by": "hand"}))));
-    let events = rig.engine.events(&rig.admin, &run, 0, 100).await.unwrap();
+    let events = rig.engine.runs(&rig.admin).events(&run, 0, 100).await.unwrap();
     let said: Vec<&Value> =
         events.iter().map(|event| &event.fact).filter(|fact| fact["type"] == "overridden").collect();
     assert_eq!(said.len(), 1);
@@ -34,10 +34,10 @@ async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
     let run = rig.start(&rig.admin, "two").await;
     rig.until_holding(1).await;
     let failed = Override { outcome: Err("it never came".into()), comment: None };
-    rig.engine.override_step(&rig.admin, &run, "s0", failed).await.unwrap();
+    rig.engine.steps(&rig.admin).override_step(&run, "s0", failed).await.unwrap();
     let view = rig.ended(&run).await;
     assert_eq!((view.status, failure(&view)), ("failed", Some("overridden".into())));
-    let again = rig.engine.override_step(&rig.admin, &run, "s0", success(json!(1))).await;
+    let again = rig.engine.steps(&rig.admin).override_step(&run, "s0", success(json!(1))).await;
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
 }
 
@@ -48,12 +48,12 @@ async fn gates_and_steps_that_have_not_begun_are_not_overridden() {
         "gate": {"approval": {"message": "go?"}}, "then": {"needs": ["gate"], "tool": "ok", "args": {}}}});
     rig.define(&rig.admin, gated).await;
     let run = rig.start(&rig.admin, "gated").await;
-    let answer = rig.engine.override_step(&rig.admin, &run, "gate", success(json!(1))).await;
+    let answer = rig.engine.steps(&rig.admin).override_step(&run, "gate", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
-    let answer = rig.engine.override_step(&rig.admin, &run, "then", success(json!(1))).await;
+    let answer = rig.engine.steps(&rig.admin).override_step(&run, "then", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Conflict(_) | Error::NotFound { .. })), "{answer:?}");
     let bob = rig.user("bob", &["workflow.run", "workflow.read", "workflow.approve", "workflow.define"]).await;
-    let answer = rig.engine.override_step(&bob, &run, "gate", success(json!(1))).await;
+    let answer = rig.engine.steps(&bob).override_step(&run, "gate", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
     assert_eq!((rig.view(&run).await.status, rig.called()), ("paused", 0));
 }
@@ -67,9 +67,9 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
         "gate": {"needs": ["each"], "approval": {"message": "is {{input.x}} right?"}}}});
     rig.define(&rig.admin, all).await;
     let input = json!({"x": "MARKER-1", "list": ["MARKER-2", "MARKER-3"]});
-    let started = rig.engine.trigger(&rig.admin, Trigger::new("all", input)).await.unwrap();
+    let started = rig.engine.runs(&rig.admin).trigger(Trigger::new("all", input)).await.unwrap();
     let (id, run) = (started.id, started.run);
-    let early = rig.engine.erase(&rig.admin, &run).await;
+    let early = rig.engine.runs(&rig.admin).erase(&run).await;
     assert!(matches!(early, Err(Error::NotNow(_))), "{early:?}");
     while rig.view(&run).await.status != "paused" {
         rig.pass(1).await;
@@ -80,10 +80,10 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
         data: Some(json!({"y": "MARKER-5"})),
         digest: None,
     };
-    rig.engine.answer(&rig.admin, &run, "gate", decision).await.unwrap();
+    rig.engine.gates(&rig.admin).answer(&run, "gate", decision).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "completed");
     let log = rig.store.tail(id, Version(0), 1_000).await.unwrap();
-    rig.engine.erase(&rig.admin, &run).await.unwrap();
+    rig.engine.runs(&rig.admin).erase(&run).await.unwrap();
     assert_eq!(rig.store.tail(id, Version(0), 1_000).await.unwrap(), log);
     let view = rig.view(&run).await;
     assert!(view.erased_at.is_some() && view.input.is_null(), "{view:?}");
@@ -103,13 +103,13 @@ async fn an_erased_run_is_not_taken_up_again() {
     rig.define(&rig.admin, chain("bad", "fail")).await;
     let run = rig.start(&rig.admin, "bad").await;
     rig.ended(&run).await;
-    rig.engine.erase(&rig.admin, &run).await.unwrap();
+    rig.engine.runs(&rig.admin).erase(&run).await.unwrap();
     for retry in [Retry::SameVersion, Retry::Newest] {
-        let answer = rig.engine.retry(&rig.admin, &run, retry).await;
+        let answer = rig.engine.runs(&rig.admin).retry(&run, retry).await;
         assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
     }
-    assert!(matches!(rig.engine.rerun(&rig.admin, &run, None).await, Err(Error::NotNow(_))));
-    let bulk = rig.engine.retry_all(&rig.admin, RunQuery::default(), Retry::SameVersion).await.unwrap();
+    assert!(matches!(rig.engine.runs(&rig.admin).rerun(&run, None).await, Err(Error::NotNow(_))));
+    let bulk = rig.engine.runs(&rig.admin).retry_all(RunQuery::default(), Retry::SameVersion).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len()), (0, 1));
 }
 
@@ -121,17 +121,17 @@ async fn many_runs_are_cancelled_and_retried_at_once() {
     for n in 0..6 {
         let labels = [("half".to_string(), (n % 2).to_string())].into();
         let trigger = Trigger { labels, ..Trigger::new("held", json!({})) };
-        runs.push(rig.engine.trigger(&rig.admin, trigger).await.unwrap().run);
+        runs.push(rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run);
     }
     rig.until_holding(6).await;
     let odd = RunQuery { labels: list(&["half=1"]), ..RunQuery::default() };
-    let bulk = rig.engine.cancel_all(&rig.admin, odd.clone(), Some("enough")).await.unwrap();
+    let bulk = rig.engine.runs(&rig.admin).cancel_all(odd.clone(), Some("enough")).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len(), bulk.more), (3, 0, false));
     rig.until_holding(3).await;
     // Nothing that could be cancelled is asked for: nothing is.
     let none = RunQuery { status: list(&["completed"]), ..RunQuery::default() };
-    assert_eq!(rig.engine.cancel_all(&rig.admin, none, None).await.unwrap().done, [""; 0]);
-    let bulk = rig.engine.retry_all(&rig.admin, odd, Retry::SameVersion).await.unwrap();
+    assert_eq!(rig.engine.runs(&rig.admin).cancel_all(none, None).await.unwrap().done, [""; 0]);
+    let bulk = rig.engine.runs(&rig.admin).retry_all(odd, Retry::SameVersion).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len()), (3, 0));
     rig.until_holding(6).await;
     rig.tools.permits.add_permits(6);
@@ -151,11 +151,11 @@ async fn discarding_a_running_test_leaves_nothing_of_it() {
         "call": {"workflow": "child", "input": {}}, "wait": {"tool": "hold", "args": {}},
         "nap": {"sleep": "1h"}, "gate": {"approval": {"message": "go?"}}}})
     .to_string();
-    let test = rig.engine.test_run(&rig.admin, Source { text: &text, file: None }, json!({})).await.unwrap();
+    let test = rig.engine.runs(&rig.admin).test(Source { text: &text, file: None }, json!({})).await.unwrap();
     rig.until_holding(3).await;
-    rig.engine.discard(&rig.admin, &test.run).await.unwrap();
+    rig.engine.runs(&rig.admin).discard(&test.run).await.unwrap();
     rig.until_holding(1).await;
-    assert!(matches!(rig.engine.status(&rig.admin, &test.run).await, Err(Error::NotFound { .. })));
+    assert!(matches!(rig.engine.runs(&rig.admin).get(&test.run).await, Err(Error::NotFound { .. })));
     rig.pass(10).await;
     let tests = rig.store.runs(RunFilter { tests: true, ..RunFilter::all(OrgId(1), 10) }).await.unwrap();
     assert!(tests.is_empty(), "the child of the test is still there: {tests:?}");
@@ -163,7 +163,7 @@ async fn discarding_a_running_test_leaves_nothing_of_it() {
     let but_audit =
         |rows: Vec<(String, u64)>| rows.into_iter().filter(|(table, _)| table != "audit").collect::<Vec<_>>();
     assert_eq!(but_audit(left), but_audit(before));
-    let answer = rig.engine.discard(&rig.admin, &real).await;
+    let answer = rig.engine.runs(&rig.admin).discard(&real).await;
     assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
 }
 
@@ -174,14 +174,14 @@ async fn labels_come_from_the_workflow_and_the_run_and_can_be_changed() {
     rig.define(&rig.admin, crate::rig::with(chain("w", "ok"), "labels", labels)).await;
     let own = [("env".to_string(), "prod".to_string())].into();
     let trigger = Trigger { labels: own, ..Trigger::new("w", json!({})) };
-    let run = rig.engine.trigger(&rig.admin, trigger).await.unwrap().run;
+    let run = rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run;
     assert_eq!(rig.ended(&run).await.labels, ["env=prod", "team=a"]);
-    rig.engine.label(&rig.admin, &run, &[("x".to_string(), "1=2".to_string())].into()).await.unwrap();
+    rig.engine.runs(&rig.admin).label(&run, &[("x".to_string(), "1=2".to_string())].into()).await.unwrap();
     let found =
-        rig.engine.runs(&rig.admin, RunQuery { labels: list(&["x=1=2"]), ..RunQuery::default() }).await.unwrap();
+        rig.engine.runs(&rig.admin).list(RunQuery { labels: list(&["x=1=2"]), ..RunQuery::default() }).await.unwrap();
     assert_eq!(found.len(), 1);
     for (name, value) in [("", "1"), ("a=b", "1"), ("a", "1\n2"), ("a\nb", "1")] {
-        let answer = rig.engine.label(&rig.admin, &run, &[(name.to_string(), value.to_string())].into()).await;
+        let answer = rig.engine.runs(&rig.admin).label(&run, &[(name.to_string(), value.to_string())].into()).await;
         assert!(matches!(answer, Err(Error::Input { .. })), "{name:?} {value:?} {answer:?}");
     }
 }
@@ -191,7 +191,7 @@ async fn deleted(rig: &Rig) -> (String, String, String) {
     let first = rig.define(&rig.admin, chain("name", "fail")).await;
     let run = rig.start(&rig.admin, "name").await;
     rig.ended(&run).await;
-    rig.engine.undefine(&rig.admin, "name").await.unwrap();
+    rig.engine.workflows(&rig.admin).delete("name").await.unwrap();
     let second = rig.define(&rig.admin, chain("name", "ok")).await;
     assert_ne!(first, second);
     (run, first, second)
@@ -201,7 +201,7 @@ async fn deleted(rig: &Rig) -> (String, String, String) {
 async fn a_run_is_not_retried_onto_another_workflow_that_has_its_name_now() {
     let rig = Rig::new().await;
     let (run, first, _) = deleted(&rig).await;
-    let _ = rig.engine.retry(&rig.admin, &run, Retry::Newest).await;
+    let _ = rig.engine.runs(&rig.admin).retry(&run, Retry::Newest).await;
     assert_eq!(rig.view(&run).await.workflow_id, first);
 }
 
@@ -209,7 +209,7 @@ async fn a_run_is_not_retried_onto_another_workflow_that_has_its_name_now() {
 async fn a_rerun_does_not_start_another_workflow_that_has_the_name_now() {
     let rig = Rig::new().await;
     let (run, _, _) = deleted(&rig).await;
-    let again = rig.engine.rerun(&rig.admin, &run, None).await;
+    let again = rig.engine.runs(&rig.admin).rerun(&run, None).await;
     assert!(again.is_err(), "{again:?}");
 }
 
@@ -218,7 +218,7 @@ async fn runs_of_a_deleted_workflow_are_listed_by_its_id() {
     let rig = Rig::new().await;
     let (run, first, second) = deleted(&rig).await;
     let of = |workflow: &str| RunQuery { workflow: Some(workflow.into()), limit: 10, ..RunQuery::default() };
-    assert!(rig.engine.runs(&rig.admin, of(&second)).await.unwrap().is_empty());
-    let listed = rig.engine.runs(&rig.admin, of(&first)).await.unwrap();
+    assert!(rig.engine.runs(&rig.admin).list(of(&second)).await.unwrap().is_empty());
+    let listed = rig.engine.runs(&rig.admin).list(of(&first)).await.unwrap();
     assert_eq!(listed.into_iter().map(|row| row.public).collect::<Vec<_>>(), [run]);
 }

@@ -11,21 +11,21 @@ const FLOOD: usize = 10_000;
 #[tokio::test(start_paused = true)]
 async fn a_step_of_another_organisation_waits_for_no_more_than_the_slots_of_a_flood() {
     let rig = Rig::with(|config| Config { slots: SLOTS, ..config }).await;
-    let (other, secret) = rig.engine.create_organisation(&rig.admin, "other", None).await.unwrap();
-    let theirs = rig.engine.authenticate(&secret).await.unwrap();
+    let (other, secret) = rig.engine.organisations(&rig.admin).create("other", None).await.unwrap();
+    let theirs = rig.engine.identity().authenticate(&secret).await.unwrap();
     let flood = json!({"name": "flood", "tasks": {"each": {
         "for_each": "{{input.items}}", "max_parallel": 1_000, "tasks": {"one": {"tool": "nap", "args": {}}}}}});
     rig.define(&rig.admin, flood).await;
     rig.define(&theirs, json!({"name": "one", "tasks": {"a": {"tool": "nap", "args": {}}}})).await;
     let items: Vec<u32> = (0..1_000).collect();
     for _ in 0..FLOOD / items.len() {
-        rig.engine.trigger(&rig.admin, Trigger::new("flood", json!({"items": items}))).await.unwrap();
+        rig.engine.runs(&rig.admin).trigger(Trigger::new("flood", json!({"items": items}))).await.unwrap();
     }
     for _ in 0..20 {
         rig.pass(1).await;
         let run = rig.start(&theirs, "one").await;
         let ready = rig.called();
-        rig.engine.wait(&theirs, &run).await.unwrap();
+        rig.engine.runs(&theirs).wait(&run).await.unwrap();
         let calls = rig.tools.calls.lock().unwrap().clone();
         let at = calls.iter().position(|(_, of, _)| *of == run).unwrap();
         assert_eq!(calls[at].0, other.id);

@@ -14,20 +14,20 @@ fn call(headers: &[(&str, &str)], raw: &str) -> Incoming {
 
 async fn hook(rig: &Rig, webhook: Value) -> String {
     rig.define(&rig.admin, with(chain("hook", "ok"), "trigger", json!([{"webhook": webhook}]))).await;
-    rig.engine.hooks(&rig.admin, "hook").await.unwrap().remove(0).token
+    rig.engine.workflows(&rig.admin).hooks("hook").await.unwrap().remove(0).token
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_of_the_same_event_start_one_run() {
     let rig = Rig::new().await;
     let token = hook(&rig, json!({"dedupe": {"header": "X-Id"}})).await;
-    let first = rig.engine.receive(&token, call(&[("x-id", "7")], "a")).await.unwrap();
-    let again = rig.engine.receive(&token, call(&[("x-id", "7")], "b")).await.unwrap();
+    let first = rig.engine.inbound().receive(&token, call(&[("x-id", "7")], "a")).await.unwrap();
+    let again = rig.engine.inbound().receive(&token, call(&[("x-id", "7")], "b")).await.unwrap();
     assert_eq!((&again.run, first.repeated, again.repeated), (&first.run, false, true));
-    rig.engine.receive(&token, call(&[("x-id", "8")], "a")).await.unwrap();
+    rig.engine.inbound().receive(&token, call(&[("x-id", "8")], "a")).await.unwrap();
     // Whoever does not say which event it is starts one each time.
-    rig.engine.receive(&token, call(&[], "a")).await.unwrap();
-    rig.engine.receive(&token, call(&[], "a")).await.unwrap();
+    rig.engine.inbound().receive(&token, call(&[], "a")).await.unwrap();
+    rig.engine.inbound().receive(&token, call(&[], "a")).await.unwrap();
     assert_eq!(rig.runs().await.len(), 4);
     assert_eq!(rig.ended(&first.run).await.input, json!({"raw": "a"}));
 }
@@ -36,7 +36,7 @@ async fn calls_of_the_same_event_start_one_run() {
 async fn a_call_that_is_not_signed_starts_nothing() {
     let rig = Rig::new().await;
     let token = hook(&rig, json!({"verify": {"secret": "HOOK", "header": "X-Sig", "prefix": "sha256="}})).await;
-    rig.engine.receive(&token, call(&[("x-sig", SIGNED)], "hello")).await.unwrap();
+    rig.engine.inbound().receive(&token, call(&[("x-sig", SIGNED)], "hello")).await.unwrap();
     let empty = "sha256=";
     for bad in [
         call(&[("x-sig", SIGNED)], "hello!"),
@@ -45,7 +45,7 @@ async fn a_call_that_is_not_signed_starts_nothing() {
         call(&[("x-sig", "sha256=zz")], "hello"),
         call(&[], "hello"),
     ] {
-        let answer = rig.engine.receive(&token, bad).await;
+        let answer = rig.engine.inbound().receive(&token, bad).await;
         assert!(matches!(answer, Err(Error::Unauthorised(_))), "{answer:?}");
     }
     assert_eq!(rig.runs().await.len(), 1);
@@ -56,18 +56,18 @@ async fn a_token_leads_to_its_workflow_until_it_is_replaced_or_the_workflow_is_g
     let rig = Rig::new().await;
     let token = hook(&rig, json!(true)).await;
     let unknown = |answer: Result<_, Error>| assert!(matches!(answer, Err(Error::NotFound { .. })), "{answer:?}");
-    unknown(rig.engine.receive("nothing", call(&[], "a")).await.map(drop));
-    unknown(rig.engine.receive("", call(&[], "a")).await.map(drop));
-    rig.engine.receive(&token, call(&[], "a")).await.unwrap();
+    unknown(rig.engine.inbound().receive("nothing", call(&[], "a")).await.map(drop));
+    unknown(rig.engine.inbound().receive("", call(&[], "a")).await.map(drop));
+    rig.engine.inbound().receive(&token, call(&[], "a")).await.unwrap();
     // A new version keeps the address.
     assert_eq!(hook(&rig, json!({"dedupe": {"header": "x-id"}})).await, token);
-    let new = rig.engine.rotate_hooks(&rig.admin, "hook").await.unwrap().remove(0).token;
-    unknown(rig.engine.receive(&token, call(&[], "a")).await.map(drop));
-    rig.engine.receive(&new, call(&[], "a")).await.unwrap();
-    rig.engine.enable(&rig.admin, "hook", false).await.unwrap();
-    assert!(matches!(rig.engine.receive(&new, call(&[], "a")).await, Err(Error::Disabled(_))));
-    rig.engine.undefine(&rig.admin, "hook").await.unwrap();
-    unknown(rig.engine.receive(&new, call(&[], "a")).await.map(drop));
+    let new = rig.engine.workflows(&rig.admin).rotate_hooks("hook").await.unwrap().remove(0).token;
+    unknown(rig.engine.inbound().receive(&token, call(&[], "a")).await.map(drop));
+    rig.engine.inbound().receive(&new, call(&[], "a")).await.unwrap();
+    rig.engine.workflows(&rig.admin).enable("hook", false).await.unwrap();
+    assert!(matches!(rig.engine.inbound().receive(&new, call(&[], "a")).await, Err(Error::Disabled(_))));
+    rig.engine.workflows(&rig.admin).delete("hook").await.unwrap();
+    unknown(rig.engine.inbound().receive(&new, call(&[], "a")).await.map(drop));
     assert_eq!(rig.runs().await.len(), 2);
 }
 
@@ -76,12 +76,12 @@ async fn a_call_acts_as_the_author_within_their_rights_of_now() {
     let rig = Rig::new().await;
     let bob = rig.user("bob", &["workflow.define", "workflow.run", "tool:ok"]).await;
     rig.define(&bob, with(chain("hook", "ok"), "trigger", json!("webhook"))).await;
-    let token = rig.engine.hooks(&bob, "hook").await.unwrap().remove(0).token;
-    let run = rig.engine.receive(&token, call(&[], "a")).await.unwrap().run;
+    let token = rig.engine.workflows(&bob).hooks("hook").await.unwrap().remove(0).token;
+    let run = rig.engine.inbound().receive(&token, call(&[], "a")).await.unwrap().run;
     let view = rig.ended(&run).await;
     assert_eq!((view.status, view.created_by.as_str()), ("completed", "bob"));
     rig.grant("bob", &["workflow.define", "tool:ok"]).await;
-    assert!(matches!(rig.engine.receive(&token, call(&[], "a")).await, Err(Error::Forbidden { .. })));
-    rig.engine.disable_user(&rig.admin, "bob").await.unwrap();
-    assert!(matches!(rig.engine.receive(&token, call(&[], "a")).await, Err(Error::Refused(_))));
+    assert!(matches!(rig.engine.inbound().receive(&token, call(&[], "a")).await, Err(Error::Forbidden { .. })));
+    rig.engine.users(&rig.admin).disable("bob").await.unwrap();
+    assert!(matches!(rig.engine.inbound().receive(&token, call(&[], "a")).await, Err(Error::Refused(_))));
 }

@@ -7,7 +7,7 @@ use stepwell_store::OrgId;
 
 async fn limited(rig: &Rig, limits: Limits) {
     let to = Subscription { plan: None, limits: Some(limits) };
-    rig.engine.change_plan(&rig.admin, OrgId(1), to).await.unwrap();
+    rig.engine.organisations(&rig.admin).change_plan(OrgId(1), to).await.unwrap();
 }
 
 fn over<T: std::fmt::Debug>(answer: Result<T, Error>) {
@@ -26,9 +26,9 @@ async fn a_definition_stays_within_the_plan() {
     over(rig.try_define(&rig.admin, with(chain("a", "ok"), "trigger", json!([{"cron": "* * * * *"}]))).await);
     // A version of one that is there is no other workflow, and one that is gone does not count.
     assert!(rig.try_define(&rig.admin, chain("a", "ok")).await.unwrap());
-    rig.engine.undefine(&rig.admin, "b").await.unwrap();
+    rig.engine.workflows(&rig.admin).delete("b").await.unwrap();
     rig.define(&rig.admin, chain("c", "ok")).await;
-    assert_eq!(rig.engine.usage(&rig.admin).await.unwrap().workflows, 2);
+    assert_eq!(rig.engine.organisations(&rig.admin).usage().await.unwrap().workflows, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,7 +41,7 @@ async fn no_more_runs_are_open_at_a_time_than_the_plan_allows() {
     assert_eq!(tried.iter().filter(|answer| answer.is_ok()).count(), 3);
     over(rig.try_start(&rig.admin, "held").await);
     rig.until_holding(3).await;
-    assert_eq!(rig.engine.usage(&rig.admin).await.unwrap().open_runs, 3);
+    assert_eq!(rig.engine.organisations(&rig.admin).usage().await.unwrap().open_runs, 3);
     rig.tools.permits.add_permits(1);
     rig.until_holding(2).await;
     rig.pass(1).await;
@@ -59,7 +59,7 @@ async fn a_month_has_as_many_executions_as_the_plan_says_and_the_next_begins_ane
         assert_eq!(rig.ended(&run).await.status, "completed", "a run that began goes on");
     }
     over(rig.try_start(&rig.admin, "three").await);
-    let usage = rig.engine.usage(&rig.admin).await.unwrap();
+    let usage = rig.engine.organisations(&rig.admin).usage().await.unwrap();
     assert_eq!((usage.executions, usage.month.as_str()), (6, "2026-01"));
     rig.pass(31 * 24 * 3_600).await;
     rig.start(&rig.admin, "three").await;
@@ -70,9 +70,9 @@ async fn plans_are_the_operator_s() {
     let rig = Rig::new().await;
     let boss = rig.user("boss", &["admin"]).await;
     let to = Subscription { plan: Some("pro".into()), limits: None };
-    let answer = rig.engine.change_plan(&boss, OrgId(1), to.clone()).await;
+    let answer = rig.engine.organisations(&boss).change_plan(OrgId(1), to.clone()).await;
     assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
     let none = Subscription { plan: Some("gold".into()), limits: None };
-    assert!(matches!(rig.engine.change_plan(&rig.admin, OrgId(1), none).await, Err(Error::Input { .. })));
-    assert!(matches!(rig.engine.change_plan(&rig.admin, OrgId(9), to).await, Err(Error::NotFound { .. })));
+    assert!(matches!(rig.engine.organisations(&rig.admin).change_plan(OrgId(1), none).await, Err(Error::Input { .. })));
+    assert!(matches!(rig.engine.organisations(&rig.admin).change_plan(OrgId(9), to).await, Err(Error::NotFound { .. })));
 }

@@ -86,8 +86,8 @@ impl Rig {
         };
         let (store, clock) = (MemoryStore::default(), TokioClock::starting_at(START));
         let engine = Engine::start(Arc::new(store.clone()), change(config(&tools, clock))).await.unwrap();
-        assert!(engine.bootstrap(ADMIN, AGENT).await.unwrap());
-        let admin = engine.authenticate(ADMIN).await.unwrap();
+        assert!(engine.identity().bootstrap(ADMIN, AGENT).await.unwrap());
+        let admin = engine.identity().authenticate(ADMIN).await.unwrap();
         Rig { engine, store, tools, admin, clock }
     }
 
@@ -99,14 +99,14 @@ impl Rig {
     /// Someone with these grants, in person.
     pub async fn user(&self, name: &str, grants: &[&str]) -> Caller {
         let grants = list(grants);
-        self.engine.create_user(&self.admin, NewUser { name: name.into(), roles: vec![], grants }).await.unwrap();
+        self.engine.users(&self.admin).create(NewUser { name: name.into(), roles: vec![], grants }).await.unwrap();
         self.person(name).await
     }
 
     /// Someone's browser, as of now.
     pub async fn person(&self, name: &str) -> Caller {
         let key = self.key(name, None).await.1;
-        let mut caller = self.engine.authenticate(&key).await.unwrap();
+        let mut caller = self.engine.identity().authenticate(&key).await.unwrap();
         caller.key = None;
         caller
     }
@@ -115,28 +115,28 @@ impl Rig {
     pub async fn key(&self, user: &str, grants: Option<&[&str]>) -> (String, String) {
         let new =
             NewKey { user: Some(user.into()), name: "a key".into(), grants: grants.map(list), ..NewKey::default() };
-        let (key, secret) = self.engine.create_key(&self.admin, new).await.unwrap();
+        let (key, secret) = self.engine.keys(&self.admin).create(new).await.unwrap();
         (key.id, secret)
     }
 
     pub async fn grant(&self, user: &str, grants: &[&str]) {
         let to = UserChange { grants: Some(list(grants)), ..UserChange::default() };
-        self.engine.change_user(&self.admin, user, to).await.unwrap();
+        self.engine.users(&self.admin).change(user, to).await.unwrap();
     }
 
     pub async fn define(&self, caller: &Caller, document: Value) -> String {
         let text = document.to_string();
-        let defined = self.engine.define(caller, Source { text: &text, file: None }).await.unwrap();
+        let defined = self.engine.workflows(caller).define(Source { text: &text, file: None }).await.unwrap();
         defined.compiled.row.workflow.clone()
     }
 
     pub async fn try_define(&self, caller: &Caller, document: Value) -> Result<bool, Error> {
         let text = document.to_string();
-        self.engine.define(caller, Source { text: &text, file: None }).await.map(|defined| defined.changed)
+        self.engine.workflows(caller).define(Source { text: &text, file: None }).await.map(|defined| defined.changed)
     }
 
     pub async fn try_start(&self, caller: &Caller, workflow: &str) -> Result<Started, Error> {
-        self.engine.trigger(caller, Trigger::new(workflow, json!({}))).await
+        self.engine.runs(caller).trigger(Trigger::new(workflow, json!({}))).await
     }
 
     pub async fn start(&self, caller: &Caller, workflow: &str) -> String {
@@ -144,12 +144,12 @@ impl Rig {
     }
 
     pub async fn ended(&self, run: &str) -> RunView {
-        self.engine.wait(&self.admin, run).await.unwrap();
+        self.engine.runs(&self.admin).wait(run).await.unwrap();
         self.view(run).await
     }
 
     pub async fn view(&self, run: &str) -> RunView {
-        self.engine.status(&self.admin, run).await.unwrap()
+        self.engine.runs(&self.admin).get(run).await.unwrap()
     }
 
     pub async fn until_holding(&self, many: i64) {

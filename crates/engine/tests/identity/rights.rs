@@ -34,7 +34,7 @@ async fn a_right_that_is_taken_away_between_two_steps_fails_the_next() {
     assert_eq!(between(&rig, &run, rig.grant("ann", &RUNNER[1..])).await, forbidden(), "workflow.run");
     rig.grant("ann", &RUNNER).await;
     let run = rig.start(&ann, "two").await;
-    let disable = async { rig.engine.disable_user(&rig.admin, "ann").await.unwrap() };
+    let disable = async { rig.engine.users(&rig.admin).disable("ann").await.unwrap() };
     assert_eq!(between(&rig, &run, disable).await, forbidden());
 }
 
@@ -43,13 +43,13 @@ async fn a_right_that_came_by_a_role_goes_with_it() {
     let rig = Rig::new().await;
     rig.define(&rig.admin, chain("two", "hold ok")).await;
     let all = RUNNER.map(String::from).to_vec();
-    rig.engine.put_role(&rig.admin, "crew", all.clone()).await.unwrap();
+    rig.engine.roles(&rig.admin).put("crew", all.clone()).await.unwrap();
     rig.user("ann", &[]).await;
     let roles = UserChange { roles: Some(vec!["crew".into()]), ..UserChange::default() };
-    rig.engine.change_user(&rig.admin, "ann", roles).await.unwrap();
+    rig.engine.users(&rig.admin).change("ann", roles).await.unwrap();
     let ann = rig.person("ann").await;
     let run = rig.start(&ann, "two").await;
-    let narrow = async { drop(rig.engine.put_role(&rig.admin, "crew", all[..3].to_vec()).await.unwrap()) };
+    let narrow = async { drop(rig.engine.roles(&rig.admin).put("crew", all[..3].to_vec()).await.unwrap()) };
     assert_eq!(between(&rig, &run, narrow).await, forbidden());
 }
 
@@ -92,14 +92,14 @@ async fn what_a_key_started_stays_within_the_key() {
     let rig = Rig::new().await;
     rig.define(&rig.admin, chain("two", "hold ok")).await;
     let (id, secret) = rig.key("admin", Some(&["workflow.run", "tool:hold"])).await;
-    let narrow = rig.engine.authenticate(&secret).await.unwrap();
+    let narrow = rig.engine.identity().authenticate(&secret).await.unwrap();
     let run = rig.start(&narrow, "two").await;
     assert_eq!(between(&rig, &run, async {}).await, forbidden());
     let (wide, secret) = rig.key("admin", Some(&RUNNER)).await;
-    let caller = rig.engine.authenticate(&secret).await.unwrap();
+    let caller = rig.engine.identity().authenticate(&secret).await.unwrap();
     let run = rig.start(&caller, "two").await;
     // A revoked key starts nothing more; what it started goes on.
-    let revoke = async { rig.engine.revoke_key(&rig.admin, &wide).await.unwrap() };
+    let revoke = async { rig.engine.keys(&rig.admin).revoke(&wide).await.unwrap() };
     assert_eq!(between(&rig, &run, revoke).await, ("completed", None));
     assert_ne!(id, wide);
 }
@@ -108,7 +108,7 @@ async fn what_a_key_started_stays_within_the_key() {
 async fn a_schedule_written_with_a_narrow_key_has_only_the_key_s_rights() {
     let rig = Rig::new().await;
     let (_, secret) = rig.key("admin", Some(&["workflow.define", "workflow.run", "tool:hold"])).await;
-    let narrow = rig.engine.authenticate(&secret).await.unwrap();
+    let narrow = rig.engine.identity().authenticate(&secret).await.unwrap();
     let cron = json!([{"cron": "* * * * *"}]);
     rig.define(&narrow, crate::rig::with(chain("tick", "ok"), "trigger", cron)).await;
     rig.pass(61).await;

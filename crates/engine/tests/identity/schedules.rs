@@ -13,7 +13,7 @@ fn every_minute(tools: &str, more: Value) -> Value {
 }
 
 async fn schedule(rig: &Rig) -> ScheduleView {
-    rig.engine.schedule(&rig.admin, "tick").await.unwrap().remove(0)
+    rig.engine.workflows(&rig.admin).schedule("tick").await.unwrap().remove(0)
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,10 +87,10 @@ async fn a_tick_cancels_the_run_before_if_asked_to() {
 async fn a_disabled_workflow_skips_its_ticks_and_goes_on_when_it_is_enabled() {
     let rig = Rig::new().await;
     rig.define(&rig.admin, every_minute("ok", json!({"catch_up": "all"}))).await;
-    rig.engine.enable(&rig.admin, "tick", false).await.unwrap();
+    rig.engine.workflows(&rig.admin).enable("tick", false).await.unwrap();
     rig.pass(3 * 60 + 30).await;
     assert_eq!((rig.runs().await.len(), schedule(&rig).await.next.len()), (0, 0));
-    rig.engine.enable(&rig.admin, "tick", true).await.unwrap();
+    rig.engine.workflows(&rig.admin).enable("tick", true).await.unwrap();
     rig.pass(60).await;
     assert_eq!(rig.runs().await.len(), 1);
 }
@@ -128,9 +128,9 @@ async fn a_new_version_with_the_same_expression_keeps_the_time() {
 async fn nothing_fires_for_a_workflow_that_is_gone() {
     let rig = Rig::new().await;
     rig.define(&rig.admin, every_minute("ok", json!({}))).await;
-    rig.engine.undefine(&rig.admin, "tick").await.unwrap();
+    rig.engine.workflows(&rig.admin).delete("tick").await.unwrap();
     rig.define(&rig.admin, chain("tick", "ok")).await;
     rig.pass(5 * 60).await;
     assert_eq!(rig.runs().await.len(), 0);
-    assert!(rig.engine.schedule(&rig.admin, "tick").await.unwrap().is_empty());
+    assert!(rig.engine.workflows(&rig.admin).schedule("tick").await.unwrap().is_empty());
 }

@@ -4,7 +4,7 @@ use crate::rig::{Rig, failure, list};
 use serde_json::json;
 use std::sync::Arc;
 use stepwell_engine::commands::{NewConnection, NewSecret};
-use stepwell_engine::{Caller, Connections, Engine, EnvironmentSecrets, Error, Safe, Vault, doctor};
+use stepwell_engine::{Caller, Connections, Engine, EnvironmentSecrets, Error, SealedStore, Vault, doctor};
 use stepwell_store::{Change, OrgId, Record, RecordChange, RecordFilter, Registry};
 
 const OLD: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -52,20 +52,20 @@ async fn only_administrators_see_and_set_secrets_and_what_was_done_is_in_the_tra
     let rig = rig(OLD).await;
     let ann = rig.user("ann", &["workflow.define", "workflow.run", "workflow.read", "secret:*", "connection:*"]).await;
     let refused = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Forbidden { .. })), "{result:?}");
-    refused(rig.engine.put_secret(&ann, "KEY", value("the-secret")).await.map(drop));
-    refused(rig.engine.secrets(&ann).await.map(drop));
-    refused(rig.engine.remove_secret(&ann, "KEY").await);
-    refused(rig.engine.put_connection(&ann, "shop", url("postgres://db/shop")).await.map(drop));
-    refused(rig.engine.connections(&ann).await.map(drop));
-    refused(rig.engine.rotate_secrets(&ann).await.map(drop));
-    let made = rig.engine.put_secret(&rig.admin, "KEY", value("the-secret")).await.unwrap();
+    refused(rig.engine.secrets(&ann).put("KEY", value("the-secret")).await.map(drop));
+    refused(rig.engine.secrets(&ann).list().await.map(drop));
+    refused(rig.engine.secrets(&ann).remove("KEY").await);
+    refused(rig.engine.connections(&ann).put("shop", url("postgres://db/shop")).await.map(drop));
+    refused(rig.engine.connections(&ann).list().await.map(drop));
+    refused(rig.engine.secrets(&ann).rotate().await.map(drop));
+    let made = rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await.unwrap();
     assert_eq!((made.is.version, made.is.short), (1, false));
     let hosts = NewSecret { value: None, hosts: Some(list(&["api.example.com"])) };
-    let changed = rig.engine.put_secret(&rig.admin, "KEY", hosts).await.unwrap();
+    let changed = rig.engine.secrets(&rig.admin).put("KEY", hosts).await.unwrap();
     assert_eq!((changed.is.version, changed.is.hosts), (1, list(&["api.example.com"])));
-    assert_eq!(rig.engine.put_secret(&rig.admin, "KEY", value("another")).await.unwrap().is.version, 2);
-    rig.engine.remove_secret(&rig.admin, "KEY").await.unwrap();
-    assert!(matches!(rig.engine.remove_secret(&rig.admin, "KEY").await, Err(Error::NotFound { .. })));
+    assert_eq!(rig.engine.secrets(&rig.admin).put("KEY", value("another")).await.unwrap().is.version, 2);
+    rig.engine.secrets(&rig.admin).remove("KEY").await.unwrap();
+    assert!(matches!(rig.engine.secrets(&rig.admin).remove("KEY").await, Err(Error::NotFound { .. })));
     let trail = rig.trail(OrgId(1)).await;
     let told: Vec<_> = trail.iter().filter(|row| row.row.target == "KEY").map(|row| &*row.row.action).collect();
     assert_eq!(told, ["secret.put", "secret.put", "secret.put", "secret.remove"]);
@@ -76,25 +76,25 @@ async fn only_administrators_see_and_set_secrets_and_what_was_done_is_in_the_tra
 async fn wrong_names_values_and_hosts_are_refused() {
     let rig = rig(OLD).await;
     for name in ["", "1A", "a-b", "a.b", "a b", &"x".repeat(101)] {
-        let refused = rig.engine.put_secret(&rig.admin, name, value("the-secret")).await;
+        let refused = rig.engine.secrets(&rig.admin).put(name, value("the-secret")).await;
         assert!(matches!(refused, Err(Error::Input { .. })), "{name}");
     }
     for value in [NewSecret::default(), value(""), value(&"x".repeat(16 * 1024 + 1))] {
-        assert!(matches!(rig.engine.put_secret(&rig.admin, "KEY", value).await, Err(Error::Input { .. })));
+        assert!(matches!(rig.engine.secrets(&rig.admin).put("KEY", value).await, Err(Error::Input { .. })));
     }
     let hosts = NewSecret { hosts: Some(list(&["https://a.b", "a.b"])), ..value("the-secret") };
-    let Err(Error::Inputs(faults)) = rig.engine.put_secret(&rig.admin, "KEY", hosts).await else { panic!("no host") };
+    let Err(Error::Inputs(faults)) = rig.engine.secrets(&rig.admin).put("KEY", hosts).await else { panic!("no host") };
     assert_eq!((faults.len(), &*faults[0].0), (1, "hosts[0]"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_is_filled_in_and_comes_back_by_name_in_its_step_and_in_others() {
     let rig = rig(OLD).await;
-    rig.engine.put_secret(&rig.admin, "KEY", value("the-secret")).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await.unwrap();
     rig.define(&rig.admin, workflow("it")).await;
     let input = json!({"said": "it was the-secret"});
     let trigger = stepwell_engine::commands::Trigger::new("it", input);
-    let run = rig.engine.trigger(&rig.admin, trigger).await.unwrap().run;
+    let run = rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run;
     assert_eq!(body_of(&rig, &run, "use").await, json!({"key": "Bearer {{secrets.KEY}}"}));
     assert_eq!(body_of(&rig, &run, "echo").await, json!({"said": "it was {{secrets.KEY}}"}));
 }
@@ -108,27 +108,27 @@ async fn another_value_counts_from_the_next_step_on_and_none_is_a_clear_failure(
     assert_eq!(failure(&ended().await).as_deref(), Some("unknown_secret"));
     // Too short to be hidden, so that it shows.
     for text in ["one", "two"] {
-        rig.engine.put_secret(&rig.admin, "KEY", value(text)).await.unwrap();
+        rig.engine.secrets(&rig.admin).put("KEY", value(text)).await.unwrap();
         let run = rig.start(&rig.admin, "it").await;
         assert_eq!(body_of(&rig, &run, "use").await, json!({"key": format!("{text}!")}));
     }
-    rig.engine.remove_secret(&rig.admin, "KEY").await.unwrap();
+    rig.engine.secrets(&rig.admin).remove("KEY").await.unwrap();
     assert_eq!(failure(&ended().await).as_deref(), Some("unknown_secret"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_organisation_has_its_own_secrets_and_connections() {
     let rig = rig(OLD).await;
-    let (other, key) = rig.engine.create_organisation(&Caller::local("me"), "other", None).await.unwrap();
-    let theirs = rig.engine.authenticate(&key).await.unwrap();
-    rig.engine.put_secret(&rig.admin, "KEY", value("ours")).await.unwrap();
-    rig.engine.put_connection(&rig.admin, "shop", url("postgres://db/shop")).await.unwrap();
-    assert!(rig.engine.secrets(&theirs).await.unwrap().is_empty());
-    assert!(rig.engine.connections(&theirs).await.unwrap().is_empty());
-    assert!(matches!(rig.engine.secret(&theirs, "KEY").await, Err(Error::NotFound { .. })));
-    assert!(matches!(rig.engine.remove_connection(&theirs, "shop").await, Err(Error::NotFound { .. })));
-    rig.engine.put_secret(&theirs, "KEY", value("their")).await.unwrap();
-    let safe = Safe::new(Arc::new(rig.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
+    let (other, key) = rig.engine.organisations(&Caller::local("me")).create("other", None).await.unwrap();
+    let theirs = rig.engine.identity().authenticate(&key).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("KEY", value("ours")).await.unwrap();
+    rig.engine.connections(&rig.admin).put("shop", url("postgres://db/shop")).await.unwrap();
+    assert!(rig.engine.secrets(&theirs).list().await.unwrap().is_empty());
+    assert!(rig.engine.connections(&theirs).list().await.unwrap().is_empty());
+    assert!(matches!(rig.engine.secrets(&theirs).get("KEY").await, Err(Error::NotFound { .. })));
+    assert!(matches!(rig.engine.connections(&theirs).remove("shop").await, Err(Error::NotFound { .. })));
+    rig.engine.secrets(&theirs).put("KEY", value("their")).await.unwrap();
+    let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
     for (org, text) in [(OrgId(1), "ours"), (other.id, "their")] {
         assert_eq!(&*safe.secret(org, "KEY").await.unwrap().unwrap().value, text);
     }
@@ -140,7 +140,7 @@ async fn an_organisation_has_its_own_secrets_and_connections() {
     let opened = safe.secret(other.id, "KEY").await;
     assert!(matches!(opened, Err(Error::Broken(why)) if why.contains("belongs to another")));
     let mut report = doctor::Report::default();
-    doctor::look_at_sealed(&safe, &mut report).await.unwrap();
+    doctor::check_sealed(&safe, &mut report).await.unwrap();
     assert_eq!(report.faults.len(), 1, "{report:?}");
     assert!(report.faults[0].message.starts_with(&format!("organisation {}: the secret KEY", other.id.0)));
 }
@@ -149,8 +149,8 @@ async fn an_organisation_has_its_own_secrets_and_connections() {
 async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_go() {
     let rig = rig(OLD).await;
     let local = Caller::local("me");
-    rig.engine.put_secret(&rig.admin, "KEY", value("the-secret")).await.unwrap();
-    rig.engine.put_connection(&rig.admin, "shop", url("postgres://u:{{secrets.KEY}}@db/shop")).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await.unwrap();
+    rig.engine.connections(&rig.admin).put("shop", url("postgres://u:{{secrets.KEY}}@db/shop")).await.unwrap();
     let start = async |keys: &str| {
         let config = stepwell_engine::Config { vault: vault(keys), ..stepwell_engine::Config::new(Default::default()) };
         Engine::start(Arc::new(rig.store.clone()), config).await
@@ -163,7 +163,7 @@ async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_
     assert_eq!(both.rotate_secrets(&local).await.unwrap().sealed, 0);
     assert!(start(OLD).await.is_err());
     start(NEW).await.unwrap();
-    let safe = Safe::new(Arc::new(rig.store.clone()), vault(NEW), Arc::new(EnvironmentSecrets));
+    let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(NEW), Arc::new(EnvironmentSecrets));
     assert_eq!(&*safe.secret(OrgId(1), "KEY").await.unwrap().unwrap().value, "the-secret");
     let shop = safe.connection(OrgId(1), "shop").await.unwrap().unwrap();
     assert_eq!(shop.url, "postgres://u:the-secret@db/shop");
@@ -173,7 +173,7 @@ async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_
 #[tokio::test(start_paused = true)]
 async fn without_a_master_key_nothing_can_be_set_and_all_else_works() {
     let rig = Rig::new().await;
-    let Err(Error::NotNow(why)) = rig.engine.put_secret(&rig.admin, "KEY", value("the-secret")).await else {
+    let Err(Error::NotNow(why)) = rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await else {
         panic!("there is no key");
     };
     assert!(why.contains("STEPWELL_MASTER_KEY"), "{why}");
@@ -184,10 +184,10 @@ async fn without_a_master_key_nothing_can_be_set_and_all_else_works() {
 async fn a_secret_bound_to_hosts_is_not_given_to_what_is_no_request() {
     let rig = rig(OLD).await;
     let bound = NewSecret { hosts: Some(list(&["api.example.com"])), ..value("the-secret") };
-    rig.engine.put_secret(&rig.admin, "KEY", bound).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("KEY", bound).await.unwrap();
     rig.define(&rig.admin, workflow("it")).await;
     let trigger = stepwell_engine::commands::Trigger::new("it", json!({"said": ""}));
-    let run = rig.engine.trigger(&rig.admin, trigger).await.unwrap().run;
+    let run = rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run;
     assert_eq!(failure(&rig.ended(&run).await).as_deref(), Some("secret_bound"));
     assert_eq!(rig.called(), 0);
 }
@@ -195,31 +195,31 @@ async fn a_secret_bound_to_hosts_is_not_given_to_what_is_no_request() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_takes_its_secrets_at_the_moment_of_the_call() {
     let rig = rig(OLD).await;
-    let safe = Safe::new(Arc::new(rig.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
+    let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
     let shop = async || safe.connection(OrgId(1), "shop").await;
     assert!(shop().await.unwrap().is_none());
     let new = NewConnection { write: true, rows: Some(7), ..url("postgres://u:{{secrets.DB}}@db.example/shop") };
-    let made = rig.engine.put_connection(&rig.admin, "shop", new).await.unwrap().is;
+    let made = rig.engine.connections(&rig.admin).put("shop", new).await.unwrap().is;
     assert_eq!((made.host.as_deref(), &*made.database), (Some("db.example"), "shop"));
     let missing = shop().await.map(drop).unwrap_err();
     assert!(missing.to_string().contains("no secret named DB"), "{missing}");
-    rig.engine.put_secret(&rig.admin, "DB", value("p@ss/word")).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("DB", value("p@ss/word")).await.unwrap();
     let first = shop().await.unwrap().unwrap();
     assert_eq!((&*first.url, first.write, first.rows), ("postgres://u:p%40ss%2Fword@db.example/shop", true, Some(7)));
-    rig.engine.put_secret(&rig.admin, "DB", value("another")).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("DB", value("another")).await.unwrap();
     let second = shop().await.unwrap().unwrap();
     assert!(second.version > first.version && second.url.contains("another"));
     let bound = NewSecret { value: None, hosts: Some(list(&["other.example"])) };
-    rig.engine.put_secret(&rig.admin, "DB", bound).await.unwrap();
+    rig.engine.secrets(&rig.admin).put("DB", bound).await.unwrap();
     assert!(shop().await.map(drop).unwrap_err().to_string().contains("may be sent only to other.example"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_file_of_the_server_s_machine_is_the_operator_s_to_give() {
     let rig = rig(OLD).await;
-    let (_, key) = rig.engine.create_organisation(&Caller::local("me"), "other", None).await.unwrap();
-    let theirs = rig.engine.authenticate(&key).await.unwrap();
-    let refused = rig.engine.put_connection(&theirs, "file", url("sqlite:/var/lib/x.db")).await;
+    let (_, key) = rig.engine.organisations(&Caller::local("me")).create("other", None).await.unwrap();
+    let theirs = rig.engine.identity().authenticate(&key).await.unwrap();
+    let refused = rig.engine.connections(&theirs).put("file", url("sqlite:/var/lib/x.db")).await;
     assert!(matches!(refused, Err(Error::Forbidden { .. })));
-    rig.engine.put_connection(&rig.admin, "file", url("sqlite:/var/lib/x.db")).await.unwrap();
+    rig.engine.connections(&rig.admin).put("file", url("sqlite:/var/lib/x.db")).await.unwrap();
 }

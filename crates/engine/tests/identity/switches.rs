@@ -14,7 +14,7 @@ async fn runs_of_a_paused_workflow_wait_and_begin_in_order_when_it_is_resumed() 
     rig.define(&rig.admin, chain("w", "hold ok")).await;
     let before = rig.start(&rig.admin, "w").await;
     rig.until_holding(1).await;
-    rig.engine.pause(&rig.admin, "w", None).await.unwrap();
+    rig.engine.workflows(&rig.admin).pause("w", None).await.unwrap();
     let mut runs = Vec::new();
     for _ in 0..20 {
         runs.push(rig.start(&rig.admin, "w").await);
@@ -31,9 +31,9 @@ async fn runs_of_a_paused_workflow_wait_and_begin_in_order_when_it_is_resumed() 
     let engine = rig.another().await;
     rig.pass(600).await;
     assert_eq!(rig.called(), 2);
-    engine.resume(&rig.admin, "w", None).await.unwrap();
+    engine.workflows(&rig.admin).resume("w", None).await.unwrap();
     for run in &runs {
-        engine.wait(&rig.admin, run).await.unwrap();
+        engine.runs(&rig.admin).wait(run).await.unwrap();
     }
     let first_steps: Vec<String> = order(&rig).into_iter().skip(2).fold(Vec::new(), |mut seen, run| {
         if !seen.contains(&run) {
@@ -50,19 +50,19 @@ async fn one_key_is_held_and_the_others_go_on() {
     let rig = Rig::new().await;
     let concurrency = json!({"limit": 1, "key": "{{input.who}}", "when_full": "queue"});
     rig.define(&rig.admin, with(chain("w", "ok"), "concurrency", concurrency)).await;
-    rig.engine.pause(&rig.admin, "w", Some(json!("ann"))).await.unwrap();
+    rig.engine.workflows(&rig.admin).pause("w", Some(json!("ann"))).await.unwrap();
     let start =
-        async |who: &str| rig.engine.trigger(&rig.admin, Trigger::new("w", json!({"who": who}))).await.unwrap().run;
+        async |who: &str| rig.engine.runs(&rig.admin).trigger(Trigger::new("w", json!({"who": who}))).await.unwrap().run;
     let (first, second, bob) = (start("ann").await, start("ann").await, start("bob").await);
     assert_eq!(rig.ended(&bob).await.status, "completed");
     rig.pass(60).await;
     assert_eq!((rig.view(&first).await.status, rig.view(&second).await.status), ("queued", "queued"));
     // Lifting another hold does not lift this one.
-    rig.engine.resume(&rig.admin, "w", Some(json!("bob"))).await.unwrap();
-    rig.engine.resume(&rig.admin, "w", None).await.unwrap();
+    rig.engine.workflows(&rig.admin).resume("w", Some(json!("bob"))).await.unwrap();
+    rig.engine.workflows(&rig.admin).resume("w", None).await.unwrap();
     rig.pass(60).await;
     assert_eq!(rig.view(&first).await.status, "queued");
-    rig.engine.resume(&rig.admin, "w", Some(json!("ann"))).await.unwrap();
+    rig.engine.workflows(&rig.admin).resume("w", Some(json!("ann"))).await.unwrap();
     assert_eq!((rig.ended(&first).await.status, rig.ended(&second).await.status), ("completed", "completed"));
     assert_eq!(order(&rig), [bob, first, second]);
 }
@@ -73,12 +73,12 @@ async fn a_paused_workflow_that_would_skip_or_cancel_queues_all_the_same() {
         let rig = Rig::new().await;
         let concurrency = json!({"limit": 5, "when_full": when_full});
         rig.define(&rig.admin, with(chain("w", "ok"), "concurrency", concurrency)).await;
-        rig.engine.pause(&rig.admin, "w", None).await.unwrap();
+        rig.engine.workflows(&rig.admin).pause("w", None).await.unwrap();
         let mut runs = Vec::new();
         for _ in 0..8 {
             runs.push(rig.start(&rig.admin, "w").await);
         }
-        rig.engine.resume(&rig.admin, "w", None).await.unwrap();
+        rig.engine.workflows(&rig.admin).resume("w", None).await.unwrap();
         for run in runs {
             assert_eq!(rig.ended(&run).await.status, "completed", "{when_full}");
         }
@@ -89,9 +89,9 @@ async fn a_paused_workflow_that_would_skip_or_cancel_queues_all_the_same() {
 async fn the_queue_of_a_workflow_that_is_deleted_while_it_is_paused_is_not_lost() {
     let rig = Rig::new().await;
     rig.define(&rig.admin, chain("w", "ok")).await;
-    rig.engine.pause(&rig.admin, "w", None).await.unwrap();
+    rig.engine.workflows(&rig.admin).pause("w", None).await.unwrap();
     let run = rig.start(&rig.admin, "w").await;
-    rig.engine.undefine(&rig.admin, "w").await.unwrap();
+    rig.engine.workflows(&rig.admin).delete("w").await.unwrap();
     rig.pass(60).await;
     assert_eq!(rig.view(&run).await.status, "completed");
 }

@@ -22,7 +22,7 @@ async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_noth
     paused.tools.permits.add_permits(1);
     // Lets it report and see to what comes of it.
     paused.engine.shutdown(Duration::from_secs(60)).await;
-    assert_eq!(other.engine.status(&rig.admin, &run).await.unwrap().status, "running");
+    assert_eq!(other.engine.runs(&rig.admin).get(&run).await.unwrap().status, "running");
     other.tools.permits.add_permits(1);
     let view = other.ended(&rig.admin, &run).await;
     assert_eq!((view.status, view.tasks[0].attempt), ("completed", 2));
@@ -113,7 +113,7 @@ async fn what_a_policy_lets_happen_once_is_not_made_again_by_the_node_that_takes
         rig.store.give_up(rig.id(&one, "one").await);
         one.engine.kill();
         tokio::time::sleep(LEASE * 4).await;
-        let view = two.engine.status(&rig.admin, &run).await.unwrap();
+        let view = two.engine.runs(&rig.admin).get(&run).await.unwrap();
         assert_eq!((view.status, view.tasks[0].attempt), (ended, 1), "{view:?}");
         if ended == "failed" {
             assert_eq!(view.tasks[0].error.as_ref().unwrap()["code"], "outcome_unknown", "{view:?}");

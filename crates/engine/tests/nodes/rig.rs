@@ -68,7 +68,7 @@ pub struct Node {
 
 impl Node {
     pub async fn start(&self, caller: &Caller, workflow: &str) -> String {
-        self.engine.trigger(caller, Trigger::new(workflow, json!({}))).await.unwrap().run
+        self.engine.runs(caller).trigger(Trigger::new(workflow, json!({}))).await.unwrap().run
     }
 
     pub async fn until_holding(&self, many: i64) {
@@ -76,8 +76,8 @@ impl Node {
     }
 
     pub async fn ended(&self, caller: &Caller, run: &str) -> RunView {
-        self.engine.wait(caller, run).await.unwrap();
-        self.engine.status(caller, run).await.unwrap()
+        self.engine.runs(caller).wait(run).await.unwrap();
+        self.engine.runs(caller).get(run).await.unwrap()
     }
 }
 
@@ -135,23 +135,23 @@ impl Rig {
     }
 
     pub async fn policy(&self, node: &Node, policy: NewPolicy) {
-        node.engine.put_policy(&self.admin, "policy", policy).await.unwrap();
+        node.engine.policies(&self.admin).put("policy", policy).await.unwrap();
     }
 
     /// Someone with these grants.
     pub async fn user(&self, node: &Node, name: &str, grants: &[&str]) -> Caller {
         let grants = grants.iter().map(|grant| grant.to_string()).collect();
         let new = NewUser { name: name.into(), roles: vec![], grants };
-        node.engine.create_user(&self.admin, new).await.unwrap();
+        node.engine.users(&self.admin).create(new).await.unwrap();
         let key = NewKey { user: Some(name.into()), name: "a key".into(), ..NewKey::default() };
-        let (_, secret) = node.engine.create_key(&self.admin, key).await.unwrap();
-        node.engine.authenticate(&secret).await.unwrap()
+        let (_, secret) = node.engine.keys(&self.admin).create(key).await.unwrap();
+        node.engine.identity().authenticate(&secret).await.unwrap()
     }
 }
 
 pub async fn define(node: &Node, caller: &Caller, document: Value) {
     let text = document.to_string();
-    node.engine.define(caller, Source { text: &text, file: None }).await.unwrap();
+    node.engine.workflows(caller).define(Source { text: &text, file: None }).await.unwrap();
 }
 
 /// A policy that by itself stops nothing.

@@ -16,10 +16,10 @@ async fn of_two_nodes_that_start_the_last_run_a_plan_allows_one_does() {
     let (one, two) = (rig.node("one").await, rig.node("two").await);
     define(&one, &rig.admin, chain("held", "hold")).await;
     let limits = Some(Limits { concurrent_runs: Some(3), ..Limits::default() });
-    one.engine.change_plan(&rig.admin, OrgId(1), Subscription { plan: None, limits }).await.unwrap();
+    one.engine.organisations(&rig.admin).change_plan(OrgId(1), Subscription { plan: None, limits }).await.unwrap();
     let start = |n: usize| {
         let node = if n.is_multiple_of(2) { &one } else { &two };
-        node.engine.trigger(&rig.admin, Trigger::new("held", json!({})))
+        node.engine.runs(&rig.admin).trigger(Trigger::new("held", json!({})))
     };
     let tried = futures_util::future::join_all((0..12).map(start)).await;
     assert_eq!(tried.iter().filter(|answer| answer.is_ok()).count(), 3);
@@ -34,8 +34,8 @@ async fn the_last_administrator_is_not_lost_to_two_nodes() {
     rig.user(&one, "ann", &["admin"]).await;
     rig.user(&one, "ben", &["admin"]).await;
     let disabled = futures_util::future::join(
-        one.engine.disable_user(&rig.admin, "ann"),
-        two.engine.disable_user(&rig.admin, "ben"),
+        one.engine.users(&rig.admin).disable("ann"),
+        two.engine.users(&rig.admin).disable("ben"),
     );
     let (ann, ben) = disabled.await;
     assert!(ann.is_ok() != ben.is_ok(), "{ann:?} {ben:?}");

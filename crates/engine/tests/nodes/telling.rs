@@ -12,7 +12,7 @@ async fn a_cancel_on_one_node_aborts_at_once_what_runs_on_the_other() {
     let run = one.start(&rig.admin, "held").await;
     one.until_holding(1).await;
     let asked = Instant::now();
-    two.engine.cancel(&rig.admin, &run, None).await.unwrap();
+    two.engine.runs(&rig.admin).cancel(&run, None).await.unwrap();
     one.until_holding(0).await;
     was_prompt(asked);
     assert_eq!(two.ended(&rig.admin, &run).await.status, "cancelled");
@@ -25,7 +25,7 @@ async fn the_end_of_a_run_is_heard_by_who_waits_on_the_other_node() {
     define(&one, &rig.admin, chain("held", "hold")).await;
     let run = one.start(&rig.admin, "held").await;
     one.until_holding(1).await;
-    let end = two.engine.end_of(rig.run(&run).await).await.unwrap();
+    let end = two.engine.log().end_of(rig.run(&run).await).await.unwrap();
     one.tools.permits.add_permits(1);
     let began = Instant::now();
     end.reached().await.unwrap();
@@ -37,10 +37,10 @@ async fn those_who_watch_one_node_hear_of_commits_of_the_other() {
     let rig = Rig::new();
     let (one, two) = (rig.node("one").await, rig.node("two").await);
     define(&one, &rig.admin, chain("quick", "ok")).await;
-    let mut happens = two.engine.watch();
+    let mut happens = two.engine.activity();
     let began = Instant::now();
     one.start(&rig.admin, "quick").await;
-    assert_eq!(happens.recv().await.unwrap(), stepwell_engine::Happened::Elsewhere);
+    assert_eq!(happens.recv().await.unwrap(), stepwell_engine::Activity::Elsewhere);
     was_prompt(began);
 }
 
@@ -52,7 +52,7 @@ async fn revoked(rig: &Rig, one: &Node, two: &Node) {
     let run = one.start(&bob, "held").await;
     one.until_holding(1).await;
     let less = UserChange { grants: Some(vec!["workflow.read".into()]), ..UserChange::default() };
-    two.engine.change_user(&rig.admin, "bob", less).await.unwrap();
+    two.engine.users(&rig.admin).change("bob", less).await.unwrap();
     one.tools.permits.add_permits(1);
     assert_eq!(one.ended(&rig.admin, &run).await.status, "failed");
     assert_eq!(*one.tools.calls.lock().unwrap(), ["s0"]);
@@ -82,8 +82,8 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     let bob = rig.user(&one, "bob", &["workflow.run", "workflow.read", "tool:*"]).await;
     define(&one, &rig.admin, chain("held", "hold")).await;
     // Of another organisation: its end says nothing about rights in this one.
-    let (_, key) = one.engine.create_organisation(&rig.admin, "another", None).await.unwrap();
-    let stranger = one.engine.authenticate(&key).await.unwrap();
+    let (_, key) = one.engine.organisations(&rig.admin).create("another", None).await.unwrap();
+    let stranger = one.engine.identity().authenticate(&key).await.unwrap();
     define(&one, &stranger, chain("held", "hold")).await;
     define(&one, &rig.admin, chain("quick", "ok")).await;
     let before = one.start(&bob, "quick").await;
@@ -95,7 +95,7 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     let at_rest = rig.node_on("two", rig.store.cut_off(), |config| config).await;
     at_rest.engine.drain();
     let less = UserChange { grants: Some(vec!["workflow.read".into()]), ..UserChange::default() };
-    at_rest.engine.change_user(&rig.admin, "bob", less).await.unwrap();
+    at_rest.engine.users(&rig.admin).change("bob", less).await.unwrap();
     one.tools.permits.add_permits(1);
     assert_eq!(one.ended(&stranger, &first).await.status, "completed");
     assert_eq!(one.ended(&rig.admin, &second).await.status, "failed");

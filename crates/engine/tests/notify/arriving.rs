@@ -67,7 +67,7 @@ async fn of_several_nodes_one_sends() {
     rig.of_organisation("all").await;
     for n in 0..15 {
         let engine = if n % 3 == 0 { &rig.engine } else { &others[n % 2] };
-        engine.trigger(&rig.admin, Trigger::new("fails", serde_json::json!({}))).await.unwrap();
+        engine.runs(&rig.admin).trigger(Trigger::new("fails", serde_json::json!({}))).await.unwrap();
     }
     rig.book.until(15).await;
     rig.quiet().await;
@@ -136,7 +136,7 @@ async fn a_dead_channel_holds_up_neither_others_nor_runs() {
     let begun = tokio::time::Instant::now();
     for _ in 0..15 {
         let run = rig.start(&rig.admin, "fails").await;
-        rig.engine.wait(&rig.admin, &run).await.unwrap();
+        rig.engine.runs(&rig.admin).wait(&run).await.unwrap();
     }
     while rig.book.through("alive").len() < 15 {
         rig.book.sent.subscribe().changed().await.unwrap();
@@ -169,7 +169,7 @@ async fn what_waits_for_a_channel_that_is_removed_is_dropped() {
     rig.book.mood("all", Mood::Busy);
     rig.start(&rig.admin, "fails").await;
     rig.book.until(1).await;
-    rig.engine.remove_channel(&rig.admin, &channel.id).await.unwrap();
+    rig.engine.channels(&rig.admin).remove(&channel.id).await.unwrap();
     rig.settled().await;
     rig.quiet().await;
     assert_eq!(rig.notifications(&rig.admin).await[0].progress, Progress::Dropped);

@@ -52,7 +52,7 @@ async fn a_gate_that_nobody_answers_escalates_and_expires() {
     let gate = json!({"message": "well?", "approvers": ["ann"], "escalate_to": ["ben"], "timeout": "1h"});
     rig.define(json!({"name": "named", "tasks": {"ask": {"approval": gate}}})).await;
     let run = rig.start(&eve, "named").await;
-    rig.engine.wait(&eve, &run).await.unwrap();
+    rig.engine.runs(&eve).wait(&run).await.unwrap();
     rig.quiet().await;
     assert_eq!(rig.book.through("ann"), ["gate_opened ask"]);
     assert_eq!(rig.book.through("ben"), ["gate_escalated ask"]);
@@ -72,7 +72,7 @@ async fn notify_counts_before_approvers_and_roles_stand_for_their_users() {
         rig.own(who, name).await;
     }
     let disabled = UserChange { disabled: Some(true), ..UserChange::default() };
-    rig.engine.change_user(&rig.admin, "gone", disabled).await.unwrap();
+    rig.engine.users(&rig.admin).change("gone", disabled).await.unwrap();
     let gate = json!({"message": "?", "approvers": ["eve"], "notify": ["approver"]});
     rig.define(json!({"name": "told", "tasks": {"ask": {"approval": gate}}})).await;
     rig.start(&eve, "told").await;
@@ -89,11 +89,11 @@ async fn a_failed_run_tells_its_starter_and_neither_a_child_nor_a_test_does() {
     rig.own(&ann, "ann").await;
     rig.define(json!({"name": "above", "tasks": {"below": {"workflow": "fails"}}})).await;
     let run = rig.start(&ann, "above").await;
-    rig.engine.wait(&ann, &run).await.unwrap();
+    rig.engine.runs(&ann).wait(&run).await.unwrap();
     let test = json!({"name": "try", "tasks": {"it": {"tool": "fail"}}}).to_string();
     let source = stepwell_engine::commands::Source { text: &test, file: None };
-    let tried = rig.engine.test_run(&ann, source, json!({})).await.unwrap().run;
-    rig.engine.wait(&ann, &tried).await.unwrap();
+    let tried = rig.engine.runs(&ann).test(source, json!({})).await.unwrap().run;
+    rig.engine.runs(&ann).wait(&tried).await.unwrap();
     rig.book.until(1).await;
     rig.quiet().await;
     let told: Vec<String> = rig.book.sent.borrow().iter().map(|sent| sent.parcel.message.run.clone()).collect();
@@ -105,9 +105,9 @@ async fn a_retried_run_that_fails_again_says_so_again() {
     let rig = Rig::new().await;
     rig.of_organisation("all").await;
     let run = rig.start(&rig.admin, "fails").await;
-    rig.engine.wait(&rig.admin, &run).await.unwrap();
+    rig.engine.runs(&rig.admin).wait(&run).await.unwrap();
     rig.book.until(1).await;
-    rig.engine.retry(&rig.admin, &run, stepwell_engine::commands::Retry::SameVersion).await.unwrap();
+    rig.engine.runs(&rig.admin).retry(&run, stepwell_engine::commands::Retry::SameVersion).await.unwrap();
     rig.book.until(2).await;
     rig.quiet().await;
     assert_eq!(rig.book.through("all"), ["run_failed -"; 2]);
@@ -120,10 +120,10 @@ async fn a_channel_gets_only_what_was_chosen_for_it() {
     let rig = Rig::new().await;
     let events = Some(vec![Topic::RunFailed]);
     let new = NewChannel { organisation: true, events, ..channel("failures") };
-    rig.engine.create_channel(&rig.admin, new).await.unwrap();
+    rig.engine.channels(&rig.admin).create(new).await.unwrap();
     let mine = rig.own(&rig.admin, "mine").await;
     let wishes = Wishes { channels: [(mine.id.clone(), vec![])].into(), ..Wishes::default() };
-    let now = rig.engine.change_preferences(&rig.admin, wishes).await.unwrap();
+    let now = rig.engine.channels(&rig.admin).change_preferences(wishes).await.unwrap();
     assert_eq!(now.channels[&mine.id], []);
     assert_eq!(now.browser, Some(Topic::ALL.to_vec()));
     rig.start(&rig.admin, "asks").await;
@@ -139,7 +139,7 @@ async fn without_channels_nothing_is_written() {
     let rig = Rig::new().await;
     rig.start(&rig.admin, "asks").await;
     let run = rig.start(&rig.admin, "fails").await;
-    rig.engine.wait(&rig.admin, &run).await.unwrap();
+    rig.engine.runs(&rig.admin).wait(&run).await.unwrap();
     let notices = rig.engine.store().outbox(stepwell_core::time::Time(i64::MAX), 10).await.unwrap();
     assert!(notices.is_empty());
     // And what happened before there was a channel is not told later.

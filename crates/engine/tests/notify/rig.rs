@@ -109,8 +109,8 @@ impl Rig {
     pub async fn new() -> Rig {
         let (store, clock, book) = (MemoryStore::shared(), TokioClock::starting_at(START), Book::default());
         let engine = start(&store, clock, &book).await;
-        assert!(engine.bootstrap(ADMIN, "sw_agent-of-the-default-organisation").await.unwrap());
-        let admin = engine.authenticate(ADMIN).await.unwrap();
+        assert!(engine.identity().bootstrap(ADMIN, "sw_agent-of-the-default-organisation").await.unwrap());
+        let admin = engine.identity().authenticate(ADMIN).await.unwrap();
         let rig = Rig { engine, admin, book, store, clock };
         rig.define(json!({"name": "asks", "tasks": {"ask": {"approval": {"message": "well?"}}}})).await;
         rig.define(json!({"name": "fails", "tasks": {"it": {"tool": "fail"}}})).await;
@@ -129,39 +129,39 @@ impl Rig {
 
     pub async fn define(&self, document: Value) {
         let text = document.to_string();
-        self.engine.define(&self.admin, Source { text: &text, file: None }).await.unwrap();
+        self.engine.workflows(&self.admin).define(Source { text: &text, file: None }).await.unwrap();
     }
 
     pub async fn start(&self, caller: &Caller, workflow: &str) -> String {
-        self.engine.trigger(caller, Trigger::new(workflow, json!({}))).await.unwrap().run
+        self.engine.runs(caller).trigger(Trigger::new(workflow, json!({}))).await.unwrap().run
     }
 
     pub async fn answer(&self, caller: &Caller, run: &str, approve: bool) {
-        self.engine.answer(caller, run, "ask", Decision { approve, ..Decision::default() }).await.unwrap();
+        self.engine.gates(caller).answer(run, "ask", Decision { approve, ..Decision::default() }).await.unwrap();
     }
 
     /// Somebody with these grants or roles, by a key of theirs.
     pub async fn user(&self, name: &str, grants: &[&str], roles: &[&str]) -> Caller {
         let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
         let new = NewUser { name: name.into(), roles: list(roles), grants: list(grants) };
-        self.engine.create_user(&self.admin, new).await.unwrap();
+        self.engine.users(&self.admin).create(new).await.unwrap();
         let key = NewKey { user: Some(name.into()), name: "a key".into(), ..NewKey::default() };
-        let (_, secret) = self.engine.create_key(&self.admin, key).await.unwrap();
-        self.engine.authenticate(&secret).await.unwrap()
+        let (_, secret) = self.engine.keys(&self.admin).create(key).await.unwrap();
+        self.engine.identity().authenticate(&secret).await.unwrap()
     }
 
     /// A channel of the caller's own, which the book knows by its name.
     pub async fn own(&self, caller: &Caller, name: &str) -> With<Channel> {
-        self.engine.create_channel(caller, channel(name)).await.unwrap().0
+        self.engine.channels(caller).create(channel(name)).await.unwrap().0
     }
 
     pub async fn of_organisation(&self, name: &str) -> With<Channel> {
         let new = NewChannel { organisation: true, ..channel(name) };
-        self.engine.create_channel(&self.admin, new).await.unwrap().0
+        self.engine.channels(&self.admin).create(new).await.unwrap().0
     }
 
     pub async fn notifications(&self, caller: &Caller) -> Vec<Delivery> {
-        let (found, _) = self.engine.notifications(caller, None, 1_000).await.unwrap();
+        let (found, _) = self.engine.channels(caller).notifications(None, 1_000).await.unwrap();
         found.into_iter().map(|delivery| delivery.is).collect()
     }
 

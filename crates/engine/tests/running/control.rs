@@ -14,11 +14,11 @@ async fn cancelling_a_run_stops_the_step_that_is_running() {
     let run = rig.start("hold", json!({})).await;
     let mut holding = rig.tools.holding.subscribe();
     holding.wait_for(|n| *n == 1).await.unwrap();
-    rig.engine.cancel(&rig.caller, &run, Some("enough")).await.unwrap();
+    rig.engine.runs(&rig.caller).cancel(&run, Some("enough")).await.unwrap();
     holding.wait_for(|n| *n == 0).await.unwrap();
     let view = rig.ended(&run).await;
     assert_eq!((view.status, view.error.unwrap()["message"].clone()), ("cancelled", json!("enough")));
-    let again = rig.engine.cancel(&rig.caller, &run, None).await;
+    let again = rig.engine.runs(&rig.caller).cancel(&run, None).await;
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
 }
 
@@ -33,7 +33,7 @@ async fn a_failed_run_goes_on_where_it_failed_when_it_is_retried() {
     .await;
     let view = rig.run("half", json!({})).await;
     assert_eq!((view.status, rig.calls()), ("failed", 2));
-    rig.engine.retry(&rig.caller, &view.id, Retry::SameVersion).await.unwrap();
+    rig.engine.runs(&rig.caller).retry(&view.id, Retry::SameVersion).await.unwrap();
     let view = rig.ended(&view.id).await;
     assert_eq!((view.status, view.generation, rig.calls()), ("failed", 1, 3));
     rig.define(
@@ -42,9 +42,9 @@ async fn a_failed_run_goes_on_where_it_failed_when_it_is_retried() {
             "bad": {"needs": ["good"], "tool": "add", "args": {"n": 1}}}}"#,
     )
     .await;
-    let standing = rig.engine.retry_preview(&rig.caller, &view.id).await.unwrap();
+    let standing = rig.engine.runs(&rig.caller).retry_preview(&view.id).await.unwrap();
     assert_eq!((standing.stands, standing.again), (vec!["good".into()], vec!["bad".into()]));
-    rig.engine.retry(&rig.caller, &view.id, Retry::Newest).await.unwrap();
+    rig.engine.runs(&rig.caller).retry(&view.id, Retry::Newest).await.unwrap();
     let view = rig.ended(&view.id).await;
     assert_eq!((view.status, view.workflow_version, rig.calls()), ("completed", 2, 4));
 }
@@ -86,7 +86,7 @@ async fn a_run_over_the_limit_is_refused_or_takes_the_place_of_the_oldest() {
     rig.define(&limited("skip")).await;
     let first = rig.start("hold", json!({"who": "ann"})).await;
     let trigger = Trigger::new("hold", json!({"who": "ann"}));
-    assert!(matches!(rig.engine.trigger(&rig.caller, trigger).await, Err(Error::Full)));
+    assert!(matches!(rig.engine.runs(&rig.caller).trigger(trigger).await, Err(Error::Full)));
     rig.define(&limited("cancel_oldest")).await;
     let second = rig.start("hold", json!({"who": "ann"})).await;
     assert_eq!(rig.ended(&first).await.status, "cancelled");
@@ -122,7 +122,7 @@ async fn an_input_that_the_schema_does_not_allow_is_refused_with_its_path() {
     )
     .await;
     let trigger = Trigger::new("strict", json!({"n": "one"}));
-    match rig.engine.trigger(&rig.caller, trigger).await {
+    match rig.engine.runs(&rig.caller).trigger(trigger).await {
         Err(Error::Inputs(faults)) => {
             let [(path, message)] = faults.as_slice() else { panic!("{faults:?}") };
             assert_eq!(path, "input/n");
@@ -140,6 +140,6 @@ async fn a_child_is_cancelled_with_its_parent() {
     let run = rig.start("parent", json!({})).await;
     let mut holding = rig.tools.holding.subscribe();
     holding.wait_for(|n| *n == 1).await.unwrap();
-    rig.engine.cancel(&rig.caller, &run, None).await.unwrap();
+    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
     holding.wait_for(|n| *n == 0).await.unwrap();
 }

@@ -41,7 +41,7 @@ async fn a_sleep_ends_by_itself_and_a_gate_by_an_answer() {
     let run = rig.start("waits", json!({})).await;
     rig.until(&run, |view| view.status == "paused").await;
     let yes = Decision { approve: true, ..Decision::default() };
-    rig.engine.answer(&rig.caller, &run, "gate", yes).await.unwrap();
+    rig.engine.gates(&rig.caller).answer(&run, "gate", yes).await.unwrap();
     let view = rig.ended(&run).await;
     assert_eq!(view.status, "completed");
 }
@@ -83,11 +83,11 @@ async fn the_same_key_starts_one_run_and_another_body_is_refused() {
     let rig = Rig::new().await;
     rig.define(r#"{"name": "once", "tasks": {"a": {"tool": "add", "args": {"n": 1}}}}"#).await;
     let trigger = |n: i64| Trigger { key: Some("k"), ..Trigger::new("once", json!({"n": n})) };
-    let first = rig.engine.trigger(&rig.caller, trigger(1)).await.unwrap();
-    let again = rig.engine.trigger(&rig.caller, trigger(1)).await.unwrap();
+    let first = rig.engine.runs(&rig.caller).trigger(trigger(1)).await.unwrap();
+    let again = rig.engine.runs(&rig.caller).trigger(trigger(1)).await.unwrap();
     assert_eq!((again.run, first.repeated, again.repeated), (first.run, false, true));
     assert!(matches!(
-        rig.engine.trigger(&rig.caller, trigger(2)).await,
+        rig.engine.runs(&rig.caller).trigger(trigger(2)).await,
         Err(stepwell_engine::Error::KeyReused(key)) if key == "k"
     ));
 }

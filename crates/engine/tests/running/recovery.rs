@@ -47,7 +47,7 @@ async fn a_shutdown_lets_running_steps_end_and_starts_no_others() {
     tokio::join!(biased; rig.engine.shutdown(Duration::from_secs(60)), then_end);
     assert_eq!(rig.calls(), 1);
     let trigger = Trigger::new("two", json!({}));
-    assert!(matches!(rig.engine.trigger(&rig.caller, trigger).await, Err(Error::Unavailable(_))));
+    assert!(matches!(rig.engine.runs(&rig.caller).trigger(trigger).await, Err(Error::Unavailable(_))));
     let rig = rig.restarted().await;
     let view = rig.ended(&run).await;
     assert_eq!((view.status, view.tasks[0].attempt, rig.calls()), ("completed", 1, 2));
@@ -74,7 +74,7 @@ async fn a_full_disk_acknowledges_nothing_and_work_goes_on_when_there_is_room() 
     let mut refused = 0;
     while refused == 0 {
         let trigger = Trigger::new("two", json!({"big": big}));
-        match rig.engine.trigger(&rig.caller, trigger).await {
+        match rig.engine.runs(&rig.caller).trigger(trigger).await {
             // There is a little room inside the file.
             Ok(_) => {}
             Err(Error::Unavailable(why)) => {

@@ -114,20 +114,20 @@ impl Rig {
 
     pub async fn define(&self, text: &str) {
         let text = serde_json::from_str::<Value>(text).unwrap().to_string();
-        self.engine.define(&self.caller, Source { text: &text, file: None }).await.unwrap();
+        self.engine.workflows(&self.caller).define(Source { text: &text, file: None }).await.unwrap();
     }
 
     pub async fn start(&self, workflow: &str, input: Value) -> String {
-        self.engine.trigger(&self.caller, Trigger::new(workflow, input)).await.unwrap().run
+        self.engine.runs(&self.caller).trigger(Trigger::new(workflow, input)).await.unwrap().run
     }
 
     pub async fn ended(&self, run: &str) -> RunView {
-        self.engine.wait(&self.caller, run).await.unwrap();
+        self.engine.runs(&self.caller).wait(run).await.unwrap();
         self.view(run).await
     }
 
     pub async fn view(&self, run: &str) -> RunView {
-        self.engine.status(&self.caller, run).await.unwrap()
+        self.engine.runs(&self.caller).get(run).await.unwrap()
     }
 
     pub async fn run(&self, workflow: &str, input: Value) -> RunView {
@@ -137,7 +137,7 @@ impl Rig {
 
     /// Looks at the run after each commit until it is as wanted.
     pub async fn until(&self, run: &str, wanted: impl Fn(&RunView) -> bool) -> RunView {
-        let mut commits = self.engine.watch();
+        let mut commits = self.engine.activity();
         loop {
             let view = self.view(run).await;
             if wanted(&view) {

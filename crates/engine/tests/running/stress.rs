@@ -8,7 +8,7 @@ async fn all_complete(rig: &Rig, workflow: &str, runs: u64, calls: u64) {
     let mut ends = Vec::new();
     for _ in 0..runs {
         let trigger = Trigger::new(workflow, json!({}));
-        ends.push(rig.engine.trigger_and_watch(&rig.caller, trigger).await.unwrap());
+        ends.push(rig.engine.runs(&rig.caller).trigger_and_watch(trigger).await.unwrap());
     }
     for (started, end) in ends {
         end.reached().await.unwrap();

@@ -82,7 +82,7 @@ pub async fn start(sim: Arc<Sim>, wish: Wish) {
         let (key, input) = (wish.key.as_deref(), wish.input.clone());
         let trigger = Trigger { key, ..Trigger::new(wish.workflow, input) };
         let caller = &caller;
-        let answer = sim.ask("trigger", |engine| async move { engine.trigger(caller, trigger).await }).await;
+        let answer = sim.ask("trigger", |engine| async move { engine.runs(caller).trigger(trigger).await }).await;
         match answer {
             Some(Ok(started)) => return started_well(&sim, &wish, started),
             Some(Err(Error::Full)) => return,
@@ -112,7 +112,7 @@ async fn reuse(sim: Arc<Sim>, workflow: &'static str, key: String) {
     let caller = Caller::local("ann");
     let trigger = Trigger { key: Some(&key), ..Trigger::new(workflow, json!({"other": true})) };
     let answer =
-        sim.ask("trigger with a used key", |engine| async move { engine.trigger(&caller, trigger).await }).await;
+        sim.ask("trigger with a used key", |engine| async move { engine.runs(&caller).trigger(trigger).await }).await;
     // A purged run takes its key with it.
     if matches!(answer, Some(Ok(_))) && !workflow.starts_with("short") {
         sim.breaks(format!("the key {key} was taken for another request"));
@@ -124,7 +124,7 @@ async fn watch(sim: Arc<Sim>, started: Started) {
     let _open = sim.open(format!("watching {}", started.run));
     loop {
         let (caller, run) = (Caller::local("ann"), &started.run);
-        match sim.ask("wait", |engine| async move { engine.wait(&caller, run).await }).await {
+        match sim.ask("wait", |engine| async move { engine.runs(&caller).wait(run).await }).await {
             Some(Ok(())) => {
                 return sim.was_told(&started.run, "the end", |fact| matches!(fact, Fact::Ended { .. }));
             }
@@ -138,7 +138,7 @@ async fn watch(sim: Arc<Sim>, started: Started) {
 pub async fn cancel(sim: Arc<Sim>, run: String) {
     let caller = sim.caller();
     let name = &run;
-    let answer = sim.ask("cancel", |engine| async move { engine.cancel(&caller, name, Some("enough")).await }).await;
+    let answer = sim.ask("cancel", |engine| async move { engine.runs(&caller).cancel(name, Some("enough")).await }).await;
     if let Some(Ok(())) = answer {
         sim.was_told(&run, "cancelling", |fact| matches!(fact, Fact::Ended { by: Some(_), .. }));
     }
@@ -147,7 +147,7 @@ pub async fn cancel(sim: Arc<Sim>, run: String) {
 pub async fn retry(sim: Arc<Sim>, run: String, how: Retry) {
     let caller = sim.caller();
     let name = &run;
-    let answer = sim.ask("retry", |engine| async move { engine.retry(&caller, name, how).await }).await;
+    let answer = sim.ask("retry", |engine| async move { engine.runs(&caller).retry(name, how).await }).await;
     if let Some(Ok(())) = answer {
         sim.was_told(&run, "retrying", |fact| matches!(fact, Fact::Retried { .. } | Fact::Adopted { .. }));
     }
@@ -159,8 +159,8 @@ pub async fn answer(sim: Arc<Sim>, run: String, path: String) {
     let (name, step) = (&run, &path);
     let told = sim.ask("answer", |engine| async move {
         // A person looks first.
-        let digest = engine.approval(&caller, name, step).await?.digest;
-        engine.answer(&caller, name, step, Decision { approve, digest, ..Decision::default() }).await
+        let digest = engine.gates(&caller).get(name, step).await?.digest;
+        engine.gates(&caller).answer(name, step, Decision { approve, digest, ..Decision::default() }).await
     });
     let told = told.await;
     if let Some(Ok(())) = told {
@@ -175,7 +175,7 @@ pub async fn deliver(sim: Arc<Sim>, run: String, path: String) {
     let caller = sim.caller();
     let body = json!({"state": "paid", "n": sim.number()});
     let (name, step) = (&run, &path);
-    let told = sim.ask("deliver", |engine| async move { engine.deliver_to(&caller, name, step, body).await }).await;
+    let told = sim.ask("deliver", |engine| async move { engine.steps(&caller).deliver_to(name, step, body).await }).await;
     if let Some(Ok(())) = told {
         delivered(&sim, &run, &path);
     }
@@ -194,7 +194,7 @@ pub async fn call_back(sim: Arc<Sim>, url: String) {
     let run = token.split('.').next().unwrap().to_string();
     let body = json!({"state": "paid", "n": sim.number()});
     let token = &token;
-    let told = sim.ask("webhook", |engine| async move { engine.deliver_webhook(token, body).await }).await;
+    let told = sim.ask("webhook", |engine| async move { engine.inbound().deliver_webhook(token, body).await }).await;
     match told {
         Some(Ok(())) => sim.was_told(&run, "the call", |fact| {
             let kept = matches!(fact, Fact::Finished { .. } | Fact::Kept { .. });
@@ -211,7 +211,7 @@ pub async fn ready(sim: Arc<Sim>, run: String, path: String) {
     sim.wake(&run, &path);
     let caller = sim.caller();
     let (name, step) = (&run, &path);
-    sim.ask("ready", |engine| async move { engine.step_ready(&caller, name, step).await }).await;
+    sim.ask("ready", |engine| async move { engine.steps(&caller).ready(name, step).await }).await;
 }
 
 pub async fn settle(sim: Arc<Sim>, run: String, path: String) {
@@ -225,14 +225,14 @@ pub async fn settle(sim: Arc<Sim>, run: String, path: String) {
     }
     let caller = sim.caller();
     let (name, step) = (&run, &path);
-    sim.ask("settle", |engine| async move { engine.settle(&caller, name, step, verdict).await }).await;
+    sim.ask("settle", |engine| async move { engine.steps(&caller).settle(name, step, verdict).await }).await;
 }
 
 /// Looks around: must not disturb anything, and the last known state of a run must be readable.
 pub async fn look(sim: Arc<Sim>, run: String) {
     let caller = Caller::local("ann");
     let name = &run;
-    let view = sim.ask("status", |engine| async move { engine.status(&caller, name).await }).await;
+    let view = sim.ask("status", |engine| async move { engine.runs(&caller).get(name).await }).await;
     if let Some(Ok(view)) = view
         && view.waiting_for.is_empty() != view.finished_at.is_some()
     {
@@ -240,7 +240,7 @@ pub async fn look(sim: Arc<Sim>, run: String) {
     }
     let caller = Caller::local("ann");
     let query = RunQuery { limit: 5, ..RunQuery::default() };
-    sim.ask("runs", |engine| async move { engine.runs(&caller, query).await }).await;
+    sim.ask("runs", |engine| async move { engine.runs(&caller).list(query).await }).await;
 }
 
 pub async fn define(sim: Arc<Sim>, text: &'static str) {
@@ -248,7 +248,7 @@ pub async fn define(sim: Arc<Sim>, text: &'static str) {
     let source = Source { text, file: Some("sim.yaml") };
     loop {
         let caller = &caller;
-        let defined = sim.ask("define", |engine| async move { engine.define(caller, source).await }).await;
+        let defined = sim.ask("define", |engine| async move { engine.workflows(caller).define(source).await }).await;
         match defined {
             Some(Ok(_)) => return,
             Some(Err(Error::Unavailable(_))) | None => sim.pause(1_000).await,

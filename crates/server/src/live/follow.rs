@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use stepwell_engine::notify::Announcement;
-use stepwell_engine::{Caller, Happened};
-use stepwell_store::{Error, Fed, Position, Progress};
+use stepwell_engine::{Activity, Caller, Error};
+use stepwell_store::{Fed, Position, Progress};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OnceCell, watch};
@@ -64,7 +64,7 @@ async fn announced(hub: &Hub, fed: &Fed) -> Vec<Announcement> {
     }
     let told = async {
         match hub.about(fed.run).await? {
-            Some(about) => hub.engine.announced(fed, &about.gates).await,
+            Some(about) => hub.engine.log().announcements(fed, &about.gates).await,
             None => Ok(Vec::new()),
         }
     };
@@ -94,8 +94,8 @@ pub async fn run(hub: Arc<Hub>) {
 async fn while_watched(hub: &Hub) -> Result<(), Error> {
     let mut state = hub.state.subscribe();
     // Before the position: what is committed in between is in both.
-    let mut hints = hub.engine.watch();
-    let mut at = hub.engine.store().progress().await?;
+    let mut hints = hub.engine.activity();
+    let mut at = hub.engine.log().progress().await?;
     let mut heard = BTreeMap::new();
     hub.state.send_modify(|state| state.following = true);
     loop {
@@ -132,7 +132,7 @@ pub async fn until(state: &mut watch::Receiver<State>, is: impl FnMut(&State) ->
 async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Error> {
     loop {
         let read = Instant::now();
-        let rows = hub.engine.store().feed(at, PAGE).await?;
+        let rows = hub.engine.log().feed(at, PAGE).await?;
         let (count, after) = (rows.len(), at.clone());
         if rows.is_empty() {
             return Ok(());
@@ -155,16 +155,16 @@ async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Erro
 type Heard = BTreeMap<Position, Instant>;
 
 /// Takes all hints there are. False if they are about rows up to `at` only.
-fn hear(first: Result<Happened, RecvError>, more: &mut Receiver<Happened>, heard: &mut Heard, at: &Progress) -> bool {
+fn hear(first: Result<Activity, RecvError>, more: &mut Receiver<Activity>, heard: &mut Heard, at: &Progress) -> bool {
     // Hints that were lost may have been about anything.
     let mut lost = first.is_err();
     let mut next = first.ok();
     loop {
         match next {
-            Some(Happened::Here(hint)) if !at.has(hint.position) => drop(heard.insert(hint.position, hint.at)),
-            Some(Happened::Here(_)) | None => {}
+            Some(Activity::Committed(hint)) if !at.has(hint.position) => drop(heard.insert(hint.position, hint.at)),
+            Some(Activity::Committed(_)) | None => {}
             // Whoever wrote it does not say where.
-            Some(Happened::Elsewhere) => lost = true,
+            Some(Activity::Elsewhere) => lost = true,
         }
         next = match more.try_recv() {
             Ok(hint) => Some(hint),

@@ -174,10 +174,10 @@ impl Hub {
         if let Some(about) = self.known().get(&run) {
             return Ok(Some(about.clone()));
         }
-        let store = self.engine.store();
-        let Some(row) = store.run(run).await? else { return Ok(None) };
-        let Some(definition) = store.definition(row.definition).await? else { return Ok(None) };
-        let gates = self.engine.gates_of(&row).await?;
+        let log = self.engine.log();
+        let Some(row) = log.run(run).await? else { return Ok(None) };
+        let Some(definition) = log.definition(row.definition).await? else { return Ok(None) };
+        let gates = log.gates_of(&row).await?;
         let about = Arc::new(About { workflow: definition.workflow, test: row.test, gates });
         let mut known = self.known();
         if known.len() >= MOST_KNOWN {

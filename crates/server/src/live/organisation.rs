@@ -47,11 +47,11 @@ pub async fn event_stream(
     caller.check(Right::Read)?;
     let stopped = stopped(&shown.headers, filter.after.as_deref())?;
     let workflow = match &filter.workflow {
-        Some(name) => Some(app.engine.workflow(&caller, name).await?.row.workflow.clone()),
+        Some(name) => Some(app.engine.workflows(&caller).get(name).await?.row.workflow.clone()),
         None => None,
     };
     let watch = app.hub.watch().await?;
-    let now = app.engine.store().progress().await.map_err(Error::from)?;
+    let now = app.engine.log().progress().await.map_err(Error::from)?;
     let (mut reached, seen) = stopped.unwrap_or_else(|| (Reached { progress: now.clone(), row: None }, None));
     if !now.covers(&reached.progress) {
         return Err(Problem::input("Last-Event-ID", format!("the log is at {now}: this id is of another one")));
@@ -103,7 +103,7 @@ impl Events {
         loop {
             // There may be nothing to say for many pages.
             self.stream.tend().await?;
-            let rows = self.stream.app.engine.store().feed(&self.reached.progress, PAGE).await?;
+            let rows = self.stream.app.engine.log().feed(&self.reached.progress, PAGE).await?;
             let last = rows.len() < PAGE as usize;
             for fed in rows {
                 self.take(fed.log.position);

@@ -53,7 +53,7 @@ pub async fn run_stream(
     let row = find(&app, &caller, &run).await?;
     let ended = is_over(&row.status).then(|| row.status.clone());
     if cursor.at > 0 {
-        let rows = app.engine.store().tail(id, Version(cursor.at - 1), 2).await.map_err(Error::from)?;
+        let rows = app.engine.log().tail(id, Version(cursor.at - 1), 2).await.map_err(Error::from)?;
         if rows.is_empty() {
             return Err(Problem::input("Last-Event-ID", "the run has not come so far: this id is of another one"));
         }
@@ -74,9 +74,7 @@ pub async fn run_stream(
 /// A run of the caller's organisation. Others are not there.
 pub async fn find(app: &App, caller: &Caller, run: &str) -> Result<RunRow, Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
-    let store = app.engine.store();
-    let id = store.find_run(run).await?.ok_or_else(none)?;
-    store.run(id).await?.filter(|row| row.org == caller.org).ok_or_else(none)
+    app.engine.log().find(run).await?.filter(|row| row.org == caller.org).ok_or_else(none)
 }
 
 fn is_over(status: &str) -> bool {
@@ -105,7 +103,7 @@ impl Events {
     /// What is in the store.
     async fn past(&mut self) -> Result<(), Over> {
         loop {
-            let rows = self.stream.app.engine.store().tail(self.id, Version(self.at), PAGE).await?;
+            let rows = self.stream.app.engine.log().tail(self.id, Version(self.at), PAGE).await?;
             for row in &rows {
                 let frames = by_version(&self.run, row, self.cursor.seen_of(row.version.0));
                 self.stream.rows(frames.text.clone(), None).await?;
@@ -126,7 +124,7 @@ impl Events {
                 Next::Quiet => {
                     self.stream.say(": quiet\n\n", None).await?;
                     // A test run can be removed before its end.
-                    if self.stream.app.engine.store().run(self.id).await?.is_none() {
+                    if self.stream.app.engine.log().run(self.id).await?.is_none() {
                         return Err(Over::Done);
                     }
                     continue;

@@ -201,7 +201,7 @@ impl Session {
                 format!("{MOST_JOINED} runs are joined, and no more are allowed: leave one, or open another socket");
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-joined", detail));
         }
-        let view = self.app.engine.status(&self.caller, run).await?;
+        let view = self.app.engine.runs(&self.caller).get(run).await?;
         let mut joined = Joined::new(run.to_string());
         let messages = joined.changes([], &view);
         self.joined.insert(id, joined);
@@ -246,7 +246,7 @@ impl Session {
     /// What has changed about a run; `rows` may be some of what led there.
     async fn tell(&mut self, run: RunId, rows: &[&StoredLog]) -> Result<(), Over> {
         let Some(joined) = self.joined.get_mut(&run) else { return Ok(()) };
-        let view = match self.app.engine.status(&self.caller, &joined.run).await {
+        let view = match self.app.engine.runs(&self.caller).get(&joined.run).await {
             Ok(view) => view,
             // A test run that was removed, or one whose time was over.
             Err(error @ Error::NotFound { .. }) => {
@@ -264,7 +264,7 @@ impl Session {
             joined.changes(rows.iter().copied(), &view)
         } else {
             let limit = u32::try_from(missing.clamp(0, MOST_ROWS)).unwrap_or_default();
-            let rows = self.app.engine.store().tail(run, Version(joined.version), limit).await?;
+            let rows = self.app.engine.log().tail(run, Version(joined.version), limit).await?;
             joined.changes(&rows, &view)
         };
         self.send_all(messages).await

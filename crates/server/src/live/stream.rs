@@ -98,12 +98,6 @@ impl Over {
     }
 }
 
-impl From<stepwell_store::Error> for Over {
-    fn from(error: stepwell_store::Error) -> Over {
-        stepwell_engine::Error::from(error).into()
-    }
-}
-
 impl From<stepwell_engine::Error> for Over {
     fn from(error: stepwell_engine::Error) -> Over {
         tracing::warn!(%error, "a live stream cannot read the log");

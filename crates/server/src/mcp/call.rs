@@ -141,11 +141,11 @@ impl Call<'_> {
         };
         let source = Source { text: &text, file: None };
         if define.check_only {
-            let name = self.app.engine.name_of(source)?;
+            let name = self.app.engine.workflows(self.caller).check_only(source).await?.definition.name;
             let said = format!("The definition of {name:?} is good. Nothing was stored.");
             return Ok(say::result(json!({"name": name, "valid": true, "changed": false}), said));
         }
-        let defined = self.app.engine.define(self.caller, source).await?;
+        let defined = self.app.engine.workflows(self.caller).define(source).await?;
         let row = &defined.compiled.row;
         let tool = match defined.compiled.definition.expose_as_tool && self.caller.may(Named::Start.right()) {
             true => exposed::list(self.app, self.caller).await?.into_iter().find(|one| one.compiled.row.id == row.id),
@@ -167,7 +167,7 @@ impl Call<'_> {
         let limit = page_size(list.limit, 50)? as usize;
         let (mut found, mut next) = (Vec::new(), None::<String>);
         let mut said = String::new();
-        for row in self.app.engine.workflows(self.caller).await? {
+        for row in self.app.engine.workflows(self.caller).list().await? {
             let after = list.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
             if !after || list.query.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
                 continue;
@@ -176,8 +176,8 @@ impl Call<'_> {
                 next = Some(last_name(&found));
                 break;
             }
-            let compiled = self.app.engine.workflow(self.caller, &row.workflow).await?;
-            let enabled = self.app.engine.workflow_state(&compiled).await?.enabled;
+            let compiled = self.app.engine.workflows(self.caller).get(&row.workflow).await?;
+            let enabled = self.app.engine.workflows(self.caller).state(&compiled).await?.enabled;
             let definition = &compiled.definition;
             let about = definition.description.as_deref().unwrap_or("no description");
             let first: String = about.lines().next().unwrap_or_default().chars().take(200).collect();
@@ -213,7 +213,7 @@ impl Call<'_> {
     /// A call is a run of one step: if it has to be approved, the run waits, and nobody's socket does.
     async fn proxied(self, offered: &Offered, arguments: Value) -> Result<CallToolResponse, Problem> {
         shallow(&arguments, self.app)?;
-        let started = self.app.engine.call_tool(self.caller, &offered.name, arguments).await?;
+        let started = self.app.engine.mcp_servers(self.caller).call_tool(&offered.name, arguments).await?;
         if self.client.tasks {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
@@ -224,7 +224,7 @@ impl Call<'_> {
 
     /// Starts a run: as a task if the client knows them, else with a wait for the end.
     async fn begin(self, trigger: Trigger<'_>, wait: Duration) -> Result<CallToolResponse, Problem> {
-        let started = self.app.engine.trigger(self.caller, trigger).await?;
+        let started = self.app.engine.runs(self.caller).trigger(trigger).await?;
         if self.client.tasks {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
@@ -237,9 +237,9 @@ impl Call<'_> {
         let seen = runs::look(self.app, self.caller, &status.run_id).await?;
         if status.wait_seconds > 0.0
             && seen.run.finished_at.is_none()
-            && let Some(id) = self.app.engine.store().find_run(&status.run_id).await.map_err(Error::from)?
+            && let Some(row) = self.app.engine.log().find(&status.run_id).await?
         {
-            runs::settled(self.app, id, seconds(status.wait_seconds)).await?;
+            runs::settled(self.app, row.id, seconds(status.wait_seconds)).await?;
         }
         Ok(runs::look(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
     }
@@ -255,7 +255,7 @@ impl Call<'_> {
         };
         let query = query(filters)?;
         let limit = query.limit as usize;
-        let rows = self.app.engine.runs(self.caller, query).await?;
+        let rows = self.app.engine.runs(self.caller).list(query).await?;
         let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
         let found = summaries(self.app, &rows).await?;
         let lines =
@@ -280,24 +280,24 @@ impl Call<'_> {
             _ => return Err(Problem::input("step_name", "give run_id and step_name, or step_id alone")),
         };
         let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
-        self.app.engine.answer(self.caller, &run, &step, decision).await?;
+        self.app.engine.gates(self.caller).answer(&run, &step, decision).await?;
         self.after(&run).await
     }
 
     async fn cancel(self, cancel: Cancel) -> Result<CallToolResult, Problem> {
-        self.app.engine.cancel(self.caller, &cancel.run_id, cancel.reason.as_deref()).await?;
+        self.app.engine.runs(self.caller).cancel(&cancel.run_id, cancel.reason.as_deref()).await?;
         self.after(&cancel.run_id).await
     }
 
     /// The run as it stands after something was done to it.
     async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
-        let run = Run::from(self.app.engine.look_again(self.caller, run).await?);
+        let run = Run::from(self.app.engine.runs(self.caller).get_after_change(run).await?);
         Ok(runs::Seen::alone(run, self.caller).shown(Detail::Brief))
     }
 
     async fn events(self, events: Events) -> Result<CallToolResult, Problem> {
         let limit = page_size(events.limit, 200)?;
-        let found = self.app.engine.events(self.caller, &events.run_id, events.after, limit).await?;
+        let found = self.app.engine.runs(self.caller).events(&events.run_id, events.after, limit).await?;
         let next = found.last().map(|last| last.version);
         let found: Vec<Event> = found.into_iter().map(|event| Event::new(&events.run_id, event)).collect();
         let line = |event: &Event| {

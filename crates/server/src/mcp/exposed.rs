@@ -58,7 +58,7 @@ impl Exposed {
 /// The workflows that are tools, with names of which no two are the same.
 pub async fn list(app: &App, caller: &Caller) -> Result<Vec<Exposed>, Error> {
     let mut taken: BTreeSet<String> = Named::ALL.iter().map(|tool| tool.name().to_string()).collect();
-    let exposed = app.engine.exposed(caller).await?;
+    let exposed = app.engine.workflows(caller).exposed().await?;
     Ok(exposed.into_iter().map(|compiled| Exposed { name: free(&compiled.row.name, &mut taken), compiled }).collect())
 }
 

@@ -31,7 +31,7 @@ pub async fn open(app: &App, caller: &Caller, run: &Run) -> Result<Vec<ApprovalV
     let mut found = Vec::new();
     for wait in run.waiting_for.iter().filter(|wait| wait.what == "approval").take(MOST) {
         // Answered just now, or not for their eyes.
-        let Ok(approval) = app.engine.approval(caller, &run.id, &wait.step).await else { continue };
+        let Ok(approval) = app.engine.gates(caller).get(&run.id, &wait.step).await else { continue };
         let mut view = ApprovalView::from(approval);
         view.mine &= may_answer(caller) && !view.approved_by.iter().any(|by| **by == *caller.name);
         found.push(view);

@@ -52,7 +52,7 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
     let _place = app.hub.watch().await?;
     let parts = subscription.request_context().extensions.get::<Parts>();
     let parts = parts.ok_or_else(|| Problem::from(Error::Unavailable("nobody knows who asks".into())))?.clone();
-    let offered = app.engine.offered(&caller);
+    let offered = app.engine.mcp_servers(&caller).offered();
     let (tools, runs) = (None, Vec::new());
     let mut listener = Listener { app, caller, parts, subscription, epoch: None, offered, tools, runs };
     listener.begin().await?;
@@ -71,7 +71,7 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
 
 impl Listener<'_> {
     async fn begin(&mut self) -> Result<(), Problem> {
-        self.epoch = self.app.engine.store().epoch(self.caller.org).await.map_err(Error::from)?;
+        self.epoch = self.app.engine.log().epoch(self.caller.org).await.map_err(Error::from)?;
         if self.subscription.accepted().tools_list_changed == Some(true) {
             self.tools = Some(tools::all(self.app, &self.caller).await?);
         }
@@ -89,12 +89,12 @@ impl Listener<'_> {
 
     /// False if there is nobody to tell any more.
     async fn look(&mut self, recheck: bool) -> Result<bool, Problem> {
-        let epoch = self.app.engine.store().epoch(self.caller.org).await.map_err(Error::from)?;
+        let epoch = self.app.engine.log().epoch(self.caller.org).await.map_err(Error::from)?;
         if epoch != self.epoch || recheck {
             let Auth(caller) = Auth::from_request_parts(&mut self.parts, self.app).await?;
             self.caller = caller;
         }
-        let offered = self.app.engine.offered(&self.caller);
+        let offered = self.app.engine.mcp_servers(&self.caller).offered();
         if (epoch != self.epoch || offered != self.offered)
             && let Some(before) = &self.tools
         {
@@ -124,7 +124,7 @@ impl Listener<'_> {
 
     /// How far the run's log goes, as far as one look sees.
     async fn latest(&self, run: RunId, after: Version) -> Result<Version, Error> {
-        let rows = self.app.engine.store().tail(run, after, 1_000).await?;
+        let rows = self.app.engine.log().tail(run, after, 1_000).await?;
         Ok(rows.last().map_or(after, |row| row.version))
     }
 }

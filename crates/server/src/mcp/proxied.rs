@@ -21,7 +21,7 @@ pub async fn find(app: &App, caller: &Caller, name: &str) -> Result<Option<Other
     if let Some(exposed) = exposed::find(app, caller, name).await? {
         return Ok(Some(Other::Workflow(exposed)));
     }
-    let offered = app.engine.proxied(caller).await?.into_iter().find(|offered| offered.name == name);
+    let offered = app.engine.mcp_servers(caller).proxied().await?.into_iter().find(|offered| offered.name == name);
     Ok(offered.map(Other::Tool))
 }
 

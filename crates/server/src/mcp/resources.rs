@@ -36,11 +36,11 @@ pub async fn list(app: &App, caller: &Caller) -> Result<Vec<Resource>, Error> {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    for row in app.engine.workflows(caller).await? {
+    for row in app.engine.workflows(caller).list().await? {
         let resource = Resource::new(address(WORKFLOWS, &row.name), format!("workflow {}", row.name));
         found.push(resource.with_mime_type(JSON));
     }
-    let rows = app.engine.runs(caller, RunQuery { limit: LISTED, ..RunQuery::default() }).await?;
+    let rows = app.engine.runs(caller).list(RunQuery { limit: LISTED, ..RunQuery::default() }).await?;
     for run in summaries(app, &rows).await? {
         let about = format!("{} of {:?}, {}", run.status, run.workflow, run.created_at.0);
         let resource = Resource::new(address(RUNS, &run.id), format!("run {}", run.id));
@@ -52,7 +52,7 @@ pub async fn list(app: &App, caller: &Caller) -> Result<Vec<Resource>, Error> {
 pub async fn read(app: &App, caller: &Caller, uri: &str) -> Result<ResourceContents, ErrorData> {
     let none = || ErrorData::resource_not_found(format!("there is no resource {uri:?}"), None);
     let text = match (name(RUNS, uri), name(WORKFLOWS, uri)) {
-        (Some(run), _) => app.engine.status(caller, &run).await.map(|view| json!(Run::from(view))),
+        (Some(run), _) => app.engine.runs(caller).get(&run).await.map(|view| json!(Run::from(view))),
         (_, Some(workflow)) => self::workflow(app, caller, &workflow).await,
         (None, None) => return Err(none()),
     };
@@ -64,8 +64,8 @@ pub async fn read(app: &App, caller: &Caller, uri: &str) -> Result<ResourceConte
 }
 
 async fn workflow(app: &App, caller: &Caller, name: &str) -> Result<serde_json::Value, Error> {
-    let compiled = app.engine.workflow(caller, name).await?;
-    let state = app.engine.workflow_state(&compiled).await?;
+    let compiled = app.engine.workflows(caller).get(name).await?;
+    let state = app.engine.workflows(caller).state(&compiled).await?;
     let mut shown = json!(WorkflowSummary::new(&compiled, &state));
     shown["dialect"] = compiled.definition.graph.dialect.name().into();
     shown["input_schema"] = json!(compiled.definition.input_schema);

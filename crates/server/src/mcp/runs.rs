@@ -8,7 +8,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 use std::time::Duration;
 use stepwell_engine::commands::Right;
-use stepwell_engine::{Caller, Happened};
+use stepwell_engine::{Caller, Activity};
 use stepwell_store::RunId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -41,7 +41,7 @@ pub async fn look(app: &App, caller: &Caller, run: &str) -> Result<Seen, Problem
     if !caller.may(Right::Run) {
         caller.check(Right::Read)?;
     }
-    let run = Run::from(app.engine.look_again(caller, run).await?);
+    let run = Run::from(app.engine.runs(caller).get_after_change(run).await?);
     let approvals = gates::open(app, caller, &run).await?;
     Ok(Seen { run, approvals, may_read: caller.may(Right::Read) })
 }
@@ -98,9 +98,9 @@ impl Seen {
 pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Problem> {
     let until = Instant::now() + longest.min(LONGEST_WAIT);
     // From before the first look, so that nothing is missed in between.
-    let mut commits = app.engine.watch();
+    let mut commits = app.engine.activity();
     loop {
-        let row = app.engine.store().run(run).await.map_err(stepwell_engine::Error::from)?;
+        let row = app.engine.log().run(run).await.map_err(stepwell_engine::Error::from)?;
         if row.is_none_or(|row| row.finished.is_some() || row.status == "paused") || Instant::now() >= until {
             return Ok(());
         }
@@ -114,10 +114,10 @@ pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Pro
 }
 
 /// Comes when something happened to the run.
-async fn moved(commits: &mut tokio::sync::broadcast::Receiver<Happened>, run: RunId) {
+async fn moved(commits: &mut tokio::sync::broadcast::Receiver<Activity>, run: RunId) {
     loop {
         match commits.recv().await {
-            Ok(Happened::Here(commit)) if commit.run != run => {}
+            Ok(Activity::Committed(commit)) if commit.run != run => {}
             Ok(_) | Err(RecvError::Lagged(_)) => return,
             // The engine has stopped: whoever waits ends by the clock.
             Err(RecvError::Closed) => std::future::pending().await,

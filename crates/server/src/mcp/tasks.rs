@@ -55,7 +55,7 @@ pub async fn get(app: &App, caller: &Caller, run: &str, client: Client) -> Resul
 async fn waiting(app: &App, caller: &Caller, seen: &Seen) -> Result<String, Problem> {
     let said = say::run(&seen.run, &seen.approvals, false);
     let open = |refusal: &Refusal| seen.approvals.iter().any(|gate| gate.step == gates::path(&refusal.step));
-    let refusal = app.engine.last_refusal(caller, &seen.run.id).await?.filter(open);
+    let refusal = app.engine.gates(caller).last_refusal(&seen.run.id).await?.filter(open);
     Ok(match refusal {
         Some(Refusal { step, reason }) => {
             format!("The answer to {:?} was not taken: {reason}\n{said}", gates::path(&step))
@@ -88,7 +88,7 @@ pub async fn update(app: &App, caller: &Caller, run: &str, answers: InputRespons
     let seen = look(app, caller, run).await?;
     for (key, response) in answers.into_iter().take(MOST) {
         if let Err(reason) = answer(app, caller, &seen, (&key, &response)).await {
-            app.engine.note_refusal(caller, run, Refusal { step: key, reason }).await?;
+            app.engine.gates(caller).note_refusal(run, Refusal { step: key, reason }).await?;
         }
     }
     Ok(())
@@ -103,13 +103,13 @@ async fn answer(app: &App, caller: &Caller, seen: &Seen, (key, response): (&str,
         return Err("this key may not answer it".into());
     }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
-    let done = app.engine.answer(caller, &gate.run_id, &gate.step, decision).await;
+    let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;
     done.map_err(|error| say::problem(&Problem::from(error)))
 }
 
 /// Asks the run to stop. One that has ended stays as it is.
 pub async fn cancel(app: &App, caller: &Caller, run: &str) -> Result<(), Problem> {
-    match app.engine.cancel(caller, run, Some("cancelled by its client")).await {
+    match app.engine.runs(caller).cancel(run, Some("cancelled by its client")).await {
         Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -261,7 +261,7 @@ pub async fn all(app: &App, caller: &Caller) -> Result<Vec<Tool>, Error> {
     let mut tools: Vec<Tool> = Named::ALL.into_iter().filter(|tool| tool.is_for(caller)).map(Named::tool).collect();
     if caller.may(Right::Run) {
         tools.extend(exposed::list(app, caller).await?.iter().map(exposed::Exposed::tool));
-        for offered in app.engine.proxied(caller).await? {
+        for offered in app.engine.mcp_servers(caller).proxied().await? {
             // Of two with one name the workflow is called.
             if tools.iter().all(|tool| *tool.name != *offered.name) {
                 tools.push(proxied::tool(&offered));

@@ -16,10 +16,9 @@ use crate::config::Otlp;
 use send::{Sender, Sent};
 use spans::{Collector, Span};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
-use stepwell_engine::{Engine, Happened};
-use stepwell_store::{Progress, Store};
+use stepwell_engine::{Activity, Engine, LogReader};
+use stepwell_store::Progress;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{sleep, timeout};
 
@@ -56,14 +55,14 @@ impl Default for Pace {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("the log cannot be followed: {0}")]
-    Store(#[from] stepwell_store::Error),
+    Log(#[from] stepwell_engine::Error),
     #[error("no client for the collector: {0}")]
     Client(#[from] reqwest::Error),
 }
 
 pub struct Exporter {
-    store: Arc<dyn Store>,
-    hints: broadcast::Receiver<Happened>,
+    log: LogReader,
+    hints: broadcast::Receiver<Activity>,
     progress: Progress,
     collector: Collector,
     /// Not sent yet: no more than one page of the log brings.
@@ -75,12 +74,12 @@ pub struct Exporter {
 impl Exporter {
     /// Everything committed from now on will be sent, once [`Exporter::run`] runs.
     pub async fn new(engine: &Engine, config: &Otlp, pace: Pace) -> Result<Exporter, Error> {
-        let hints = engine.watch();
-        let store = engine.store().clone();
-        let progress = store.progress().await?;
+        let hints = engine.activity();
+        let log = engine.log();
+        let progress = log.progress().await?;
         let sender = Sender::new(config)?;
-        let collector = Collector::new(store.clone());
-        Ok(Exporter { store, hints, progress, collector, pending: VecDeque::new(), sender, pace })
+        let collector = Collector::new(log.clone());
+        Ok(Exporter { log, hints, progress, collector, pending: VecDeque::new(), sender, pace })
     }
 
     /// Sends spans until `stop`, then what is left, if that does not take long.
@@ -142,7 +141,7 @@ impl Exporter {
 
     /// Reads on in the log. False if there was nothing, or nothing could be read.
     async fn gather(&mut self) -> bool {
-        let rows = match self.store.feed(&self.progress, PAGE).await {
+        let rows = match self.log.feed(&self.progress, PAGE).await {
             Ok(rows) => rows,
             Err(error) => {
                 tracing::warn!(%error, "the log cannot be read for traces");

@@ -10,7 +10,8 @@ use stepwell_core::graph::Graph;
 use stepwell_core::run::{Row, RunStatus, Status, StoredFact};
 use stepwell_core::time::Time;
 use stepwell_engine::trace::{run_span, step_span, trace_id};
-use stepwell_store::{Error, Fed, RunId, StepRow, Store};
+use stepwell_engine::{Error, LogReader};
+use stepwell_store::{Fed, RunId, StepRow};
 
 /// Attempts under way that are remembered.
 const MAX_OPEN: usize = 100_000;
@@ -75,7 +76,7 @@ struct Known {
 }
 
 pub struct Collector {
-    store: Arc<dyn Store>,
+    log: LogReader,
     workflows: HashMap<i64, Arc<Workflow>>,
     runs: HashMap<RunId, Known>,
     /// When attempts began, by run, path and attempt.
@@ -94,8 +95,8 @@ struct Ended<'f> {
 }
 
 impl Collector {
-    pub fn new(store: Arc<dyn Store>) -> Collector {
-        Collector { store, workflows: HashMap::new(), runs: HashMap::new(), open: HashMap::new() }
+    pub fn new(log: LogReader) -> Collector {
+        Collector { log, workflows: HashMap::new(), runs: HashMap::new(), open: HashMap::new() }
     }
 
     /// The spans that these rows of the log bring to their end.
@@ -131,11 +132,11 @@ impl Collector {
         if self.runs.contains_key(&row.run) {
             return Ok(true);
         }
-        let Some(found) = self.store.run(row.run).await? else { return Ok(false) };
+        let Some(found) = self.log.run(row.run).await? else { return Ok(false) };
         let Some(workflow) = self.workflow(found.definition).await? else { return Ok(false) };
         if !matches!(facts.first(), Some(LogFact::Created { .. })) {
             // The store may know more than this row: what ended since had begun too.
-            let attempts = self.store.attempts(row.run).await?;
+            let attempts = self.log.attempts(row.run).await?;
             let open = attempts.into_iter().filter(|step| step.ended.is_none_or(|ended| ended >= row.log.row.at));
             self.open.extend(open.map(|step| ((row.run, step.path, step.attempt), step.since)));
         }
@@ -148,7 +149,7 @@ impl Collector {
         if let Some(known) = self.workflows.get(&definition) {
             return Ok(Some(known.clone()));
         }
-        let Some(row) = self.store.definition(definition).await? else { return Ok(None) };
+        let Some(row) = self.log.definition(definition).await? else { return Ok(None) };
         // JSON or YAML, and YAML may look like JSON at first. What cannot be read has steps of unknown kinds.
         let read = |file| stepwell_formats::read(row.source.as_bytes(), file);
         let read = read(None).or_else(|_| read(Some("stored.yaml")));
@@ -197,7 +198,7 @@ impl Collector {
                 self.ended(row, (&known, *status, failure.as_ref()), spans).await?;
             }
             LogFact::Adopted { .. } => {
-                let found = self.store.run(row.run).await?;
+                let found = self.log.run(row.run).await?;
                 if let Some(found) = found
                     && let Some(workflow) = self.workflow(found.definition).await?
                 {
@@ -229,7 +230,7 @@ impl Collector {
     ) -> Result<(), Error> {
         let at = row.log.row.at;
         if status != RunStatus::Completed {
-            let attempts = self.store.attempts(row.run).await?;
+            let attempts = self.log.attempts(row.run).await?;
             for step in attempts.iter().filter(|step| was_cut_off(step, at)) {
                 self.open.remove(&(row.run, step.path.clone(), step.attempt));
                 spans.push(known.attempt(Ended {
@@ -243,9 +244,9 @@ impl Collector {
                 }));
             }
         }
-        let Some(found) = self.store.run(row.run).await? else { return Ok(()) };
+        let Some(found) = self.log.run(row.run).await? else { return Ok(()) };
         let link = match found.parent {
-            Some(parent) => self.store.run(parent.run).await?.map(|run| {
+            Some(parent) => self.log.run(parent.run).await?.map(|run| {
                 let step = step_span(&run.public, &parent.path, parent.attempt);
                 (trace_id(&run.public), step)
             }),

@@ -27,7 +27,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/me", tag = "people", responses(
     (status = 200, description = "You", body = Data<Me>), Problems))]
 async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<Me>>> {
-    let organisation = app.engine.usage(&caller).await?.organisation;
+    let organisation = app.engine.organisations(&caller).usage().await?.organisation;
     Ok(Shown(Data { data: Me::new(&caller, organisation) }))
 }
 
@@ -35,7 +35,7 @@ async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<Me>
 #[utoipa::path(get, path = "/api/v1/users", tag = "people", responses(
     (status = 200, description = "All of them", body = Page<UserView>), Problems))]
 async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<UserView>>> {
-    let all = app.engine.users(&caller).await?;
+    let all = app.engine.users(&caller).list().await?;
     Ok(Shown(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
 }
 
@@ -48,7 +48,7 @@ async fn create_user(
     Json(request): Json<NewUserRequest>,
 ) -> Answer<(StatusCode, Shown<Data<UserView>>)> {
     let NewUserRequest { name, roles, grants } = request;
-    let user = app.engine.create_user(&caller, NewUser { name, roles, grants }).await?;
+    let user = app.engine.users(&caller).create(NewUser { name, roles, grants }).await?;
     Ok((StatusCode::CREATED, Shown(Data { data: user.into() })))
 }
 
@@ -57,7 +57,7 @@ async fn create_user(
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 200, description = "The user", body = Data<UserView>), Problems))]
 async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Shown<Data<UserView>>> {
-    Ok(Shown(Data { data: app.engine.user(&caller, &user).await?.into() }))
+    Ok(Shown(Data { data: app.engine.users(&caller).get(&user).await?.into() }))
 }
 
 /// Give a user other roles or grants, or disable them; it counts from the next step of their runs on
@@ -71,7 +71,7 @@ async fn change_user(
     Json(request): Json<UserChangeRequest>,
 ) -> Answer<Shown<Data<UserView>>> {
     let UserChangeRequest { roles, grants, disabled } = request;
-    let changed = app.engine.change_user(&caller, &user, UserChange { roles, grants, disabled }).await?;
+    let changed = app.engine.users(&caller).change(&user, UserChange { roles, grants, disabled }).await?;
     Ok(Shown(Data { data: changed.into() }))
 }
 
@@ -80,7 +80,7 @@ async fn change_user(
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Disabled"), Problems))]
 async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<StatusCode> {
-    app.engine.disable_user(&caller, &user).await?;
+    app.engine.users(&caller).disable(&user).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -88,7 +88,7 @@ async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Pa
 #[utoipa::path(get, path = "/api/v1/roles", tag = "people", responses(
     (status = 200, description = "All of them", body = Page<RoleView>), Problems))]
 async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<RoleView>>> {
-    let all = app.engine.roles(&caller).await?;
+    let all = app.engine.roles(&caller).list().await?;
     Ok(Shown(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
 }
 
@@ -102,7 +102,7 @@ async fn put_role(
     Path(role): Path<String>,
     Json(request): Json<RoleRequest>,
 ) -> Answer<Shown<Data<RoleView>>> {
-    Ok(Shown(Data { data: app.engine.put_role(&caller, &role, request.grants).await?.into() }))
+    Ok(Shown(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
 }
 
 /// Remove a role that nobody has
@@ -110,7 +110,7 @@ async fn put_role(
     params(("role" = String, Path, description = "Its name")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Path<String>) -> Answer<StatusCode> {
-    app.engine.remove_role(&caller, &role).await?;
+    app.engine.roles(&caller).remove(&role).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -118,7 +118,7 @@ async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Pat
 #[utoipa::path(get, path = "/api/v1/keys", tag = "people", responses(
     (status = 200, description = "All of them", body = Page<KeyView>), Problems))]
 async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<KeyView>>> {
-    let all = app.engine.keys(&caller).await?;
+    let all = app.engine.keys(&caller).list().await?;
     Ok(Shown(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
 }
 
@@ -132,7 +132,7 @@ async fn create_key(
 ) -> Answer<(StatusCode, Shown<Data<NewKeyView>>)> {
     let NewKeyRequest { user, name, agent, grants, expires_at } = request;
     let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
-    let (made, key) = app.engine.create_key(&caller, new).await?;
+    let (made, key) = app.engine.keys(&caller).create(new).await?;
     Ok((StatusCode::CREATED, Shown(Data { data: NewKeyView { key, is: made.into() } })))
 }
 
@@ -146,13 +146,13 @@ async fn change_key(
     Json(request): Json<KeyChangeRequest>,
 ) -> Answer<Shown<Data<KeyView>>> {
     let KeyChangeRequest { name, paused } = request;
-    Ok(Shown(Data { data: app.engine.change_key(&caller, &key, KeyChange { name, paused }).await?.into() }))
+    Ok(Shown(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))
 }
 
 /// Revoke a key for good
 #[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
     responses((status = 204, description = "Revoked"), Problems))]
 async fn revoke_key(State(app): State<App>, Auth(caller): Auth, Path(key): Path<String>) -> Answer<StatusCode> {
-    app.engine.revoke_key(&caller, &key).await?;
+    app.engine.keys(&caller).revoke(&key).await?;
     Ok(StatusCode::NO_CONTENT)
 }

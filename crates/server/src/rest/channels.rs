@@ -27,7 +27,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/channels", tag = "notifications", responses(
     (status = 200, description = "All of them, without what opens them", body = Page<ChannelView>), Problems))]
 async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ChannelView>>> {
-    let all = app.engine.channels(&caller).await?;
+    let all = app.engine.channels(&caller).list().await?;
     Ok(Shown(all.into_iter().map(ChannelView::from).collect::<Vec<_>>().into()))
 }
 
@@ -39,7 +39,7 @@ async fn create_channel(
     Auth(caller): Auth,
     Json(request): Json<NewChannelRequest>,
 ) -> Answer<(StatusCode, Shown<Data<NewChannelView>>)> {
-    let (channel, secret) = app.engine.create_channel(&caller, request.into()).await?;
+    let (channel, secret) = app.engine.channels(&caller).create(request.into()).await?;
     Ok((StatusCode::CREATED, Shown(Data { data: NewChannelView { is: channel.into(), secret } })))
 }
 
@@ -48,7 +48,7 @@ async fn create_channel(
     params(("channel" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_channel(State(app): State<App>, Auth(caller): Auth, Path(channel): Path<String>) -> Answer<StatusCode> {
-    app.engine.remove_channel(&caller, &channel).await?;
+    app.engine.channels(&caller).remove(&channel).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -61,14 +61,14 @@ async fn test_channel(
     Auth(caller): Auth,
     Path(channel): Path<String>,
 ) -> Answer<Shown<Data<TestView>>> {
-    Ok(Shown(Data { data: app.engine.test_channel(&caller, &channel).await?.into() }))
+    Ok(Shown(Data { data: app.engine.channels(&caller).test(&channel).await?.into() }))
 }
 
 /// What you are told of, and where
 #[utoipa::path(get, path = "/api/v1/preferences", tag = "notifications", responses(
     (status = 200, description = "In browsers, and for each of your channels", body = Data<PreferencesView>), Problems))]
 async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<PreferencesView>>> {
-    Ok(Shown(Data { data: app.engine.preferences(&caller).await?.into() }))
+    Ok(Shown(Data { data: app.engine.channels(&caller).preferences().await?.into() }))
 }
 
 /// Choose what you are told of; what is not given stays as it is
@@ -79,7 +79,7 @@ async fn change_preferences(
     Auth(caller): Auth,
     Json(request): Json<PreferencesView>,
 ) -> Answer<Shown<Data<PreferencesView>>> {
-    Ok(Shown(Data { data: app.engine.change_preferences(&caller, request.into()).await?.into() }))
+    Ok(Shown(Data { data: app.engine.channels(&caller).change_preferences(request.into()).await?.into() }))
 }
 
 /// What became of notifications, newest first: yours, or all of the organisation if you administer it
@@ -92,7 +92,7 @@ async fn notifications(
 ) -> Answer<Shown<Page<NotificationView>>> {
     let limit = paging.limit()?;
     let after = paging.cursor.as_deref().map(cursor).transpose()?;
-    let (found, next) = app.engine.notifications(&caller, after, limit).await?;
+    let (found, next) = app.engine.channels(&caller).notifications(after, limit).await?;
     let data = found.into_iter().map(NotificationView::from).collect();
     Ok(Shown(Page { data, next: next.map(|key| BASE64.encode(key)) }))
 }

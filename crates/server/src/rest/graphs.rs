@@ -37,8 +37,8 @@ async fn of_workflow(
     Params(which): Params<Which>,
 ) -> Answer<Shown<Data<GraphView>>> {
     let compiled = match which.version {
-        Some(version) => app.engine.version(&caller, &id, version).await?,
-        None => app.engine.workflow(&caller, &id).await?,
+        Some(version) => app.engine.workflows(&caller).version(&id, version).await?,
+        None => app.engine.workflows(&caller).get(&id).await?,
     };
     Ok(shown(&compiled))
 }
@@ -47,7 +47,7 @@ async fn of_workflow(
 #[utoipa::path(get, path = "/api/v1/runs/{run}/graph", tag = "runs", params(("run" = String, Path)), responses(
     (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
 async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<GraphView>>> {
-    Ok(shown(&*app.engine.definition_of(&caller, &run).await?))
+    Ok(shown(&*app.engine.runs(&caller).definition(&run).await?))
 }
 
 fn shown(compiled: &Compiled) -> Shown<Data<GraphView>> {

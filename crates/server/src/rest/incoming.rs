@@ -39,7 +39,7 @@ async fn receive(
     request: Request,
 ) -> Answer<(StatusCode, Shown<Data<Triggered>>)> {
     // Nothing is read for those who do not know an address.
-    if !app.engine.hook_known(&token).await? {
+    if !app.engine.inbound().hook_known(&token).await? {
         guessed(&app, &request)?;
         return Err(Problem::not_found("there is no trigger at this address"));
     }
@@ -51,7 +51,7 @@ async fn receive(
     let shown = shown.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_string())));
     let call = Incoming { headers: shown.collect(), raw: raw.to_vec(), body };
     drop(raw);
-    let started = app.engine.receive(&token, call).await.map_err(outside)?;
+    let started = app.engine.inbound().receive(&token, call).await.map_err(outside)?;
     let status = if started.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     let data = Triggered::new(&started, started.created.into());
     Ok((status, Shown(Data { data })))
@@ -97,7 +97,7 @@ async fn callback(
     Path(token): Path<String>,
     request: Request,
 ) -> Answer<Shown<Data<Received>>> {
-    match app.engine.callback_open(&token).await {
+    match app.engine.inbound().callback_open(&token).await {
         Ok(()) => {}
         Err(Error::NotFound { .. }) => {
             guessed(&app, &request)?;
@@ -109,7 +109,7 @@ async fn callback(
     let Raw(raw) = Raw::from_request(request, &app).await?;
     let body = any(&raw, &headers, &app)?;
     drop(raw);
-    match app.engine.deliver_webhook(&token, body).await {
+    match app.engine.inbound().deliver_webhook(&token, body).await {
         Ok(()) => Ok(Shown(Data { data: Received { received: true } })),
         Err(error) => Err(late(error)),
     }
@@ -139,7 +139,7 @@ fn late(error: Error) -> Problem {
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),
         Problems))]
 async fn callback_page(State(app): State<App>, Path(token): Path<String>) -> Answer<Response> {
-    app.engine.callback_open(&token).await.map_err(late)?;
+    app.engine.inbound().callback_open(&token).await.map_err(late)?;
     let page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Stepwell</title>\
         <p>A workflow waits for a call to this address. Send it as a <code>POST</code>; \
         its body becomes the step's result.</p></html>";

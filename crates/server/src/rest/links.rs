@@ -49,7 +49,7 @@ async fn make(
     Json(request): Json<LinkRequest>,
 ) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
     let user = request.user.as_deref().unwrap_or(&caller.name);
-    let secret = app.engine.make_link(&caller, &run, &step, user).await?;
+    let secret = app.engine.gates(&caller).link(&run, &step, user).await?;
     let url = format!("{}/approve/{secret}", app.public_url);
     Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
 }
@@ -63,7 +63,7 @@ async fn make(
         (status = 410, description = "It was answered, or is over", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
 async fn look(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
-    match app.engine.linked(&token).await {
+    match app.engine.inbound().linked(&token).await {
         Ok(linked) => show(&linked, wants_page(&request)),
         Err(error) => refuse(&app, &request, error),
     }
@@ -84,7 +84,7 @@ async fn answer(State(app): State<App>, Path(token): Path<String>, request: Requ
         return Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail));
     }
     let page = wants_page(&request);
-    let linked = match app.engine.linked(&token).await {
+    let linked = match app.engine.inbound().linked(&token).await {
         Ok(linked) => linked,
         Err(error) => return refuse(&app, &request, error),
     };
@@ -94,7 +94,7 @@ async fn answer(State(app): State<App>, Path(token): Path<String>, request: Requ
     let answered = match decision(asks, &sent) {
         Ok(decision) => {
             let approve = decision.approve;
-            app.engine.answer_link(&token, decision).await.map(|now| (now, approve))
+            app.engine.inbound().answer_link(&token, decision).await.map(|now| (now, approve))
         }
         Err(faults) => Err(Error::Inputs(faults)),
     };
@@ -103,7 +103,7 @@ async fn answer(State(app): State<App>, Path(token): Path<String>, request: Requ
         Ok((now @ Linked { asks: Asks::Over(_), .. }, _)) => show(&now, page),
         Ok((now, approve)) => Ok(html(StatusCode::OK, page::taken(&now, approve))),
         Err(Error::Conflict(ignored)) if ignored != Ignored::OtherDigest => {
-            show(&app.engine.linked(&token).await?, page)
+            show(&app.engine.inbound().linked(&token).await?, page)
         }
         Err(error) => wrong(&linked, (asks, &sent), error, page),
     }

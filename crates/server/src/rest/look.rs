@@ -98,7 +98,7 @@ pub async fn summaries(app: &App, rows: &[RunRow]) -> Result<Vec<RunSummary>, Er
     let mut names: HashMap<i64, (String, String, u32)> = HashMap::new();
     for row in rows {
         if let Entry::Vacant(unknown) = names.entry(row.definition) {
-            let named = app.engine.store().definition(row.definition).await?;
+            let named = app.engine.log().definition(row.definition).await?;
             unknown.insert(named.map(|row| (row.workflow, row.name, row.version)).unwrap_or_default());
         }
     }

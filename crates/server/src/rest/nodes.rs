@@ -6,7 +6,6 @@ use crate::auth::Auth;
 use crate::view::*;
 use axum::Json as Shown;
 use axum::extract::State;
-use stepwell_engine::{Error, Right};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -18,7 +17,6 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes", responses(
     (status = 200, description = "All of them", body = Page<NodeView>), Problems))]
 async fn nodes(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<NodeView>>> {
-    caller.check(Right::Read)?;
-    let nodes = app.engine.store().nodes().await.map_err(Error::from)?;
+    let nodes = app.engine.nodes(&caller).await?;
     Ok(Shown(nodes.into_iter().map(NodeView::from).collect::<Vec<_>>().into()))
 }

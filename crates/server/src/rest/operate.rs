@@ -30,7 +30,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/organisations", tag = "organisations", responses(
     (status = 200, description = "All of them", body = Page<OrganisationView>), Problems))]
 async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<OrganisationView>>> {
-    let all = app.engine.organisations(&caller).await?;
+    let all = app.engine.organisations(&caller).list().await?;
     Ok(Shown(all.into_iter().map(OrganisationView::from).collect::<Vec<_>>().into()))
 }
 
@@ -42,7 +42,7 @@ async fn create(
     Auth(caller): Auth,
     Json(request): Json<NewOrganisationRequest>,
 ) -> Answer<(StatusCode, Shown<Data<NewOrganisationView>>)> {
-    let (made, admin_key) = app.engine.create_organisation(&caller, &request.name, request.plan).await?;
+    let (made, admin_key) = app.engine.organisations(&caller).create(&request.name, request.plan).await?;
     Ok((StatusCode::CREATED, Shown(Data { data: NewOrganisationView { is: made.into(), admin_key } })))
 }
 
@@ -61,7 +61,7 @@ async fn plan(
         return Err(Problem::input("plan", "a plan or limits are needed"));
     }
     let to = Subscription { plan: request.plan, limits: request.limits.map(Into::into) };
-    let changed = app.engine.change_plan(&caller, OrgId(number), to).await?;
+    let changed = app.engine.organisations(&caller).change_plan(OrgId(number), to).await?;
     Ok(Shown(Data { data: changed.into() }))
 }
 
@@ -69,7 +69,7 @@ async fn plan(
 #[utoipa::path(get, path = "/api/v1/usage", tag = "organisations", responses(
     (status = 200, description = "This month's", body = Data<UsageView>), Problems))]
 async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<UsageView>>> {
-    Ok(Shown(Data { data: app.engine.usage(&caller).await?.into() }))
+    Ok(Shown(Data { data: app.engine.organisations(&caller).usage().await?.into() }))
 }
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
@@ -99,7 +99,7 @@ async fn audit(
     let before = filters.cursor.map(|cursor| cursor.parse().map_err(|_| bad())).transpose()?;
     let limit = page_size(filters.limit, 50)?;
     let AuditFilters { by, action, target, .. } = filters;
-    let rows = app.engine.audit(&caller, AuditQuery { by, action, target, before, limit }).await?;
+    let rows = app.engine.audit(&caller).list(AuditQuery { by, action, target, before, limit }).await?;
     let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.to_string());
     Ok(Shown(Page { data: rows.into_iter().map(AuditView::from).collect(), next }))
 }
@@ -108,6 +108,6 @@ async fn audit(
 #[utoipa::path(get, path = "/api/v1/audit/verify", tag = "organisations", responses(
     (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
 async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<AuditVerdict>>> {
-    let verdict = app.engine.verify_audit(&caller).await?;
+    let verdict = app.engine.audit(&caller).verify().await?;
     Ok(Shown(Data { data: AuditVerdict { rows: verdict.rows, broken_at: verdict.broken_at } }))
 }

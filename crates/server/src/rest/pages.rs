@@ -47,7 +47,7 @@ async fn ready(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
         return Err(unready("the server is stopping".into()));
     }
     // A database behind a cut network may take minutes to say nothing.
-    let answer = tokio::time::timeout(PATIENCE, app.engine.store().progress()).await;
+    let answer = tokio::time::timeout(PATIENCE, app.engine.log().progress()).await;
     let silent = |_| unready(format!("the store did not answer within {} s", PATIENCE.as_secs()));
     answer.map_err(silent)?.map_err(|error| unready(error.to_string()))?;
     Ok(([(CACHE_CONTROL, "no-store")], "ready\n"))

@@ -19,7 +19,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/policies", tag = "policies", responses(
     (status = 200, description = "All of them", body = Page<PolicyView>), Problems))]
 async fn policies(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<PolicyView>>> {
-    let all = app.engine.policies(&caller).await?;
+    let all = app.engine.policies(&caller).list().await?;
     Ok(Shown(all.into_iter().map(PolicyView::from).collect::<Vec<_>>().into()))
 }
 
@@ -32,7 +32,7 @@ async fn policy(
     Auth(caller): Auth,
     Path(policy): Path<String>,
 ) -> Answer<Shown<Data<PolicyView>>> {
-    Ok(Shown(Data { data: app.engine.policy(&caller, &policy).await?.into() }))
+    Ok(Shown(Data { data: app.engine.policies(&caller).get(&policy).await?.into() }))
 }
 
 /// Make a policy, or give it another content; it counts from the next call on
@@ -45,7 +45,7 @@ async fn put_policy(
     Path(policy): Path<String>,
     Json(request): Json<PolicyRequest>,
 ) -> Answer<Shown<Data<PolicyView>>> {
-    Ok(Shown(Data { data: app.engine.put_policy(&caller, &policy, request.into()).await?.into() }))
+    Ok(Shown(Data { data: app.engine.policies(&caller).put(&policy, request.into()).await?.into() }))
 }
 
 /// Remove a policy
@@ -53,6 +53,6 @@ async fn put_policy(
     params(("policy" = String, Path, description = "Its name")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_policy(State(app): State<App>, Auth(caller): Auth, Path(policy): Path<String>) -> Answer<StatusCode> {
-    app.engine.remove_policy(&caller, &policy).await?;
+    app.engine.policies(&caller).remove(&policy).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -19,7 +19,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/queries", tag = "queries", responses(
     (status = 200, description = "All of them", body = Page<QueryView>), Problems))]
 async fn queries(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<QueryView>>> {
-    let all = app.engine.queries(&caller).await?;
+    let all = app.engine.queries(&caller).list().await?;
     Ok(Shown(all.into_iter().map(QueryView::from).collect::<Vec<_>>().into()))
 }
 
@@ -32,7 +32,7 @@ async fn query(
     Auth(caller): Auth,
     Path(query): Path<String>,
 ) -> Answer<Shown<Data<QueryView>>> {
-    Ok(Shown(Data { data: app.engine.query(&caller, &query).await?.into() }))
+    Ok(Shown(Data { data: app.engine.queries(&caller).get(&query).await?.into() }))
 }
 
 /// Save a query, or make it another one; it counts from the next step on
@@ -45,7 +45,7 @@ async fn put_query(
     Path(query): Path<String>,
     Json(request): Json<QueryRequest>,
 ) -> Answer<Shown<Data<QueryView>>> {
-    Ok(Shown(Data { data: app.engine.put_query(&caller, &query, request.into()).await?.into() }))
+    Ok(Shown(Data { data: app.engine.queries(&caller).put(&query, request.into()).await?.into() }))
 }
 
 /// Remove a saved query
@@ -53,6 +53,6 @@ async fn put_query(
     params(("query" = String, Path, description = "Its name")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_query(State(app): State<App>, Auth(caller): Auth, Path(query): Path<String>) -> Answer<StatusCode> {
-    app.engine.remove_query(&caller, &query).await?;
+    app.engine.queries(&caller).remove(&query).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -87,14 +87,14 @@ async fn trigger(
     drop(bytes);
     let request = Trigger { key, labels, ..Trigger::new(&id, input) };
     let Some(wait) = wait else {
-        let started = app.engine.trigger(&caller, request).await?;
+        let started = app.engine.runs(&caller).trigger(request).await?;
         if started.repeated {
             return shown_with_id(&app, &caller, &started.run, StatusCode::OK).await;
         }
         let data = Triggered::new(&started, started.created.into());
         return Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response());
     };
-    let (started, end) = app.engine.trigger_and_watch(&caller, request).await?;
+    let (started, end) = app.engine.runs(&caller).trigger_and_watch(request).await?;
     tokio::select! {
         biased;
         _ = end.reached() => {}
@@ -106,7 +106,7 @@ async fn trigger(
 
 /// The run as it is now: 200 if it has ended.
 async fn shown_with_id(app: &App, caller: &Caller, run: &str, otherwise: StatusCode) -> Answer<Response> {
-    let run = Run::from(app.engine.look_again(caller, run).await?);
+    let run = Run::from(app.engine.runs(caller).get_after_change(run).await?);
     let status = if run.finished_at.is_some() { StatusCode::OK } else { otherwise };
     let at = location(&run.id);
     let data = RunWithId { run_id: run.id.clone(), run };
@@ -184,7 +184,7 @@ async fn list(
 async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Shown<Page<RunSummary>>> {
     let query = query(filters)?;
     let limit = query.limit as usize;
-    let rows = app.engine.runs(caller, query).await?;
+    let rows = app.engine.runs(caller).list(query).await?;
     let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
     Ok(Shown(Page { data: summaries(app, &rows).await?, next }))
 }
@@ -199,7 +199,7 @@ async fn get(
     Path(run): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let view = Run::from(app.engine.status(&caller, &run).await?);
+    let view = Run::from(app.engine.runs(&caller).get(&run).await?);
     Ok(shown(view, &headers))
 }
 
@@ -219,7 +219,7 @@ async fn get_of_workflow(
     Path((id, run)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let view = Run::from(app.engine.status(&caller, &run).await?);
+    let view = Run::from(app.engine.runs(&caller).get(&run).await?);
     belongs(&view, &id)?;
     Ok(shown(view, &headers))
 }
@@ -250,7 +250,7 @@ async fn cancel_of_workflow(
     Json(request): Json<CancelRequest>,
 ) -> Answer<Shown<Data<Run>>> {
     caller.check(Right::Run)?;
-    belongs(&Run::from(app.engine.look_again(&caller, &run).await?), &id)?;
+    belongs(&Run::from(app.engine.runs(&caller).get_after_change(&run).await?), &id)?;
     cancelled(&app, &caller, &run, request).await
 }
 
@@ -268,16 +268,16 @@ async fn cancel(
 }
 
 async fn cancelled(app: &App, caller: &Caller, run: &str, request: CancelRequest) -> Answer<Shown<Data<Run>>> {
-    let done = app.engine.cancel(caller, run, request.reason.as_deref()).await;
+    let done = app.engine.runs(caller).cancel(run, request.reason.as_deref()).await;
     after(app, caller, run, done).await
 }
 
 /// The run as it is now. Whoever came too late is told that, too.
 pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<(), Error>) -> Answer<Shown<Data<Run>>> {
     match done {
-        Ok(()) => Ok(Shown(Data { data: app.engine.look_again(caller, run).await?.into() })),
+        Ok(()) => Ok(Shown(Data { data: app.engine.runs(caller).get_after_change(run).await?.into() })),
         Err(error @ Error::Conflict(_)) => {
-            let now = app.engine.look_again(caller, run).await?.status;
+            let now = app.engine.runs(caller).get_after_change(run).await?.status;
             Err(Problem::from(error).now(now))
         }
         Err(error) => Err(error.into()),
@@ -307,7 +307,7 @@ async fn retry(
     Path(run): Path<String>,
     Json(request): Json<RetryRequest>,
 ) -> Answer<Shown<Data<Run>>> {
-    let done = app.engine.retry(&caller, &run, request.retry()).await;
+    let done = app.engine.runs(&caller).retry(&run, request.retry()).await;
     after(&app, &caller, &run, done).await
 }
 
@@ -329,7 +329,7 @@ async fn retry_preview(
     Auth(caller): Auth,
     Path(run): Path<String>,
 ) -> Answer<Shown<Data<RetryPreview>>> {
-    let standing = app.engine.retry_preview(&caller, &run).await?;
+    let standing = app.engine.runs(&caller).retry_preview(&run).await?;
     Ok(Shown(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
 }
 
@@ -347,7 +347,7 @@ async fn rerun(
     Raw(bytes): Raw,
 ) -> Answer<Response> {
     let input = if bytes.iter().all(u8::is_ascii_whitespace) { None } else { Some(value(&bytes, &app)?) };
-    let started = app.engine.rerun(&caller, &run, input).await?;
+    let started = app.engine.runs(&caller).rerun(&run, input).await?;
     let data = Triggered::new(&started, started.created.into());
     Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
 }
@@ -381,7 +381,7 @@ async fn events(
         None => params.after.unwrap_or_default(),
     };
     let limit = page_size(params.limit, 200)?;
-    let events = app.engine.events(&caller, &run, after, limit).await?;
+    let events = app.engine.runs(&caller).events(&run, after, limit).await?;
     let last = events.last().map(|event| event.version);
     let rows = events.iter().map(|event| event.version).collect::<std::collections::BTreeSet<_>>().len();
     let next = last.filter(|_| rows == limit as usize).map(|version| version.to_string());
@@ -404,7 +404,7 @@ async fn label(
     Path(run): Path<String>,
     Json(request): Json<LabelRequest>,
 ) -> Answer<Shown<Data<Run>>> {
-    let done = app.engine.label(&caller, &run, &request.labels).await;
+    let done = app.engine.runs(&caller).label(&run, &request.labels).await;
     after(&app, &caller, &run, done).await
 }
 
@@ -412,7 +412,7 @@ async fn label(
 #[utoipa::path(post, path = "/api/v1/runs/{run}/erase", tag = "runs", params(("run" = String, Path, description = "Its id")),
     responses((status = 200, description = "Erased", body = Data<Run>), Problems))]
 async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<Run>>> {
-    let done = app.engine.erase(&caller, &run).await;
+    let done = app.engine.runs(&caller).erase(&run).await;
     after(&app, &caller, &run, done).await
 }
 
@@ -445,7 +445,7 @@ async fn cancel_all(
     Auth(caller): Auth,
     Json(request): Json<BulkRequest>,
 ) -> Answer<Shown<Data<BulkResult>>> {
-    let bulk = app.engine.cancel_all(&caller, all_of(request.filter)?, request.reason.as_deref()).await?;
+    let bulk = app.engine.runs(&caller).cancel_all(all_of(request.filter)?, request.reason.as_deref()).await?;
     Ok(Shown(Data { data: bulk.into() }))
 }
 
@@ -458,7 +458,7 @@ async fn retry_all(
     Json(request): Json<BulkRequest>,
 ) -> Answer<Shown<Data<BulkResult>>> {
     let retry = RetryRequest { newest: request.newest }.retry();
-    let bulk = app.engine.retry_all(&caller, all_of(request.filter)?, retry).await?;
+    let bulk = app.engine.runs(&caller).retry_all(all_of(request.filter)?, retry).await?;
     Ok(Shown(Data { data: bulk.into() }))
 }
 
@@ -483,7 +483,7 @@ async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Jso
         other => other.to_string(),
     };
     let input = if request.input.is_null() { serde_json::json!({}) } else { request.input };
-    let started = app.engine.test_run(&caller, Source { text: &text, file: None }, input).await?;
+    let started = app.engine.runs(&caller).test(Source { text: &text, file: None }, input).await?;
     let data = Triggered::new(&started, started.created.into());
     Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
 }
@@ -493,6 +493,6 @@ async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Jso
     params(("run" = String, Path, description = "Its id")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn discard(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<StatusCode> {
-    app.engine.discard(&caller, &run).await?;
+    app.engine.runs(&caller).discard(&run).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -24,7 +24,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses(
     (status = 200, description = "All of them", body = Page<SecretView>), Problems))]
 async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<SecretView>>> {
-    let all = app.engine.secrets(&caller).await?;
+    let all = app.engine.secrets(&caller).list().await?;
     Ok(Shown(all.into_iter().map(SecretView::from).collect::<Vec<_>>().into()))
 }
 
@@ -37,7 +37,7 @@ async fn secret(
     Auth(caller): Auth,
     Path(secret): Path<String>,
 ) -> Answer<Shown<Data<SecretView>>> {
-    Ok(Shown(Data { data: app.engine.secret(&caller, &secret).await?.into() }))
+    Ok(Shown(Data { data: app.engine.secrets(&caller).get(&secret).await?.into() }))
 }
 
 /// Make a secret, or give it another value or other hosts; it counts from the next step on
@@ -50,7 +50,7 @@ async fn put_secret(
     Path(secret): Path<String>,
     Json(request): Json<SecretRequest>,
 ) -> Answer<Shown<Data<SecretView>>> {
-    Ok(Shown(Data { data: app.engine.put_secret(&caller, &secret, request.into()).await?.into() }))
+    Ok(Shown(Data { data: app.engine.secrets(&caller).put(&secret, request.into()).await?.into() }))
 }
 
 /// Remove a secret
@@ -58,7 +58,7 @@ async fn put_secret(
     params(("secret" = String, Path, description = "Its name")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret): Path<String>) -> Answer<StatusCode> {
-    app.engine.remove_secret(&caller, &secret).await?;
+    app.engine.secrets(&caller).remove(&secret).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -66,14 +66,14 @@ async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret):
 #[utoipa::path(post, path = "/api/v1/master-key/rotate", tag = "secrets", responses(
     (status = 200, description = "What was sealed", body = Data<RotatedView>), Problems))]
 async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<RotatedView>>> {
-    Ok(Shown(Data { data: app.engine.rotate_secrets(&caller).await?.into() }))
+    Ok(Shown(Data { data: app.engine.secrets(&caller).rotate().await?.into() }))
 }
 
 /// The databases that query steps can use, without their URLs
 #[utoipa::path(get, path = "/api/v1/connections", tag = "secrets", responses(
     (status = 200, description = "All of them", body = Page<ConnectionView>), Problems))]
 async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ConnectionView>>> {
-    let all = app.engine.connections(&caller).await?;
+    let all = app.engine.connections(&caller).list().await?;
     Ok(Shown(all.into_iter().map(ConnectionView::from).collect::<Vec<_>>().into()))
 }
 
@@ -86,7 +86,7 @@ async fn connection(
     Auth(caller): Auth,
     Path(connection): Path<String>,
 ) -> Answer<Shown<Data<ConnectionView>>> {
-    Ok(Shown(Data { data: app.engine.connection(&caller, &connection).await?.into() }))
+    Ok(Shown(Data { data: app.engine.connections(&caller).get(&connection).await?.into() }))
 }
 
 /// Make a connection, or make it another one; a SQLite file needs the right `operator`
@@ -99,7 +99,7 @@ async fn put_connection(
     Path(connection): Path<String>,
     Json(request): Json<ConnectionRequest>,
 ) -> Answer<Shown<Data<ConnectionView>>> {
-    Ok(Shown(Data { data: app.engine.put_connection(&caller, &connection, request.into()).await?.into() }))
+    Ok(Shown(Data { data: app.engine.connections(&caller).put(&connection, request.into()).await?.into() }))
 }
 
 /// Remove a connection
@@ -111,6 +111,6 @@ async fn remove_connection(
     Auth(caller): Auth,
     Path(connection): Path<String>,
 ) -> Answer<StatusCode> {
-    app.engine.remove_connection(&caller, &connection).await?;
+    app.engine.connections(&caller).remove(&connection).await?;
     Ok(StatusCode::NO_CONTENT)
 }

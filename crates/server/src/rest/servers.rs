@@ -19,7 +19,7 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/api/v1/mcp-servers", tag = "mcp servers", responses(
     (status = 200, description = "All of them", body = Page<McpServerView>), Problems))]
 async fn servers(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<McpServerView>>> {
-    let all = app.engine.mcp_servers(&caller).await?;
+    let all = app.engine.mcp_servers(&caller).list().await?;
     Ok(Shown(all.into_iter().map(McpServerView::from).collect::<Vec<_>>().into()))
 }
 
@@ -32,7 +32,7 @@ async fn server(
     Auth(caller): Auth,
     Path(server): Path<String>,
 ) -> Answer<Shown<Data<McpServerView>>> {
-    Ok(Shown(Data { data: app.engine.mcp_server(&caller, &server).await?.into() }))
+    Ok(Shown(Data { data: app.engine.mcp_servers(&caller).get(&server).await?.into() }))
 }
 
 /// Accept what a server offers now: tools that are new or have changed can be called from then on
@@ -47,5 +47,5 @@ async fn accept(
     Json(request): Json<AcceptRequest>,
 ) -> Answer<Shown<Data<McpServerView>>> {
     let which: Vec<_> = request.tools.into_iter().map(Into::into).collect();
-    Ok(Shown(Data { data: app.engine.accept_tools(&caller, &server, &which).await?.into() }))
+    Ok(Shown(Data { data: app.engine.mcp_servers(&caller).accept(&server, &which).await?.into() }))
 }

@@ -37,7 +37,7 @@ async fn link(
     Auth(caller): Auth,
     Params(query): Params<SignInQuery>,
 ) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
-    let secret = app.engine.sign_in_link(&caller, query.user.as_deref()).await?;
+    let secret = app.engine.users(&caller).sign_in_link(query.user.as_deref()).await?;
     let url = format!("{}/sign-in/{secret}", app.public_url);
     Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
 }
@@ -51,7 +51,7 @@ async fn sign_in(State(app): State<App>, method: Method, Path(link): Path<String
     if method == Method::HEAD {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let (secret, expires) = app.engine.sign_in(&link).await?;
+    let (secret, expires) = app.engine.identity().sign_in(&link).await?;
     let seconds = expires.since(now()).0 / 1_000;
     Ok(redirect(cookie(&app, &secret, seconds)))
 }
@@ -61,7 +61,7 @@ async fn sign_in(State(app): State<App>, method: Method, Path(link): Path<String
     responses((status = 204, description = "Signed out"), Problems))]
 async fn sign_out(State(app): State<App>, Auth(_caller): Auth, headers: HeaderMap) -> Answer<Response> {
     if let Some(secret) = session(&headers) {
-        app.engine.sign_out(secret).await?;
+        app.engine.identity().sign_out(secret).await?;
     }
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, cookie(&app, "", 0))]).into_response())
 }

@@ -49,7 +49,7 @@ async fn approvals(
         }
         None => None,
     };
-    let (open, next) = app.engine.approvals(&caller, after, paging.limit()?).await?;
+    let (open, next) = app.engine.gates(&caller).list(after, paging.limit()?).await?;
     let next = next.map(|(run, path)| format!("{}.{path}", run.0));
     Ok(Shown(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
 }
@@ -64,10 +64,10 @@ async fn approval(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
 ) -> Answer<Shown<Data<ApprovalView>>> {
-    match app.engine.approval(&caller, &run, &step).await {
+    match app.engine.gates(&caller).get(&run, &step).await {
         Ok(approval) => Ok(Shown(Data { data: approval.into() })),
         Err(error @ Error::Conflict(_)) => {
-            let now = app.engine.look_again(&caller, &run).await?.status;
+            let now = app.engine.runs(&caller).get_after_change(&run).await?.status;
             Err(Problem::from(error).now(now))
         }
         Err(error) => Err(error.into()),
@@ -153,7 +153,7 @@ async fn decide(
     answer: AnswerRequest,
 ) -> Answer<Shown<Data<Run>>> {
     let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
-    let done = app.engine.answer(caller, run, step, decision).await;
+    let done = app.engine.gates(caller).answer(run, step, decision).await;
     after(app, caller, run, done).await
 }
 
@@ -196,7 +196,7 @@ async fn settle(
         VerdictName::RunAgain => Verdict::RunAgain,
         VerdictName::Fail => Verdict::Fail,
     };
-    let done = app.engine.settle(&caller, &run, &step, verdict).await;
+    let done = app.engine.steps(&caller).settle(&run, &step, verdict).await;
     after(&app, &caller, &run, done).await
 }
 
@@ -213,7 +213,7 @@ async fn deliver(
     Raw(bytes): Raw,
 ) -> Answer<Shown<Data<Run>>> {
     let body = value(&bytes, &app)?;
-    let done = app.engine.deliver_to(&caller, &run, &step, body).await;
+    let done = app.engine.steps(&caller).deliver_to(&run, &step, body).await;
     after(&app, &caller, &run, done).await
 }
 
@@ -255,7 +255,7 @@ async fn finish(
         }
         (Some(other), _) => return Err(Problem::input("status", format!("{other:?} is not success or failed"))),
     };
-    let done = app.engine.override_step(&caller, &run, &step, Override { outcome, comment: request.comment }).await;
+    let done = app.engine.steps(&caller).override_step(&run, &step, Override { outcome, comment: request.comment }).await;
     after(&app, &caller, &run, done).await
 }
 
@@ -265,6 +265,6 @@ async fn finish(
     responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
 async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Shown<Data<Run>>> {
     let (run, path) = named(&step)?;
-    let done = app.engine.step_ready(&caller, &run, &path).await;
+    let done = app.engine.steps(&caller).ready(&run, &path).await;
     after(&app, &caller, &run, done).await
 }

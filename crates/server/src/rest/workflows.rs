@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use stepwell_engine::commands::{Right, Source};
-use stepwell_engine::{Caller, Compiled, Error};
+use stepwell_engine::{Caller, Checked, Compiled, Error};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -60,12 +60,12 @@ async fn list(
     let wanted: Vec<&str> = filters.label.iter().flat_map(|labels| labels.split(',')).collect();
     let mut data: Vec<WorkflowSummary> = Vec::new();
     let mut next = None;
-    for row in app.engine.workflows(&caller).await? {
+    for row in app.engine.workflows(&caller).list().await? {
         let after = filters.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
         if !after || filters.q.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
             continue;
         }
-        let compiled = app.engine.workflow(&caller, &row.workflow).await?;
+        let compiled = app.engine.workflows(&caller).get(&row.workflow).await?;
         let has = |label: &&str| {
             let (name, value) = label.split_once('=').unwrap_or((label, ""));
             compiled.definition.labels.get(name).is_some_and(|have| have == value)
@@ -77,7 +77,7 @@ async fn list(
             next = data.last().map(|last| last.name.clone());
             break;
         }
-        data.push(WorkflowSummary::new(&compiled, &app.engine.workflow_state(&compiled).await?));
+        data.push(WorkflowSummary::new(&compiled, &app.engine.workflows(&caller).state(&compiled).await?));
     }
     Ok(Shown(Page { data, next }))
 }
@@ -95,14 +95,15 @@ async fn list(
 async fn create(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<Response> {
     caller.check(Right::Define)?;
     let text = text(&bytes)?;
-    define(&app, &caller, text, Some(0)).await
+    let checked = app.engine.workflows(&caller).check(Source { text, file: None }).await?;
+    define(&app, &caller, checked, Some(0)).await
 }
 
-async fn define(app: &App, caller: &Caller, text: &str, after: Option<u32>) -> Answer<Response> {
-    let defined = app.engine.define_after(caller, Source { text, file: None }, after).await?;
+async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>) -> Answer<Response> {
+    let defined = app.engine.workflows(caller).define_checked(checked, after).await?;
     let status =
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
-    let state = app.engine.workflow_state(&defined.compiled).await?;
+    let state = app.engine.workflows(caller).state(&defined.compiled).await?;
     let data = WorkflowSummary::new(&defined.compiled, &state);
     Ok((status, Shown(Data { data })).into_response())
 }
@@ -131,16 +132,16 @@ async fn get(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let compiled = app.engine.workflow(&caller, &id).await?;
+    let compiled = app.engine.workflows(&caller).get(&id).await?;
     Ok(tagged(&Data { data: view(&app, &caller, &compiled).await? }, &headers))
 }
 
 async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflow> {
-    let state = app.engine.workflow_state(compiled).await?;
+    let state = app.engine.workflows(caller).state(compiled).await?;
     let graph = &compiled.definition.graph;
     let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
     let webhooks = match caller.may(Right::Define) {
-        true => app.engine.hooks(caller, &compiled.row.workflow).await?,
+        true => app.engine.workflows(caller).hooks(&compiled.row.workflow).await?,
         false => Vec::new(),
     };
     Ok(Workflow {
@@ -178,21 +179,24 @@ async fn put(
 ) -> Answer<Response> {
     caller.check(Right::Define)?;
     let text = text(&bytes)?;
-    let before = found(app.engine.workflow_for(&caller, &id).await)?;
+    let before = found(app.engine.workflows(&caller).find(&id).await)?;
     if headers.contains_key(IF_MATCH) && !is_as(&app, &caller, before.as_deref(), &headers).await? {
         let detail = "the workflow is not, or no longer, as If-Match says: read it again";
         return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "changed-meanwhile", detail));
     }
-    let name = app.engine.name_of(Source { text, file: None })?;
+    let checked = app.engine.workflows(&caller).check(Source { text, file: None }).await?;
+    let name = &checked.definition.name;
     match before {
-        None if id.starts_with("wf_") || id != name => Err(Error::NotFound { what: "workflow", name: id }.into()),
-        Some(before) if before.row.name != name => {
+        None if id.starts_with("wf_") || id != *name => Err(Error::NotFound { what: "workflow", name: id }.into()),
+        Some(before) if before.row.name != *name => {
             let message = format!("the workflow is called {:?}, and a name does not change", before.row.name);
             Err(Problem::input("name", message))
         }
         // Whoever says what it must be is refused if it changes before it is written.
-        Some(before) if headers.contains_key(IF_MATCH) => define(&app, &caller, text, Some(before.row.version)).await,
-        _ => define(&app, &caller, text, None).await,
+        Some(before) if headers.contains_key(IF_MATCH) => {
+            define(&app, &caller, checked, Some(before.row.version)).await
+        }
+        _ => define(&app, &caller, checked, None).await,
     }
 }
 
@@ -217,13 +221,13 @@ async fn switch(
     Path(id): Path<String>,
     Json(to): Json<WorkflowSwitch>,
 ) -> Answer<Shown<Data<WorkflowSummary>>> {
-    app.engine.enable(&caller, &id, to.enabled).await?;
+    app.engine.workflows(&caller).enable(&id, to.enabled).await?;
     summary(&app, &caller, &id).await
 }
 
 async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Shown<Data<WorkflowSummary>>> {
-    let compiled = app.engine.workflow_for(caller, id).await?;
-    let state = app.engine.workflow_state(&compiled).await?;
+    let compiled = app.engine.workflows(caller).find(id).await?;
+    let state = app.engine.workflows(&caller).state(&compiled).await?;
     Ok(Shown(Data { data: WorkflowSummary::new(&compiled, &state) }))
 }
 
@@ -232,7 +236,7 @@ async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Shown<Data<Work
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 204, description = "Deleted"), Problems))]
 async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
-    app.engine.undefine(&caller, &id).await?;
+    app.engine.workflows(&caller).delete(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -245,7 +249,7 @@ async fn versions(
     Auth(caller): Auth,
     Path(id): Path<String>,
 ) -> Answer<Shown<Page<VersionView>>> {
-    let all = app.engine.versions(&caller, &id).await?;
+    let all = app.engine.workflows(&caller).versions(&id).await?;
     Ok(Shown(all.into_iter().map(VersionView::from).collect::<Vec<_>>().into()))
 }
 
@@ -259,7 +263,7 @@ async fn version(
     Path((id, version)): Path<(String, String)>,
 ) -> Answer<Shown<Data<VersionView>>> {
     let number = version.parse().map_err(|_| Problem::not_found(format!("there is no version {version:?}")))?;
-    let compiled = app.engine.version(&caller, &id, number).await?;
+    let compiled = app.engine.workflows(&caller).version(&id, number).await?;
     Ok(Shown(Data { data: compiled.row.clone().into() }))
 }
 
@@ -272,7 +276,7 @@ async fn schedule(
     Auth(caller): Auth,
     Path(id): Path<String>,
 ) -> Answer<Shown<Page<ScheduleSummary>>> {
-    let all = app.engine.schedule(&caller, &id).await?;
+    let all = app.engine.workflows(&caller).schedule(&id).await?;
     Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
 }
 
@@ -280,7 +284,7 @@ async fn schedule(
 #[utoipa::path(get, path = "/api/v1/schedules", tag = "workflows", responses(
     (status = 200, description = "All of them", body = Page<ScheduleSummary>), Problems))]
 async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ScheduleSummary>>> {
-    let all = app.engine.schedules(&caller).await?;
+    let all = app.engine.workflows(&caller).schedules().await?;
     Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
 }
 
@@ -294,7 +298,7 @@ async fn pause(
     Path(id): Path<String>,
     Json(what): Json<PauseRequest>,
 ) -> Answer<Shown<Data<WorkflowSummary>>> {
-    app.engine.pause(&caller, &id, what.key).await?;
+    app.engine.workflows(&caller).pause(&id, what.key).await?;
     summary(&app, &caller, &id).await
 }
 
@@ -308,7 +312,7 @@ async fn resume(
     Path(id): Path<String>,
     Json(what): Json<PauseRequest>,
 ) -> Answer<Shown<Data<WorkflowSummary>>> {
-    app.engine.resume(&caller, &id, what.key).await?;
+    app.engine.workflows(&caller).resume(&id, what.key).await?;
     summary(&app, &caller, &id).await
 }
 
@@ -317,7 +321,7 @@ async fn resume(
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The new addresses", body = Page<String>), Problems))]
 async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Shown<Page<String>>> {
-    let hooks = app.engine.rotate_hooks(&caller, &id).await?;
+    let hooks = app.engine.workflows(&caller).rotate_hooks(&id).await?;
     let urls: Vec<String> = hooks.iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect();
     Ok(Shown(urls.into()))
 }
@@ -329,6 +333,6 @@ async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
     responses((status = 204, description = "It can be used"), Problems))]
 async fn check(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<StatusCode> {
     caller.check(Right::Read)?;
-    app.engine.check(Source { text: text(&bytes)?, file: None }).await?;
+    app.engine.workflows(&caller).check(Source { text: text(&bytes)?, file: None }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

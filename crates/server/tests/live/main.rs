@@ -78,8 +78,8 @@ async fn a_run_that_is_retried_goes_on_in_its_stream() {
     let first = rig.stream(&path, None).await.rest().await;
     let end = first.last().unwrap();
     assert_eq!(end.data["status"], "failed");
-    rig.engine.retry(&rig.caller, &run, Retry::SameVersion).await.unwrap();
-    timeout(LONG, rig.engine.wait(&rig.caller, &run)).await.unwrap().unwrap();
+    rig.engine.runs(&rig.caller).retry(&run, Retry::SameVersion).await.unwrap();
+    timeout(LONG, rig.engine.runs(&rig.caller).wait(&run)).await.unwrap().unwrap();
     let rest = rig.stream(&path, Some(&end.id)).await.rest().await;
     assert_eq!((kinds(&rest)[0], rest.last().unwrap().event.as_str()), ("retried", "end"));
     let all = rig.stream(&path, None).await.rest().await;
@@ -147,8 +147,8 @@ async fn the_stream_of_an_organisation_has_what_was_asked_for() {
     let mut real = rig.stream("/api/v1/events", None).await;
     let text = json!({"name": "t", "tasks": {"a": {"tool": "echo"}}}).to_string();
     let source = Source { text: &text, file: None };
-    let test = rig.engine.test_run(&rig.caller, source, Value::Null).await.unwrap().run;
-    timeout(LONG, rig.engine.wait(&rig.caller, &test)).await.unwrap().unwrap();
+    let test = rig.engine.runs(&rig.caller).test(source, Value::Null).await.unwrap().run;
+    timeout(LONG, rig.engine.runs(&rig.caller).wait(&test)).await.unwrap().unwrap();
     let other = rig.run("other").await;
     let chain = rig.run("chain").await;
     for (stream, runs) in
@@ -200,7 +200,7 @@ async fn nobody_watches_runs_of_others_or_without_the_right() {
     rig.chain().await;
     let run = rig.run("chain").await;
     let path = format!("/api/v1/runs/{run}/stream");
-    let (_, foreign) = rig.engine.create_organisation(&rig.caller, "others", None).await.unwrap();
+    let (_, foreign) = rig.engine.organisations(&rig.caller).create("others", None).await.unwrap();
     let problem: Value = {
         let response = rig.get(&path, &foreign, None).await;
         assert_eq!(response.status(), 404);
@@ -216,9 +216,9 @@ async fn nobody_watches_runs_of_others_or_without_the_right() {
     drop(theirs);
 
     let user = NewUser { name: "bob".into(), ..NewUser::default() };
-    rig.engine.create_user(&rig.caller, user).await.unwrap();
+    rig.engine.users(&rig.caller).create(user).await.unwrap();
     let key = NewKey { user: Some("bob".into()), name: "k".into(), ..NewKey::default() };
-    let (_, powerless) = rig.engine.create_key(&rig.caller, key).await.unwrap();
+    let (_, powerless) = rig.engine.keys(&rig.caller).create(key).await.unwrap();
     for path in [&path, "/api/v1/events", "/api/v1/ws"] {
         assert_eq!(rig.get(path, &powerless, None).await.status(), 403, "{path}");
         assert_eq!(rig.get(path, "sw_wrong", None).await.status(), 401, "{path}");
@@ -232,13 +232,13 @@ async fn a_stream_ends_when_the_right_to_it_is_gone() {
     rig.holding().await;
     let run = rig.start("holding").await;
     let key = NewKey { name: "k".into(), user: Some("admin".into()), ..NewKey::default() };
-    let (made, key) = rig.engine.create_key(&rig.caller, key).await.unwrap();
+    let (made, key) = rig.engine.keys(&rig.caller).create(key).await.unwrap();
     let mut of_run = rig.get(&format!("/api/v1/runs/{run}/stream"), &key, None).await;
     let mut of_all = rig.get("/api/v1/events", &key, None).await;
     let mut socket = rig.socket(&key).await;
     assert_eq!(rig.hub.streams(), 3);
     // It may be written at the same time that the key was used.
-    while let Err(error) = rig.engine.revoke_key(&rig.caller, &made.id).await {
+    while let Err(error) = rig.engine.keys(&rig.caller).revoke(&made.id).await {
         assert!(error.to_string().contains("at the same time"), "{error}");
     }
     while timeout(LONG, of_run.chunk()).await.unwrap().unwrap().is_some() {}

@@ -72,8 +72,8 @@ impl Rig {
         let held = Arc::new(Semaphore::new(0));
         let engine =
             Engine::start(store, Config::new(Kinds::default().with("tool", Tools(held.clone())))).await.unwrap();
-        let (key, agent) = (engine.new_secret(), engine.new_secret());
-        assert!(engine.bootstrap(&key, &agent).await.unwrap());
+        let (key, agent) = (engine.identity().new_secret(), engine.identity().new_secret());
+        assert!(engine.identity().bootstrap(&key, &agent).await.unwrap());
         let hub = Hub::with(engine.clone(), settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -95,7 +95,7 @@ impl Rig {
 
     pub async fn define(&self, name: &str, tasks: Value) {
         let text = json!({"name": name, "tasks": tasks}).to_string();
-        self.engine.define(&self.caller, Source { text: &text, file: None }).await.unwrap();
+        self.engine.workflows(&self.caller).define(Source { text: &text, file: None }).await.unwrap();
     }
 
     /// Three steps in a row.
@@ -114,12 +114,12 @@ impl Rig {
     }
 
     pub async fn start(&self, workflow: &str) -> String {
-        self.engine.trigger(&self.caller, Trigger::new(workflow, json!({"n": 1}))).await.unwrap().run
+        self.engine.runs(&self.caller).trigger(Trigger::new(workflow, json!({"n": 1}))).await.unwrap().run
     }
 
     pub async fn run(&self, workflow: &str) -> String {
         let run = self.start(workflow).await;
-        timeout(LONG, self.engine.wait(&self.caller, &run)).await.unwrap().unwrap();
+        timeout(LONG, self.engine.runs(&self.caller).wait(&run)).await.unwrap().unwrap();
         run
     }
 

@@ -48,7 +48,7 @@ async fn failures_and_what_they_cut_off_are_told() {
     let mut socket = rig.socket(&rig.key).await;
     socket.join(&run).await;
     socket.until("running").await;
-    rig.engine.cancel(&rig.caller, &run, None).await.unwrap();
+    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
     let seen = socket.until("cancelled").await;
     assert!(seen.contains(&"wait=cancelled".to_string()), "{seen:?}");
     // And as it is afterwards.
@@ -74,7 +74,7 @@ async fn who_has_left_is_told_nothing_more() {
     socket.send(json!({"type": "workflow_run_join", "runId": stays})).await;
     socket.until("running").await;
     rig.held.add_permits(2);
-    timeout(LONG, rig.engine.wait(&rig.caller, &left)).await.unwrap().unwrap();
+    timeout(LONG, rig.engine.runs(&rig.caller).wait(&left)).await.unwrap().unwrap();
     loop {
         let message = socket.next().await.unwrap();
         assert_eq!(message["data"]["instanceID"], json!(stays));
@@ -89,7 +89,7 @@ async fn what_cannot_be_done_is_answered_and_the_socket_stays() {
     let rig = Rig::new(patient()).await;
     rig.holding().await;
     let run = rig.start("holding").await;
-    let (_, foreign) = rig.engine.create_organisation(&rig.caller, "others", None).await.unwrap();
+    let (_, foreign) = rig.engine.organisations(&rig.caller).create("others", None).await.unwrap();
     let mut socket = rig.socket(&foreign).await;
     for (message, code) in [
         ("{".to_string(), "invalid-json"),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
-use stepwell_engine::{Bound, Rules};
+use stepwell_engine::{Bound, HostRules};
 use url::Url;
 
 /// What was asked of whom, and where it was sent on to.
@@ -32,7 +32,7 @@ pub struct Trail {
     /// Secrets of the request that may be sent to some hosts only.
     pub bound: Arc<[Bound]>,
     /// Policies on the hosts that it is sent on to.
-    pub rules: Option<Arc<dyn Rules>>,
+    pub rules: Option<Arc<dyn HostRules>>,
 }
 
 impl Trail {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::nearest::nearest;
-use stepwell_engine::{Bound, Guard, sign_webhook};
+use stepwell_engine::{Bound, HostGuard, sign_webhook};
 use url::Url;
 
 /// The methods that can be asked for. `CONNECT` and `TRACE` are for proxies and diagnosis.
@@ -33,7 +33,7 @@ pub struct Outgoing {
     /// Secrets in it that may be sent to some hosts only.
     pub bound: Arc<[Bound]>,
     /// Policies on hosts, for what steps request.
-    pub guard: Option<Arc<dyn Guard>>,
+    pub guard: Option<Arc<dyn HostGuard>>,
 }
 
 impl Outgoing {
@@ -65,7 +65,7 @@ impl Outgoing {
     }
 
     /// Names the policies that it and its redirects are held to.
-    pub fn guarded(self, guard: &Option<Arc<dyn Guard>>) -> Outgoing {
+    pub fn guarded(self, guard: &Option<Arc<dyn HostGuard>>) -> Outgoing {
         Outgoing { guard: guard.clone(), ..self }
     }
 

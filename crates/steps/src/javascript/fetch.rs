@@ -6,7 +6,7 @@ use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Bound, Guard, Lend, Mask, StepCall};
+use stepwell_engine::{Bound, HostGuard, SecretAccess, Mask, StepCall};
 use tokio::sync::Semaphore;
 
 /// Requests of one evaluation at a time; the others wait.
@@ -17,10 +17,10 @@ pub const MOST: u32 = 1_000;
 pub struct Fetcher {
     client: Arc<Client>,
     hosts: Arc<Hosts>,
-    lender: Arc<dyn Lend>,
+    secret_access: Arc<dyn SecretAccess>,
     /// Of what other steps may have sent.
     mask: Arc<Mask>,
-    guard: Option<Arc<dyn Guard>>,
+    guard: Option<Arc<dyn HostGuard>>,
     idempotency_key: String,
     traceparent: Option<String>,
     turns: Semaphore,
@@ -39,7 +39,7 @@ impl Fetcher {
         Ok(Some(Fetcher {
             client: client.clone(),
             hosts: Arc::new(Hosts::new(&call.allow_hosts)),
-            lender: call.lender.clone(),
+            secret_access: call.secret_access.clone(),
             mask: call.secrets.mask.clone(),
             guard: call.guard.clone(),
             idempotency_key: call.idempotency_key.clone(),
@@ -70,7 +70,7 @@ impl Fetcher {
     }
 
     fn hide(&self, value: &mut Value) {
-        self.lender.mask(value);
+        self.secret_access.mask(value);
         self.mask.value(value);
     }
 
@@ -100,7 +100,7 @@ impl Fetcher {
                         return Err(Failure::new("bad_request", "a placeholder of a secret was cut up"));
                     };
                     let end = (start + self.mark.len() + name.len() + 2).min(text.len());
-                    let secret = self.lender.secret(name).await?;
+                    let secret = self.secret_access.secret(name).await?;
                     bound.extend(secret.bound);
                     text.replace_range(start..end, &secret.value);
                 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind, Outcome, Reply};
 use stepwell_engine::upstream::Standing;
-use stepwell_engine::{StepCall, Waits};
+use stepwell_engine::{StepCall, Suspended};
 
 /// Where servers find what tells a repetition.
 const IDEMPOTENCY_KEY: &str = "stepwell/idempotencyKey";
@@ -34,17 +34,17 @@ pub enum Trouble {
 /// How a call ends otherwise than with a result.
 pub enum Stop {
     Fails(Failure),
-    Waits(Box<Waits>),
+    Suspended(Box<Suspended>),
     /// There is no connection, and nothing was sent.
     Away(String),
 }
 
 impl Stop {
     #[allow(clippy::result_large_err, reason = "what the engine asks for")]
-    fn ended(self) -> Result<Outcome, Waits> {
+    fn ended(self) -> Result<Outcome, Suspended> {
         match self {
             Stop::Fails(failure) => Ok(failed(failure)),
-            Stop::Waits(waits) => Err(*waits),
+            Stop::Suspended(waits) => Err(*waits),
             Stop::Away(why) => Ok(failed(Failure::retryable("unavailable", why))),
         }
     }
@@ -66,7 +66,7 @@ pub struct Calling<'a> {
 
 impl Upstreams {
     /// Nothing if no server has to do with that name.
-    pub(crate) async fn call(&self, name: &str, args: &Arc<Value>, call: &StepCall) -> Option<Result<Outcome, Waits>> {
+    pub(crate) async fn call(&self, name: &str, args: &Arc<Value>, call: &StepCall) -> Option<Result<Outcome, Suspended>> {
         let org = call.caller.org;
         let mut found = self.find(org, name)?;
         let note = call.resumed.as_ref().and_then(|resumed| Note::read(&resumed.note));
@@ -311,7 +311,7 @@ fn unavailable(server: &str, why: &str) -> Failure {
 /// What has begun goes on later; a call that has not can be made again.
 fn away(upstream: &Upstream, why: &str, note: Option<Note>) -> Stop {
     match note {
-        Some(note) => Stop::Waits(note.later(None).into()),
+        Some(note) => Stop::Suspended(note.later(None).into()),
         None => Stop::Fails(unavailable(upstream.name(), why)),
     }
 }

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stepwell_engine::upstream::{Pins, Server, Servers, Standing};
-use stepwell_engine::{Clock, Safe};
+use stepwell_engine::{Clock, SealedStore};
 use stepwell_store::OrgId;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +67,7 @@ impl Transport {
 
 /// What supervisors work with.
 struct Around {
-    safe: Safe,
+    safe: SealedStore,
     pins: Pins,
     egress: Egress,
     clock: Arc<dyn Clock>,
@@ -95,7 +95,7 @@ impl Upstreams {
     /// To be called within a runtime.
     pub fn start(
         servers: Vec<ServerConfig>,
-        safe: Safe,
+        safe: SealedStore,
         pins: Pins,
         egress: Egress,
         clock: Arc<dyn Clock>,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::{Until, Waits};
+use stepwell_engine::{Until, Suspended};
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
@@ -111,7 +111,7 @@ impl Note {
         self.asked = answer.get("inputRequests").and_then(Value::as_object).filter(|asked| !asked.is_empty()).cloned();
         if self.asked.is_none() {
             let pause = SHORTEST * self.rounds;
-            return Stop::Waits(hidden(link, self.later(Some(pause))).into());
+            return Stop::Suspended(hidden(link, self.later(Some(pause))).into());
         }
         self.hidden(link).ask(calling)
     }
@@ -123,12 +123,12 @@ impl Note {
             return Failure { may_have_happened: true, ..Failure::new("bad_result", message) }.into();
         };
         let note = Note { task: Some(task.into()), asked: None, answer: None, state: None, ..self };
-        Stop::Waits(hidden(link, note.later(pause(answer))).into())
+        Stop::Suspended(hidden(link, note.later(pause(answer))).into())
     }
 
-    pub fn later(self, pause: Option<Duration>) -> Waits {
+    pub fn later(self, pause: Option<Duration>) -> Suspended {
         let pause = pause.unwrap_or(USUAL).clamp(SHORTEST, LONGEST);
-        Waits { note: self.into_value(), until: Until::Later(pause) }
+        Suspended { note: self.into_value(), until: Until::Later(pause) }
     }
 
     fn into_value(self) -> Value {
@@ -148,7 +148,7 @@ impl Note {
         match question(self.asked.as_ref(), &self.server, &calling.known.offered.name) {
             Ok(ask) => {
                 let until = Until::Answered { ask, timeout: None };
-                Stop::Waits(Waits { note: self.into_value(), until }.into())
+                Stop::Suspended(Suspended { note: self.into_value(), until }.into())
             }
             Err(why) => {
                 let message = format!("{} {why}", self.server);
@@ -158,7 +158,7 @@ impl Note {
     }
 }
 
-fn hidden(link: &Link, mut waits: Waits) -> Waits {
+fn hidden(link: &Link, mut waits: Suspended) -> Suspended {
     link.mask.value(&mut waits.note);
     waits
 }
@@ -217,9 +217,9 @@ pub async fn poll(calling: &Calling<'_>, mut note: Note) -> Result<Outcome, Stop
             Ok(_) => {
                 note.told.extend(note.asked.take().into_iter().flatten().map(|(key, _)| key));
                 note.answer = None;
-                Err(Stop::Waits(note.later(Some(SHORTEST)).into()))
+                Err(Stop::Suspended(note.later(Some(SHORTEST)).into()))
             }
-            Err(Trouble::Unsent(_) | Trouble::Lost(_)) => Err(Stop::Waits(note.later(None).into())),
+            Err(Trouble::Unsent(_) | Trouble::Lost(_)) => Err(Stop::Suspended(note.later(None).into())),
             Err(Trouble::Said { code, message }) => Err(gone(&link, code, &message).into()),
         };
     }
@@ -228,7 +228,7 @@ pub async fn poll(calling: &Calling<'_>, mut note: Note) -> Result<Outcome, Stop
     let mut state = match said {
         Ok(state) => state,
         // That nobody answers says nothing about the task.
-        Err(Trouble::Unsent(_) | Trouble::Lost(_)) => return Err(Stop::Waits(note.later(None).into())),
+        Err(Trouble::Unsent(_) | Trouble::Lost(_)) => return Err(Stop::Suspended(note.later(None).into())),
         Err(Trouble::Said { code, message }) => return Err(gone(&link, code, &message).into()),
     };
     let said = |what: &str| {
@@ -253,12 +253,12 @@ pub async fn poll(calling: &Calling<'_>, mut note: Note) -> Result<Outcome, Stop
             let asked = state.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
             let open: Map<String, Value> = asked.into_iter().filter(|(key, _)| !note.told.contains(key)).collect();
             if open.is_empty() {
-                return Err(Stop::Waits(note.later(pause(&state)).into()));
+                return Err(Stop::Suspended(note.later(pause(&state)).into()));
             }
             note.asked = Some(open);
             Err(note.hidden(&link).ask(calling))
         }
-        _ => Err(Stop::Waits(note.later(pause(&state)).into())),
+        _ => Err(Stop::Suspended(note.later(pause(&state)).into())),
     }
 }
 

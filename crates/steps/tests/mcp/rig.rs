@@ -9,8 +9,8 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::upstream::{Pins, Server, Servers, State};
 use stepwell_engine::{
-    Actor, EnvironmentSecrets, Lend, Lent, Principal, Resumed, Safe, StepCall, StepKind, SystemClock, Until, Vault,
-    Waits,
+    Actor, EnvironmentSecrets, SecretAccess, AccessedSecret, Principal, Resumed, SealedStore, StepCall, StepKind, SystemClock, Until, Vault,
+    Suspended,
 };
 use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
 use stepwell_steps::{Config, Egress, kinds};
@@ -42,7 +42,7 @@ impl Rig {
     }
 
     pub fn within(egress: Egress, store: MemoryStore, servers: Vec<ServerConfig>) -> Rig {
-        let safe = Safe::new(Arc::new(store.clone()), vault(), Arc::new(EnvironmentSecrets));
+        let safe = SealedStore::new(Arc::new(store.clone()), vault(), Arc::new(EnvironmentSecrets));
         let pins = Pins::new(Arc::new(store.clone()));
         let upstreams = Upstreams::start(servers, safe, pins, egress, Arc::new(SystemClock));
         let config = Config { upstreams: Some(upstreams.clone()), ..Config::default() };
@@ -50,7 +50,7 @@ impl Rig {
         Rig { store, upstreams, kind }
     }
 
-    pub async fn attempt(&self, call: StepCall) -> Result<Outcome, Waits> {
+    pub async fn attempt(&self, call: StepCall) -> Result<Outcome, Suspended> {
         soon(self.kind.attempt(call)).await
     }
 
@@ -67,7 +67,7 @@ impl Rig {
         failure(self.call(tool, args).await).0
     }
 
-    pub async fn waits(&self, call: StepCall) -> Waits {
+    pub async fn waits(&self, call: StepCall) -> Suspended {
         match self.attempt(call).await {
             Err(waits) => waits,
             Ok(outcome) => panic!("{outcome:?}"),
@@ -123,7 +123,7 @@ pub fn call(tool: &str, args: Value) -> StepCall {
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".into()),
         timeout: PATIENCE,
         allow_hosts: Vec::new(),
-        lender: Arc::new(Nothing),
+        secret_access: Arc::new(Nothing),
         resumed: None,
         guard: None,
         cancel: CancellationToken::new(),
@@ -131,19 +131,19 @@ pub fn call(tool: &str, args: Value) -> StepCall {
 }
 
 /// The next attempt of a step that waited.
-pub fn resumed(tool: &str, args: Value, waits: &Waits, answers: Vec<Value>) -> StepCall {
+pub fn resumed(tool: &str, args: Value, waits: &Suspended, answers: Vec<Value>) -> StepCall {
     StepCall { resumed: Some(Resumed { note: Arc::new(waits.note.clone()), answers }), ..call(tool, args) }
 }
 
 /// What somebody is asked.
-pub fn asked(waits: &Waits) -> &Value {
+pub fn asked(waits: &Suspended) -> &Value {
     match &waits.until {
         Until::Answered { ask, .. } => ask,
         Until::Later(_) => panic!("{waits:?}"),
     }
 }
 
-pub fn later(waits: &Waits) -> Duration {
+pub fn later(waits: &Suspended) -> Duration {
     match &waits.until {
         Until::Later(pause) => *pause,
         Until::Answered { .. } => panic!("{waits:?}"),
@@ -153,8 +153,8 @@ pub fn later(waits: &Waits) -> Duration {
 struct Nothing;
 
 #[async_trait]
-impl Lend for Nothing {
-    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+impl SecretAccess for Nothing {
+    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
 

@@ -31,20 +31,20 @@ impl Node {
 
     async fn run(&self, document: Value, input: Value) -> String {
         let text = document.to_string();
-        self.engine.define(&ada(), Source { text: &text, file: None }).await.unwrap();
+        self.engine.workflows(&ada()).define(Source { text: &text, file: None }).await.unwrap();
         let name = document["name"].as_str().unwrap();
-        self.engine.trigger(&ada(), Trigger::new(name, input)).await.unwrap().run
+        self.engine.runs(&ada()).trigger(Trigger::new(name, input)).await.unwrap().run
     }
 
     async fn ended(&self, run: &str) -> RunView {
-        soon(self.engine.wait(&ada(), run)).await.unwrap();
-        self.engine.status(&ada(), run).await.unwrap()
+        soon(self.engine.runs(&ada()).wait(run)).await.unwrap();
+        self.engine.runs(&ada()).get(run).await.unwrap()
     }
 
     async fn asked(&self) -> Approval {
         let look = async {
             loop {
-                if let Some(approval) = self.engine.approvals(&ada(), None, 10).await.unwrap().0.pop() {
+                if let Some(approval) = self.engine.gates(&ada()).list(None, 10).await.unwrap().0.pop() {
                     return approval;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -80,9 +80,9 @@ async fn a_question_of_a_tool_waits_among_the_approvals_and_its_answer_is_used_b
     let node = Node::start(store, vec![bad(&[])]).await;
     let say =
         |data: Value| Decision { approve: true, comment: None, data: Some(data), digest: approval.digest.clone() };
-    let wrong = node.engine.answer(&ada(), &run, "paint", say(json!({"colour": 1}))).await;
+    let wrong = node.engine.gates(&ada()).answer(&run, "paint", say(json!({"colour": 1}))).await;
     assert!(wrong.is_err(), "{wrong:?}");
-    node.engine.answer(&ada(), &run, "paint", say(json!({"color": "blue"}))).await.unwrap();
+    node.engine.gates(&ada()).answer(&run, "paint", say(json!({"color": "blue"}))).await.unwrap();
     let said = body(&node.ended(&run).await, "paint");
     assert!(said.to_string().contains(r#""content":{"color":"blue"}"#), "{said}");
     node.stop().await;
@@ -95,7 +95,7 @@ async fn a_question_that_is_denied_fails_the_step() {
     let run = node.run(document, json!({})).await;
     let digest = node.asked().await.digest;
     let no = Decision { approve: false, comment: None, data: None, digest };
-    node.engine.answer(&ada(), &run, "paint", no).await.unwrap();
+    node.engine.gates(&ada()).answer(&run, "paint", no).await.unwrap();
     assert_eq!(node.ended(&run).await.status, "cancelled");
     node.stop().await;
 }

@@ -17,7 +17,7 @@ async fn with_secret(hosts: &[&str]) -> MemoryStore {
     let engine = Engine::start(Arc::new(store.clone()), config).await.unwrap();
     let hosts = Some(hosts.iter().map(|host| (*host).to_owned()).collect());
     let new = NewSecret { value: Some(VALUE.into()), hosts };
-    engine.put_secret(&Caller::local("ada"), "TOKEN", new).await.unwrap();
+    engine.secrets(&Caller::local("ada")).put("TOKEN", new).await.unwrap();
     engine.shutdown(std::time::Duration::from_secs(5)).await;
     store
 }

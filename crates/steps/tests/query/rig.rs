@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::{Actor, Connection, Connections, Error, Lend, Lent, Principal, StepCall, StepKind};
+use stepwell_engine::{Actor, Connection, Connections, Error, SecretAccess, AccessedSecret, Principal, StepCall, StepKind};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use stepwell_testing::{Cluster, Schema};
@@ -89,8 +89,8 @@ impl Rig {
 struct Nothing;
 
 #[async_trait]
-impl Lend for Nothing {
-    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+impl SecretAccess for Nothing {
+    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
 
@@ -109,7 +109,7 @@ pub fn call(input: Value) -> StepCall {
         traceparent: None,
         timeout: Duration::from_secs(30),
         allow_hosts: Vec::new(),
-        lender: Arc::new(Nothing),
+        secret_access: Arc::new(Nothing),
         guard: None,
         resumed: None,
         cancel: CancellationToken::new(),

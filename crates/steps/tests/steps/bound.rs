@@ -5,13 +5,13 @@ use crate::{call, failure, local, soon, success};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::Outcome;
-use stepwell_engine::{Bound, Used, sign_webhook};
+use stepwell_engine::{Bound, UsedSecrets, sign_webhook};
 use stepwell_steps::kinds;
 
 async fn send(kind: &str, input: Value, host: &str, left_behind: bool) -> Outcome {
     let bound = Bound { secret: "KEY".into(), hosts: Arc::new([host.to_string()]), left_behind };
     let mut call = call(input);
-    call.secrets = Used { bound: Arc::new([bound]), ..Used::default() };
+    call.secrets = UsedSecrets { bound: Arc::new([bound]), ..UsedSecrets::default() };
     let kinds = kinds(local());
     soon(kinds.get(kind).unwrap().run(call)).await
 }
@@ -53,7 +53,7 @@ async fn a_request_is_signed_with_the_organisations_secret_unless_it_has_a_signa
     let secret = "whsec_c3RlcHdlbGwtc2lnbnMtd2hhdC1pdC1zZW5kcw==";
     let signed = async |headers: Value, signing: Option<&str>| {
         let mut call = call(json!({"url": server.url, "headers": headers, "body": {"n": 1}}));
-        call.secrets = Used { signing: signing.map(Into::into), ..Used::default() };
+        call.secrets = UsedSecrets { signing: signing.map(Into::into), ..UsedSecrets::default() };
         let kinds = kinds(local());
         success(soon(kinds.get("http").unwrap().run(call)).await);
         server.seen().pop().unwrap()

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Actor, Lend, Lent, Principal, StepCall};
+use stepwell_engine::{Actor, SecretAccess, AccessedSecret, Principal, StepCall};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ fn call(input: Value) -> StepCall {
         traceparent: None,
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),
-        lender: Arc::new(Nothing),
+        secret_access: Arc::new(Nothing),
         guard: None,
         resumed: None,
         cancel: CancellationToken::new(),
@@ -51,8 +51,8 @@ fn call(input: Value) -> StepCall {
 struct Nothing;
 
 #[async_trait]
-impl Lend for Nothing {
-    async fn secret(&self, name: &str) -> Result<Lent, Failure> {
+impl SecretAccess for Nothing {
+    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
 

@@ -8,7 +8,7 @@ use axum::http::Response;
 use serde_json::json;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Guard, Rules, StepCall};
+use stepwell_engine::{HostGuard, HostRules, StepCall};
 use stepwell_steps::kinds;
 use url::Url;
 
@@ -68,13 +68,13 @@ async fn the_same_host_gets_the_credentials_again() {
 struct NotHome;
 
 #[async_trait]
-impl Guard for NotHome {
-    async fn rules(&self) -> Result<Arc<dyn Rules>, Failure> {
+impl HostGuard for NotHome {
+    async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure> {
         Ok(Arc::new(NotHome))
     }
 }
 
-impl Rules for NotHome {
+impl HostRules for NotHome {
     fn check(&self, url: &Url) -> Result<(), Failure> {
         let refused = || Failure::new("denied_by_policy", "not there");
         if url.host_str() == Some("localhost") { Err(refused()) } else { Ok(()) }

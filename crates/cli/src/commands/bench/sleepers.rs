@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stepwell_engine::commands::Trigger;
-use stepwell_engine::{Caller, Engine, Happened};
+use stepwell_engine::{Caller, Engine, Activity};
 use stepwell_store::RunId;
 use stepwell_store::sqlite::SqliteStore;
 use tokio::sync::broadcast::error::RecvError;
@@ -122,7 +122,7 @@ async fn put_to_sleep(
                 }
                 let input = json!({"at": at(n)});
                 let trigger = Trigger::new("sleeper", input);
-                started.push((engine.trigger(&caller, trigger).await?.id, at(n)));
+                started.push((engine.runs(&caller).trigger(trigger).await?.id, at(n)));
             }
         })
     };
@@ -135,11 +135,11 @@ async fn put_to_sleep(
 
 /// Waits for all to end; says how late each was on disk.
 async fn wake(engine: &Engine, mut due: HashMap<RunId, i64>) -> anyhow::Result<Vec<Duration>> {
-    let mut commits = engine.watch();
+    let mut commits = engine.activity();
     let mut late = Vec::with_capacity(due.len());
     while !due.is_empty() {
         match commits.recv().await {
-            Ok(Happened::Here(commit)) if commit.ended => {
+            Ok(Activity::Committed(commit)) if commit.ended => {
                 if let Some(at) = due.remove(&commit.run) {
                     late.push(Duration::from_millis((now() - at).max(0).unsigned_abs()));
                 }

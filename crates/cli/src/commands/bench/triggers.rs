@@ -109,7 +109,7 @@ async fn inside(engine: Engine, stop: Arc<AtomicBool>) -> anyhow::Result<Vec<Dur
     let mut latencies = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         let begun = Instant::now();
-        engine.trigger(&caller, Trigger::new("taken", json!({"order": 42}))).await?;
+        engine.runs(&caller).trigger(Trigger::new("taken", json!({"order": 42}))).await?;
         latencies.push(begun.elapsed());
     }
     Ok(latencies)
@@ -117,8 +117,8 @@ async fn inside(engine: Engine, stop: Arc<AtomicBool>) -> anyhow::Result<Vec<Dur
 
 /// The server as `stepwell serve` has it, on loopback; its address and a key.
 async fn serve(engine: &Engine) -> anyhow::Result<(std::net::SocketAddr, String)> {
-    let key = engine.new_secret();
-    engine.bootstrap(&key, &engine.new_secret()).await?;
+    let key = engine.identity().new_secret();
+    engine.identity().bootstrap(&key, &engine.identity().new_secret()).await?;
     let config = Config::default();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -111,7 +111,7 @@ impl Workload {
                     let start = Instant::now();
                     let input = input.clone();
                     let trigger = Trigger::new(name, input);
-                    let (_, end) = engine.trigger_and_watch(&caller, trigger).await?;
+                    let (_, end) = engine.runs(&caller).trigger_and_watch(trigger).await?;
                     end.reached().await?;
                     latencies.push(start.elapsed());
                 }
@@ -142,7 +142,7 @@ pub async fn start(store: impl Store + 'static, definition: &str) -> anyhow::Res
     let config = stepwell_steps::Config { egress, connections, ..stepwell_steps::Config::default() };
     let kinds = stepwell_steps::kinds(config);
     let engine = Engine::start(Arc::new(store), Config::new(kinds)).await?;
-    engine.define(&Caller::local("bench"), Source { text: definition, file: None }).await?;
+    engine.workflows(&Caller::local("bench")).define(Source { text: definition, file: None }).await?;
     Ok(engine)
 }
 

@@ -12,7 +12,7 @@ use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 use stepwell_core::fact::Fact;
 use stepwell_core::run::StoredFact;
-use stepwell_engine::{Caller, Clock, Committed, Engine, Error, Happened, SystemClock};
+use stepwell_engine::{Caller, Clock, Committed, Engine, Error, Activity, SystemClock};
 use stepwell_store::{RunId, Version};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
@@ -38,7 +38,7 @@ pub struct Follow<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
     show: &'a mut Show,
-    commits: broadcast::Receiver<Happened>,
+    commits: broadcast::Receiver<Activity>,
     /// The run, then its children as they appear.
     runs: Vec<Followed>,
     prefixes: Vec<String>,
@@ -67,7 +67,7 @@ impl<'a> Follow<'a> {
             engine,
             caller,
             show,
-            commits: engine.watch(),
+            commits: engine.activity(),
             runs: vec![run],
             prefixes: vec![String::new()],
             steps: Steps::default(),
@@ -102,7 +102,7 @@ impl<'a> Follow<'a> {
             tokio::select! {
                 () = signals.next() => return Ok(false),
                 commit = self.commits.recv() => match commit {
-                    Ok(Happened::Here(commit)) if !self.concerns(&commit) => {}
+                    Ok(Activity::Committed(commit)) if !self.concerns(&commit) => {}
                     Ok(_) | Err(RecvError::Lagged(_)) => return Ok(true),
                     Err(RecvError::Closed) => anyhow::bail!("the engine has stopped"),
                 },
@@ -148,7 +148,7 @@ impl<'a> Follow<'a> {
     async fn find_child(&mut self, place: Where) -> anyhow::Result<()> {
         let (run, path, attempt) = &place;
         let Some(id) = self.engine.child(self.runs[*run].id, path, *attempt).await? else { return Ok(()) };
-        let Some(row) = self.engine.store().run(id).await? else { return Ok(()) };
+        let Some(row) = self.engine.log().run(id).await? else { return Ok(()) };
         // A child that began before this process did is shown as its parent is.
         let shown = if self.runs[*run].shown > 0 { self.newest(id).await? } else { 0 };
         self.prefixes.push(format!("{}{} › ", self.prefixes[*run], super::steps::shown(path)));
@@ -158,13 +158,13 @@ impl<'a> Follow<'a> {
     }
 
     async fn newest(&self, id: RunId) -> anyhow::Result<i64> {
-        Ok(self.engine.store().load(id).await?.map_or(0, |stored| stored.version.0))
+        Ok(self.engine.log().load(id).await?.map_or(0, |stored| stored.version.0))
     }
 
     async fn read(&mut self, run: usize) -> anyhow::Result<()> {
         loop {
             let followed = &mut self.runs[run];
-            let rows = self.engine.store().tail(followed.id, Version(followed.read), PAGE).await?;
+            let rows = self.engine.log().tail(followed.id, Version(followed.read), PAGE).await?;
             let whole = rows.len() < PAGE as usize;
             for row in rows {
                 followed.read = row.version.0;
@@ -226,7 +226,7 @@ impl<'a> Follow<'a> {
         let (run, path, _) = place;
         Ok(match self.doing(place) {
             Some(Doing::Approval) => {
-                match self.engine.approval(self.caller, &self.runs[*run].public, path).await {
+                match self.engine.gates(self.caller).get(&self.runs[*run].public, path).await {
                     Ok(approval) => Some(Question::gate(&approval.asks)),
                     // Answered just now, as the next facts will say.
                     Err(Error::Conflict(_)) => None,
@@ -297,9 +297,9 @@ impl<'a> Follow<'a> {
         let (run, path, _) = place;
         let public = &self.runs[*run].public;
         let done = match action {
-            Action::Answer(decision) => self.engine.answer(self.caller, public, path, decision).await,
-            Action::Deliver(body) => self.engine.deliver_to(self.caller, public, path, body).await,
-            Action::Settle(verdict) => self.engine.settle(self.caller, public, path, verdict).await,
+            Action::Answer(decision) => self.engine.gates(self.caller).answer(public, path, decision).await,
+            Action::Deliver(body) => self.engine.steps(self.caller).deliver_to(public, path, body).await,
+            Action::Settle(verdict) => self.engine.steps(self.caller).settle(public, path, verdict).await,
         };
         if let Err(error) = done {
             self.show.note(&format!("{}: {error}", self.label(place)));

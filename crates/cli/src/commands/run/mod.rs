@@ -77,7 +77,7 @@ async fn begin(args: &Args, input: Value, sources: &[Source], session: &mut Sess
     let names = embedded::define(&session.engine, &session.caller, sources).await?;
     let workflow = names.first().context("there is no definition")?;
     let trigger = Trigger { key: args.key.as_deref(), ..Trigger::new(workflow, input) };
-    let started = session.engine.trigger(&session.caller, trigger).await?;
+    let started = session.engine.runs(&session.caller).trigger(trigger).await?;
     session.begun(&started)?;
     Ok(Found { id: started.id, public: started.run, version: 0 })
 }

@@ -1,0 +1,79 @@
+//! The caller of a command.
+
+use super::rights::{Actor, Grants, Need, Right};
+use crate::error::Error;
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_core::time::Time;
+use stepwell_store::{NewAudit, OrgId};
+
+/// The user behind a request, and what they may do.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub org: OrgId,
+    /// The user.
+    pub name: Arc<str>,
+    /// The id of the key they used; none for a browser session.
+    pub key: Option<Arc<str>>,
+    pub grants: Grants,
+    local: bool,
+}
+
+impl Caller {
+    pub fn new(org: OrgId, name: impl Into<Arc<str>>, grants: Grants) -> Caller {
+        Caller { org, name: name.into(), key: None, grants, local: false }
+    }
+
+    pub fn with_key(self, key: impl Into<Arc<str>>) -> Caller {
+        Caller { key: Some(key.into()), ..self }
+    }
+
+    /// The same caller with other grants.
+    pub(crate) fn with_grants(&self, grants: Grants) -> Caller {
+        Caller { grants, ..self.clone() }
+    }
+
+    /// The person at this machine, who may do everything in the default organisation.
+    pub fn local(name: impl Into<Arc<str>>) -> Caller {
+        let grants = [Right::Admin, Right::Operate].map(|right| right.name().to_string());
+        Caller { local: true, ..Caller::new(OrgId(1), name, Grants::new(grants)) }
+    }
+
+    pub fn may(&self, right: Right) -> bool {
+        self.grants.allow(Need::Right(right))
+    }
+
+    pub fn check(&self, right: Right) -> Result<(), Error> {
+        if self.may(right) { Ok(()) } else { Err(Error::Forbidden { who: self.name.to_string(), right: right.name() }) }
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.local
+    }
+
+    /// The actor that runs started by the caller act as.
+    pub fn actor(&self) -> Actor {
+        if self.local {
+            return Actor::local();
+        }
+        Actor { user: self.name.to_string(), key: self.key.as_ref().map(|key| key.to_string()) }
+    }
+
+    /// An audit row about what the caller did.
+    pub(crate) fn audit(&self, at: Time, action: &str, target: &str, mut detail: Value) -> NewAudit {
+        if detail.is_null() {
+            detail = Value::Object(serde_json::Map::new());
+        }
+        if let (Some(key), Value::Object(detail)) = (&self.key, &mut detail) {
+            detail.insert("key".into(), Value::String(key.to_string()));
+        }
+        NewAudit {
+            org: self.org,
+            at,
+            by: self.name.to_string(),
+            action: action.to_string(),
+            target: target.to_string(),
+            detail: detail.to_string(),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Users, roles, keys and sessions as the store keeps them, and what somebody may do as of now.
+//!
+//! What was looked up is remembered for as long as the organisation's epoch stands: every change to any of it moves the
+//! epoch on, and a decision made on an older one is refused by the store.
+
+use super::Access;
+use super::cache::ByEpoch;
+use super::caller::Caller;
+use super::rights::{Actor, Grants};
+use crate::error::Error;
+use crate::records::{Kept, body, by_name, json};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{Change, OrgId, Record, RecordChange};
+
+/// Callers remembered at the most.
+const MOST: usize = 20_000;
+/// Between two writes that say when a key was last used.
+const USED_EVERY: Millis = Millis::from_secs(60);
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct User {
+    pub name: String,
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// Beside those of the roles.
+    #[serde(default)]
+    pub grants: Vec<String>,
+    #[serde(default)]
+    pub disabled: bool,
+    pub created: Time,
+    pub by: String,
+}
+
+impl Kept for User {
+    const KIND: &'static str = "user";
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Role {
+    pub name: String,
+    pub grants: Vec<String>,
+    pub created: Time,
+    pub by: String,
+}
+
+impl Kept for Role {
+    const KIND: &'static str = "role";
+}
+
+/// An API key. The key itself is not kept: its record is found by its hash.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Key {
+    pub name: String,
+    pub user: String,
+    pub agent: bool,
+    /// What it leaves of its user's grants; all of them if there is no list.
+    pub grants: Option<Vec<String>>,
+    /// How it begins, so that people can tell theirs apart.
+    pub start: String,
+    pub created: Time,
+    pub by: String,
+    pub expires: Option<Time>,
+    pub revoked: Option<Time>,
+    #[serde(default)]
+    pub paused: bool,
+    /// Kept apart: see [`Used`].
+    #[serde(skip)]
+    pub used: Option<Time>,
+}
+
+impl Kept for Key {
+    const KIND: &'static str = "key";
+}
+
+/// When a key was last used. A record of its own, so that nobody who changes the key is in its way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Used {
+    pub at: Time,
+}
+
+impl Kept for Used {
+    const KIND: &'static str = "key_use";
+}
+
+/// A browser that is signed in, or a link that signs one in.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Session {
+    pub user: String,
+    pub created: Time,
+    pub expires: Time,
+}
+
+impl Kept for Session {
+    const KIND: &'static str = "session";
+}
+
+/// Roles that come with the product.
+pub const BUILT_IN_ROLES: [(&str, &[&str]); 5] = [
+    ("admin", &["admin"]),
+    ("editor", &["workflow.define", "workflow.run", "workflow.read", "tool:*", "connection:*", "secret:*"]),
+    ("runner", &["workflow.run", "workflow.read", "tool:*", "connection:*", "secret:*"]),
+    ("approver", &["workflow.read", "workflow.approve"]),
+    ("viewer", &["workflow.read"]),
+];
+
+/// What a secret is stored as. Secrets are random and long: one round is enough.
+pub fn secret_hash(secret: &str) -> String {
+    Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Somebody who asked, the epoch in which they were looked up, and when what they showed is over.
+type Known = (Caller, i64, Option<Time>);
+
+/// Who asked lately and who acted lately, with what they may.
+#[derive(Default)]
+pub struct People {
+    /// By the sort and the hash of what they showed; with the time at which that is over.
+    callers: Mutex<HashMap<String, Known>>,
+    actors: ByEpoch<(OrgId, String), Option<Arc<Grants>>>,
+    /// When it was last written that a key was used.
+    used: Mutex<HashMap<String, Time>>,
+}
+
+impl People {
+    fn callers(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        let mut callers = self.callers.lock().expect("nothing panics while it holds the callers");
+        if callers.len() > MOST {
+            callers.clear();
+        }
+        callers
+    }
+}
+
+impl Access {
+    async fn remembered(&self, hash: &str, now: Time) -> Result<Option<Caller>, Error> {
+        let found = self.people.callers().get(hash).cloned();
+        let Some((caller, epoch, expires)) = found else { return Ok(None) };
+        let current = epoch == self.epoch(caller.org).await? && expires.is_none_or(|expires| now < expires);
+        Ok(current.then_some(caller))
+    }
+
+    /// Whoever shows this API key.
+    pub async fn by_key(self: &Arc<Access>, secret: &str) -> Result<Caller, Error> {
+        let (hash, now) = (secret_hash(secret), self.cluster.clock.now());
+        let shown = format!("{} {hash}", Key::KIND);
+        if let Some(caller) = self.remembered(&shown, now).await? {
+            self.note_use(caller.org, caller.key.as_deref(), now);
+            return Ok(caller);
+        }
+        let unknown = || Error::Unauthorised("this key is not known here".into());
+        let found = self.cluster.store.record_with_key(Key::KIND, &hash).await?.ok_or_else(unknown)?;
+        // Looked at again once the epoch is known: what changes after that shows at the next look.
+        let epoch = self.epoch(found.org).await?;
+        let record = self.cluster.store.record(Key::KIND, &found.id).await?.ok_or_else(unknown)?;
+        let key: Key = body(&record)?;
+        if let Some(at) = key.revoked {
+            return Err(Error::Unauthorised(format!("this key was revoked at {at}")));
+        }
+        if let Some(at) = key.expires.filter(|at| *at <= now) {
+            return Err(Error::Unauthorised(format!("this key expired at {at}")));
+        }
+        if key.paused {
+            return Err(Error::Refused(format!("the key {:?} is paused", key.name)));
+        }
+        let none = || Error::Unauthorised(format!("the key's user {:?} is gone or disabled", key.user));
+        let user = self.user_grants(record.org, &key.user).await?.ok_or_else(none)?;
+        let grants = Grants::new(user).through_key(key.grants.clone(), key.agent);
+        let caller = Caller::new(record.org, key.user.as_str(), grants).with_key(record.id.clone());
+        self.people.callers().insert(shown, (caller.clone(), epoch, key.expires));
+        self.note_use(record.org, Some(&record.id), now);
+        Ok(caller)
+    }
+
+    /// Whoever's browser shows this session.
+    pub async fn by_session(&self, secret: &str) -> Result<Caller, Error> {
+        let (hash, now) = (secret_hash(secret), self.cluster.clock.now());
+        let shown = format!("{} {hash}", Session::KIND);
+        if let Some(caller) = self.remembered(&shown, now).await? {
+            return Ok(caller);
+        }
+        let over = || Error::Unauthorised("the session is over: sign in again".into());
+        let found = self.cluster.store.record_with_key(Session::KIND, &hash).await?.ok_or_else(over)?;
+        let epoch = self.epoch(found.org).await?;
+        let record = self.cluster.store.record(Session::KIND, &found.id).await?.ok_or_else(over)?;
+        let session: Session = body(&record)?;
+        if session.expires <= now {
+            return Err(over());
+        }
+        let user = self.user_grants(record.org, &session.user).await?.ok_or_else(over)?;
+        let caller = Caller::new(record.org, session.user.as_str(), Grants::new(user));
+        self.people.callers().insert(shown, (caller.clone(), epoch, Some(session.expires)));
+        Ok(caller)
+    }
+
+    /// What an actor may do now; `None` if there is no such user, or no longer.
+    pub async fn grants(&self, org: OrgId, actor: &Actor) -> Result<Option<Arc<Grants>>, Error> {
+        let name = (org, actor.to_string());
+        let epoch = self.epoch(org).await?;
+        if let Some(known) = self.people.actors.get(&name, epoch) {
+            return Ok(known);
+        }
+        let grants = self.look_up(org, actor).await?.map(Arc::new);
+        self.people.actors.put(name, epoch, grants.clone());
+        Ok(grants)
+    }
+
+    /// A key that was revoked or has expired starts nothing any more; what it started goes on within what it was good for.
+    async fn look_up(&self, org: OrgId, actor: &Actor) -> Result<Option<Grants>, Error> {
+        let Some(user) = self.user_grants(org, &actor.user).await? else { return Ok(None) };
+        let Some(id) = &actor.key else { return Ok(Some(Grants::new(user))) };
+        let Some(record) = self.cluster.store.record(Key::KIND, id).await?.filter(|record| record.org == org) else {
+            return Ok(None);
+        };
+        let key: Key = body(&record)?;
+        Ok(Some(Grants::new(user).through_key(key.grants, key.agent)))
+    }
+
+    /// All grants of a user, by roles and in person; `None` if there is no such user, or they are disabled.
+    async fn user_grants(&self, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {
+        let Some(record) = by_name::<User>(&*self.cluster.store, org, name).await? else { return Ok(None) };
+        let user: User = body(&record)?;
+        if user.disabled {
+            return Ok(None);
+        }
+        let mut grants = user.grants;
+        for role in &user.roles {
+            grants.extend(self.role_grants(org, role).await?.unwrap_or_default());
+        }
+        Ok(Some(grants))
+    }
+
+    /// Whether somebody who is a user now is one of these: by name, or by a role they have. Nobody named means anyone.
+    pub async fn is_among(&self, org: OrgId, name: &str, named: &[String]) -> Result<bool, Error> {
+        let has = |word: &str| named.iter().any(|named| named == word || named.strip_prefix("role:") == Some(word));
+        if named.is_empty() {
+            return Ok(true);
+        }
+        let Some(record) = by_name::<User>(&*self.cluster.store, org, name).await? else { return Ok(false) };
+        let user: User = body(&record)?;
+        let by_name = named.iter().any(|named| named == name);
+        Ok(!user.disabled && (by_name || user.roles.iter().any(|role| has(role))))
+    }
+
+    pub async fn role_grants(&self, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {
+        if let Some((_, grants)) = BUILT_IN_ROLES.iter().find(|(built_in, _)| *built_in == name) {
+            return Ok(Some(grants.iter().map(|grant| grant.to_string()).collect()));
+        }
+        let record = by_name::<Role>(&*self.cluster.store, org, name).await?;
+        record.map(|record| body::<Role>(&record).map(|role| role.grants)).transpose()
+    }
+
+    /// Writes that a key was used, at most once a minute, and without anyone waiting for it.
+    fn note_use(self: &Arc<Access>, org: OrgId, key: Option<&str>, now: Time) {
+        let Some(key) = key else { return };
+        {
+            let mut used = self.people.used.lock().expect("nothing panics while it holds the uses");
+            if used.get(key).is_some_and(|last| now < *last + USED_EVERY) {
+                return;
+            }
+            if used.len() > MOST {
+                used.clear();
+            }
+            used.insert(key.to_string(), now);
+        }
+        let (access, key) = (self.clone(), key.to_string());
+        tokio::spawn(async move {
+            if let Err(error) = access.write_use(org, &key, now).await {
+                tracing::warn!(%error, "cannot record when a key was used");
+            }
+        });
+    }
+
+    async fn write_use(&self, org: OrgId, id: &str, now: Time) -> Result<(), Error> {
+        let body = json(&Used { at: now });
+        let record = match self.cluster.store.record(Used::KIND, id).await? {
+            Some(record) => RecordChange::Replace(Record { body, ..record }),
+            None => {
+                let (kind, key) = (Used::KIND.to_string(), id.to_string());
+                RecordChange::Create(Record { kind, id: id.to_string(), org, key, due: None, body, version: 0 })
+            }
+        };
+        // A concurrent write of the same is as good.
+        let _ = self.cluster.store.change(Change { records: vec![record], ..Change::default() }).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! What an organisation may use: its plan, and how much of it is used up.
+
+use super::Access;
+use crate::error::Error;
+use crate::records::{Kept, body};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use stepwell_core::definition::{Definition, Trigger};
+use stepwell_core::time::Time;
+use stepwell_store::OrgId;
+
+/// Nothing is limited unless it says so.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflows: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_per_workflow: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent_runs: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executions_per_month: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_cron: bool,
+}
+
+/// Plans by name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plans {
+    pub by_name: BTreeMap<String, Limits>,
+    /// Of an organisation that was given none.
+    pub default: String,
+}
+
+impl Default for Plans {
+    fn default() -> Plans {
+        let free = Limits {
+            workflows: Some(3),
+            tasks_per_workflow: Some(5),
+            concurrent_runs: Some(1),
+            executions_per_month: Some(10_000),
+            no_cron: true,
+        };
+        let pro = Limits {
+            workflows: None,
+            tasks_per_workflow: Some(20),
+            concurrent_runs: Some(10),
+            executions_per_month: Some(1_000_000),
+            no_cron: false,
+        };
+        let plans = [("free", free), ("pro", pro), ("unlimited", Limits::default())];
+        Plans { by_name: plans.map(|(name, plan)| (name.to_string(), plan)).into(), default: "unlimited".into() }
+    }
+}
+
+/// What is kept of an organisation beside its name.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Subscription {
+    pub plan: Option<String>,
+    /// Instead of the plan's.
+    pub limits: Option<Limits>,
+}
+
+impl Kept for Subscription {
+    const KIND: &'static str = "organisation";
+}
+
+/// The counter of steps that an organisation executes in the month of `now`: `steps:1:2026-11`.
+pub fn counter(org: OrgId, now: Time) -> String {
+    let month: String = now.to_string().chars().take(7).collect();
+    format!("steps:{}:{month}", org.0)
+}
+
+pub fn too_many_runs(most: u32) -> Error {
+    Error::Limit { limit: "concurrent_runs", message: format!("the plan allows {most} runs at a time") }
+}
+
+impl Access {
+    /// The plan's name and what it allows, as of now.
+    pub async fn limits(&self, org: OrgId) -> Result<(String, Limits), Error> {
+        let record = self.cluster.store.record(Subscription::KIND, &org.0.to_string()).await?;
+        let subscription = record.map(|record| body::<Subscription>(&record)).transpose()?.unwrap_or_default();
+        let plan = subscription.plan.unwrap_or_else(|| self.plans.default.clone());
+        if let Some(limits) = subscription.limits {
+            return Ok(("custom".into(), limits));
+        }
+        let limits = self.plans.by_name.get(&plan).copied();
+        let limits = limits.ok_or_else(|| Error::Broken(format!("the plan {plan:?} is not in the configuration")))?;
+        Ok((plan, limits))
+    }
+
+    /// Refuses a definition with more steps than the plan allows.
+    pub async fn check_steps(&self, org: OrgId, definition: &Definition) -> Result<(), Error> {
+        let (plan, limits) = self.limits_of(org).await?;
+        let tasks = definition.graph.steps.len();
+        let Some(most) = limits.tasks_per_workflow.filter(|most| tasks > *most as usize) else { return Ok(()) };
+        let message = format!("the plan {plan} allows {most} steps per workflow, and this one has {tasks}");
+        Err(Error::Limit { limit: "tasks_per_workflow", message })
+    }
+
+    /// Refuses a definition that the plan does not allow.
+    pub async fn check_definition(&self, org: OrgId, definition: &Definition) -> Result<(), Error> {
+        self.check_steps(org, definition).await?;
+        let (plan, limits) = self.limits_of(org).await?;
+        let over = |what: String| Err(Error::Limit { limit: "definition", message: format!("the plan {plan} {what}") });
+        if limits.no_cron && definition.triggers.iter().any(|trigger| matches!(trigger, Trigger::Cron { .. })) {
+            return over("does not allow cron triggers".into());
+        }
+        if let Some(most) = limits.workflows {
+            let names = self.cluster.store.definitions(org).await?;
+            let is_new = !names.iter().any(|row| row.name == definition.name);
+            if is_new && names.len() >= most as usize {
+                return over(format!("allows {most} workflows"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to take up a run again that the plan does not allow. For a new one the store decides as it is written.
+    pub async fn check_run(&self, org: OrgId, limits: &Limits) -> Result<(), Error> {
+        if let Some(most) = limits.concurrent_runs
+            && self.cluster.store.open_runs(org).await? >= u64::from(most)
+        {
+            return Err(too_many_runs(most));
+        }
+        self.check_executions(org, limits).await
+    }
+
+    /// Refuses to go on when the month's executions are used up.
+    pub async fn check_executions(&self, org: OrgId, limits: &Limits) -> Result<(), Error> {
+        if let Some(most) = limits.executions_per_month
+            && self.cluster.store.counted(&counter(org, self.cluster.clock.now())).await?
+                >= i64::try_from(most).unwrap_or(i64::MAX)
+        {
+            let message = format!("the plan's {most} executions of this month are used up");
+            return Err(Error::Limit { limit: "executions_per_month", message });
+        }
+        Ok(())
+    }
+
+    /// The same as [`limits`], remembered for as long as the organisation's epoch stands.
+    pub async fn limits_of(&self, org: OrgId) -> Result<(String, Limits), Error> {
+        let epoch = self.epoch(org).await?;
+        if let Some(known) = self.limits.get(&org, epoch) {
+            return Ok(known);
+        }
+        let found = self.limits(org).await?;
+        self.limits.put(org, epoch, found.clone());
+        Ok(found)
+    }
+}

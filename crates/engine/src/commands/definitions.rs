@@ -1,0 +1,206 @@
+//! Definitions: checking one, and storing the next version of a workflow.
+
+use super::Workflows;
+use super::change::{auth, settled};
+use crate::access::{Caller, Right, Switches};
+use crate::error::Error;
+use crate::records::{Kept, body, json as json_text};
+use crate::rooms::Rooms;
+use crate::triggers;
+use crate::workflows::{Checked, Compiled, code};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::definition::Definition;
+use stepwell_core::graph::{Call, Kind};
+use stepwell_formats::{Fault, Faults};
+use stepwell_store::{Auth, Change, DefinitionRow, NewDefinition, Record, RecordChange};
+
+/// How long checking the code of a definition may take.
+const CODE_CHECK: Duration = Duration::from_secs(10);
+
+/// A definition as its author wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    pub text: &'a str,
+    /// Its ending says whether the text is JSON or YAML; without one the text itself does.
+    pub file: Option<&'a str>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Defined {
+    pub compiled: Arc<Compiled>,
+    /// False if the newest version was the same.
+    pub changed: bool,
+}
+
+/// The expected newest version is not the newest one.
+struct Outdated;
+
+impl Workflows<'_> {
+    /// Checks a definition and makes it the newest version of its workflow.
+    pub async fn define(&self, source: Source<'_>) -> Result<Defined, Error> {
+        self.define_after(source, None).await
+    }
+
+    /// Like [`Workflows::define`], refused unless `after` is the newest version so far; 0 if there must be none.
+    pub async fn define_after(&self, source: Source<'_>, after: Option<u32>) -> Result<Defined, Error> {
+        self.caller.check(Right::Define)?;
+        let checked = self.check(source).await?;
+        self.define_checked(checked, after).await
+    }
+
+    /// Like [`Workflows::define_after`], for a definition that was checked.
+    pub async fn define_checked(&self, checked: Checked, after: Option<u32>) -> Result<Defined, Error> {
+        self.caller.check(Right::Define)?;
+        let (row, changed) =
+            settled(|| self.define_once(&checked, after)).await?.map_err(|Outdated| Error::Changed("workflow"))?;
+        Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed })
+    }
+
+    /// Checks everything that [`Workflows::define`] checks, and stores nothing.
+    pub async fn check_only(&self, source: Source<'_>) -> Result<Checked, Error> {
+        self.caller.check(Right::Define)?;
+        let checked = self.check(source).await?;
+        self.rooms.access.check_definition(self.caller.org, &checked.definition).await?;
+        Ok(checked)
+    }
+
+    /// Reads a definition and reports everything that is wrong with it, whether or not the caller may define it.
+    pub async fn check(&self, source: Source<'_>) -> Result<Checked, Error> {
+        let checked = check(self.rooms, source)?;
+        check_code(self.rooms, &checked).await?;
+        Ok(checked)
+    }
+
+    /// The stored version, and whether it is new. Only the outer error is worth another try.
+    async fn define_once(
+        &self,
+        checked: &Checked,
+        after: Option<u32>,
+    ) -> Result<Result<(DefinitionRow, bool), Outdated>, Error> {
+        let definition = &checked.definition;
+        // Of two concurrent calls only one may create the last workflow that the plan allows.
+        let decided = auth(self.rooms, self.caller.org).await?;
+        self.rooms.access.check_definition(self.caller.org, definition).await?;
+        let before = self.rooms.cluster.store.find_definition(self.caller.org, &definition.name).await?;
+        let before = before.filter(|before| before.name == definition.name);
+        if let Some(same) = before.as_ref().filter(|before| before.source == checked.text) {
+            return Ok(Ok((same.clone(), false)));
+        }
+        let newest = before.as_ref().map_or(0, |before| before.version);
+        match after {
+            Some(0) if newest != 0 => return Err(Error::Exists { what: "workflow", name: definition.name.clone() }),
+            Some(after) if newest != after => return Ok(Err(Outdated)),
+            _ => {}
+        }
+        let row = self.next_version(checked, before.as_ref(), decided).await?;
+        Ok(Ok((row, true)))
+    }
+
+    /// Stores a version together with what its triggers need.
+    async fn next_version(
+        &self,
+        checked: &Checked,
+        before: Option<&DefinitionRow>,
+        decided: Auth,
+    ) -> Result<DefinitionRow, Error> {
+        let definition = &checked.definition;
+        let cluster = &self.rooms.cluster;
+        let at = cluster.clock.now();
+        let workflow = before.map_or_else(|| cluster.ids.public("wf", at), |before| before.workflow.clone());
+        let after = Some(before.map_or(0, |before| before.version));
+        let mut records = triggers::sync(&self.rooms.triggers, self.caller.org, &workflow, definition).await?;
+        records.extend(self.reset_switch(&workflow, definition, before).await?);
+        let version = before.map_or(1, |before| before.version + 1);
+        let detail = json!({"id": workflow, "version": version});
+        let with = Change {
+            records,
+            audit: vec![self.caller.audit(at, "workflow.define", &definition.name, detail)],
+            grants_of: Some(self.caller.org),
+            decided: Some(decided),
+        };
+        let new = NewDefinition { after, ..new_row(self.rooms, self.caller, checked, workflow) };
+        let (access, org) = (self.rooms.access.clone(), self.caller.org);
+        // In a task of its own: the epoch is forgotten even if the caller does not wait for the answer.
+        let stored = tokio::spawn(async move {
+            let stored = access.cluster.store.define(new, with).await;
+            access.epoch_moved(org);
+            stored
+        });
+        let stored = stored.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
+        self.rooms.triggers.rescheduled.notify_one();
+        stored.map_err(|_| Error::Changed("workflow"))
+    }
+
+    /// If this version sets `enabled` otherwise than the one before, the switch is reset.
+    async fn reset_switch(
+        &self,
+        workflow: &str,
+        definition: &Definition,
+        before: Option<&DefinitionRow>,
+    ) -> Result<Option<RecordChange>, Error> {
+        let Some(before) = before else { return Ok(None) };
+        let was = self.rooms.workflows.version(before.id).await?;
+        if was.definition.enabled == definition.enabled {
+            return Ok(None);
+        }
+        let Some(record) = self.rooms.cluster.store.record(Switches::KIND, workflow).await? else { return Ok(None) };
+        let switches = Switches { enabled: None, ..body(&record)? };
+        Ok(Some(RecordChange::Replace(Record { body: json_text(&switches), ..record })))
+    }
+}
+
+/// Reads a definition, and refuses step kinds that this process cannot execute.
+pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error> {
+    let definition = stepwell_formats::read(source.text.as_bytes(), source.file).map_err(Error::Definition)?;
+    for step in &definition.graph.steps {
+        if let Kind::Call { call, .. } = &step.def.kind
+            && rooms.executor.kinds.get(call.name()).is_none()
+        {
+            let known = rooms.executor.kinds.names().collect::<Vec<_>>().join(", ");
+            let message = format!("steps of kind {} cannot be executed here (known: {known})", call.name());
+            return Err(Error::Input { path: step.def.name.to_string(), message });
+        }
+    }
+    Checked::new(definition, source.text)
+}
+
+/// Refuses code that does not compile. Code that cannot be checked in time fails when it runs.
+pub(super) async fn check_code(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
+    let Some(kind) = rooms.executor.kinds.get(Call::Javascript.name()) else { return Ok(()) };
+    let mut faults = Vec::new();
+    let compile = async {
+        for (path, input) in code(&checked.definition) {
+            if let Err(message) = kind.check(input).await {
+                faults.push(Fault::of(stepwell_formats::code::BAD_CODE, path, message));
+            }
+        }
+    };
+    let _ = tokio::time::timeout(CODE_CHECK, compile).await;
+    if faults.is_empty() { Ok(()) } else { Err(Error::Definition(Faults::of(faults, 0))) }
+}
+
+/// Stores a definition for one test run.
+pub(super) async fn keep_for_test(rooms: &Rooms, caller: &Caller, checked: Checked) -> Result<Arc<Compiled>, Error> {
+    let workflow = rooms.cluster.ids.public("wf", rooms.cluster.clock.now());
+    let row = NewDefinition { test: true, ..new_row(rooms, caller, &checked, workflow) };
+    match rooms.cluster.store.define(row, Change::default()).await? {
+        Ok(row) => Ok(rooms.workflows.insert(row, checked)),
+        Err(refused) => Err(Error::Unavailable(refused.to_string())),
+    }
+}
+
+fn new_row(rooms: &Rooms, caller: &Caller, checked: &Checked, workflow: String) -> NewDefinition {
+    NewDefinition {
+        workflow,
+        org: caller.org,
+        name: checked.definition.name.clone(),
+        source: checked.text.clone(),
+        by: caller.name.to_string(),
+        author: caller.actor().to_string(),
+        at: rooms.cluster.clock.now(),
+        test: false,
+        after: None,
+    }
+}

@@ -1,0 +1,150 @@
+//! Controlling runs: cancel, retry, rerun, label, erase, discard.
+
+use super::super::change::trail;
+use super::super::{Runs, Source};
+use super::{Trigger, find, load, reach};
+use crate::access::Right;
+use crate::error::Error;
+use crate::rooms::Rooms;
+use crate::run::start::Started;
+use crate::run::{Live, Message};
+use crate::workflows::label_list;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stepwell_core::event::Retrier;
+use stepwell_core::plan::{Standing, standing};
+use stepwell_store::{Change, RunFilter};
+
+/// On which version a retried run goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Retry {
+    SameVersion,
+    Newest,
+}
+
+const PAGE: u32 = 500;
+
+impl Runs<'_> {
+    pub async fn cancel(&self, run: &str, reason: Option<&str>) -> Result<(), Error> {
+        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        let message = Message::Cancel { by: self.caller.name.clone(), reason: reason.map(Into::into) };
+        let audit = trail(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
+        self.rooms.runner.command(id, message, audit).await
+    }
+
+    /// Goes on with a run that did not complete: what failed or was cancelled runs again.
+    pub async fn retry(&self, run: &str, retry: Retry) -> Result<(), Error> {
+        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        if self.rooms.cluster.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
+            return Err(Error::NotNow("the run's payloads were erased: there is nothing to go on with".into()));
+        }
+        let (_, limits) = self.rooms.access.limits_of(self.caller.org).await?;
+        self.rooms.access.check_run(self.caller.org, &limits).await?;
+        let onto = match retry {
+            Retry::SameVersion => None,
+            Retry::Newest if load(self.rooms, id, run).await?.test => {
+                return Err(Error::NotNow("a test run has no newer version: start another test".into()));
+            }
+            Retry::Newest => Some(newest(self.rooms, &*load(self.rooms, id, run).await?).await?),
+        };
+        let version = onto.as_ref().map(|onto| onto.row.version);
+        // Nobody gets more done by another's run than they may themselves.
+        let by = Retrier { name: self.caller.name.clone(), acts: Some(self.caller.actor().to_string().into()) };
+        let audit = trail(self.rooms, self.caller, "run.retry", run, json!({"onto_version": version}));
+        self.rooms.runner.command(id, Message::Retry { by, onto }, audit).await
+    }
+
+    /// Which steps would stand if the run went on under the newest version, and which would run again.
+    pub async fn retry_preview(&self, run: &str) -> Result<Standing, Error> {
+        let id = reach(self.rooms, self.caller, Right::Read, run).await?;
+        let live = load(self.rooms, id, run).await?;
+        let onto = newest(self.rooms, &live).await?;
+        Ok(standing(&live.compiled.definition.graph, &onto.definition.graph, &live.run)?)
+    }
+
+    /// Starts a fresh run with the same input, or another.
+    pub async fn rerun(&self, run: &str, input: Option<Value>) -> Result<Started, Error> {
+        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        if self.rooms.cluster.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
+            return Err(Error::NotNow("the run's payloads were erased: there is no input to start with".into()));
+        }
+        let live = load(self.rooms, id, run).await?;
+        let value = |id| live.run.values.get(id).cloned();
+        if live.test {
+            let source = Source { text: &live.compiled.row.source, file: None };
+            let input = input.or(live.run.input.and_then(value)).unwrap_or_default();
+            return self.test(source, input).await;
+        }
+        let input = input.or(live.run.input.and_then(value)).unwrap_or_default();
+        let headers = live.run.headers.and_then(value);
+        let trigger = Trigger { headers, ..Trigger::new(&live.compiled.row.workflow, input) };
+        self.trigger(trigger).await
+    }
+
+    /// Gives a run other labels.
+    pub async fn label(&self, run: &str, labels: &BTreeMap<String, String>) -> Result<(), Error> {
+        self.caller.check(Right::Run)?;
+        let id = find(self.rooms, self.caller, run).await?;
+        let labels = label_list(labels)?;
+        let audit = self.caller.audit(self.rooms.cluster.clock.now(), "run.label", run, json!({"labels": labels}));
+        let there = self.rooms.cluster.store.label(id, labels, vec![audit]).await?;
+        if there { Ok(()) } else { Err(Error::NotFound { what: "run", name: run.to_string() }) }
+    }
+
+    /// Takes away all that a finished run was given and gave back. Its log, and the digests in it, stay.
+    pub async fn erase(&self, run: &str) -> Result<(), Error> {
+        self.caller.check(Right::Admin)?;
+        let id = find(self.rooms, self.caller, run).await?;
+        let now = self.rooms.cluster.clock.now();
+        let audit = vec![self.caller.audit(now, "run.erase", run, json!({}))];
+        let done = self.rooms.cluster.store.erase(id, now, audit).await?;
+        let running = "the run has not ended: cancel it first";
+        if done { Ok(()) } else { Err(Error::NotNow(running.into())) }
+    }
+
+    /// Stops a test run and removes all of it.
+    pub async fn discard(&self, run: &str) -> Result<(), Error> {
+        self.caller.check(Right::Define)?;
+        let id = find(self.rooms, self.caller, run).await?;
+        let live = super::control::load(self.rooms, id, run).await?;
+        if !live.test {
+            return Err(Error::NotNow("only test runs can be discarded; others go when their time is over".into()));
+        }
+        let now = self.rooms.cluster.clock.now();
+        // Each is stopped before its children are looked for, so that no more of them come.
+        let (mut family, mut next) = (vec![(id, run.to_string())], 0);
+        while let Some((id, run)) = family.get(next).cloned() {
+            match self.cancel(&run, Some("discarded")).await {
+                Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.rooms.cluster.store.expire(id, now).await?;
+            let mut before = None;
+            loop {
+                let all = RunFilter::all(self.caller.org, PAGE);
+                let page =
+                    self.rooms.cluster.store.runs(RunFilter { tests: true, parent: Some(id), before, ..all }).await?;
+                before = page.last().map(|child| child.id);
+                let last = page.len() < PAGE as usize;
+                family.extend(page.into_iter().map(|child| (child.id, child.public)));
+                if last {
+                    break;
+                }
+            }
+            next += 1;
+        }
+        let audit = vec![self.caller.audit(now, "run.discard", run, json!({}))];
+        let _ = self.rooms.cluster.store.change(Change { audit, ..Change::default() }).await?;
+        for (id, _) in family {
+            while self.rooms.cluster.store.run(id).await?.is_some()
+                && self.rooms.cluster.store.purge(now, PAGE).await? > 0
+            {}
+        }
+        Ok(())
+    }
+}
+
+async fn newest(rooms: &Rooms, live: &Live) -> Result<Arc<crate::Compiled>, Error> {
+    rooms.workflows.newest(live.org, &live.compiled.row.workflow).await
+}

@@ -1,0 +1,181 @@
+//! A run as people and programs look at it.
+
+use crate::run::{Live, status};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use stepwell_core::run::{Row, StepState, WaitingFor, error};
+use stepwell_core::time::Time;
+use stepwell_core::value::ValueId;
+use stepwell_store::{RunRow, StepRow};
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RunView {
+    pub id: Arc<str>,
+    /// `wf_…`.
+    pub workflow_id: String,
+    pub workflow: String,
+    pub workflow_version: u32,
+    pub status: &'static str,
+    pub created_by: String,
+    pub created_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    pub input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// Why it is not finished; empty if it is.
+    pub waiting_for: Vec<WaitingFor>,
+    /// By path, in the order in which they are written.
+    pub tasks: Vec<StepView>,
+    /// Grows with each retry of the run.
+    pub generation: u32,
+    /// How many commits it has had.
+    pub version: i64,
+    /// As `name=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erased_at: Option<Time>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+    /// The step that started it, while its run is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentView>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ParentView {
+    pub run: String,
+    pub step: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StepView {
+    pub path: String,
+    pub kind: &'static str,
+    pub status: &'static str,
+    pub attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<u16>,
+    /// The output was longer than is kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    /// What it wrote down for people: `{level, text}` each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<Value>,
+    /// Earlier ones first; only if there were several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptView>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AttemptView {
+    pub attempt: u32,
+    pub status: String,
+    pub started_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<Value>,
+}
+
+pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
+    let (run, graph) = (&live.run, &live.compiled.definition.graph);
+    let value = |id: Option<ValueId>| id.and_then(|id| run.values.get(id)).cloned();
+    let mut by_path: HashMap<&str, Vec<&StepRow>> = HashMap::new();
+    for attempt in attempts {
+        by_path.entry(&attempt.path).or_default().push(attempt);
+    }
+    let tasks = run.steps(graph).map(|(at, state)| {
+        let path = run.path(graph, at);
+        let rows = by_path.get(path.as_str()).map(Vec::as_slice).unwrap_or_default();
+        step(live, path, (graph.step(at.step).def.kind.name(), state), rows)
+    });
+    RunView {
+        id: run.id.clone(),
+        workflow_id: live.compiled.row.workflow.clone(),
+        workflow: live.compiled.row.name.clone(),
+        workflow_version: live.compiled.row.version,
+        status: status(run),
+        created_by: row.by.clone(),
+        created_at: row.created,
+        started_at: row.started,
+        finished_at: row.finished,
+        input: value(run.input).unwrap_or_default(),
+        output: value(run.output),
+        error: run.failure.as_ref().map(error),
+        waiting_for: if run.status.is_terminal() { Vec::new() } else { run.waiting_for(graph) },
+        tasks: tasks.collect(),
+        generation: run.generation,
+        version: live.version.0,
+        labels: row.labels.clone(),
+        erased_at: row.erased,
+        test: row.test,
+        parent: None,
+    }
+}
+
+fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), rows: &[&StepRow]) -> StepView {
+    let value = |id: ValueId| live.run.values.get(id).cloned();
+    let begun = rows.iter().rev().find(|row| row.attempt == state.attempt);
+    let started = begun.map(|row| row.since);
+    let finished = state.status().and(begun).and_then(|row| row.ended);
+    let attempts = if rows.len() > 1 { rows.iter().map(|row| attempt(live, row)).collect() } else { Vec::new() };
+    StepView {
+        path,
+        kind,
+        status: state.phase.name(),
+        attempt: state.attempt,
+        status_code: state.output.and_then(|output| output.status_code),
+        truncated: state.output.is_some_and(|output| output.truncated),
+        started_at: started,
+        finished_at: finished,
+        duration_ms: started.zip(finished).map(|(start, end)| end.0 - start.0),
+        input: state.input.and_then(value),
+        // One that failed with nothing but a log has none.
+        output: state
+            .output
+            .and_then(|output| value(output.body))
+            .filter(|body| state.failure().is_none() || !body.is_null()),
+        error: state.failure().map(error),
+        log: state.output.and_then(|output| value(output.log?)),
+        attempts,
+    }
+}
+
+fn attempt(live: &Live, row: &StepRow) -> AttemptView {
+    let state = serde_json::from_str::<Row>(&row.state).ok();
+    let log = state.as_ref().and_then(|state| state.output?.log);
+    let failure = state.and_then(|state| state.failure);
+    AttemptView {
+        attempt: row.attempt,
+        status: row.status.clone(),
+        started_at: row.since,
+        finished_at: row.ended,
+        output: row.output.and_then(|output| live.run.values.get(output)).cloned(),
+        error: failure.as_ref().map(error),
+        log: log.and_then(|log| live.run.values.get(log)).cloned(),
+    }
+}

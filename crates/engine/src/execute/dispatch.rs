@@ -1,0 +1,339 @@
+//! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
+
+use super::host_guard::PolicyGuard;
+use super::permit::{Approved, Asked, GateApprovals, Stop, entitled, permit};
+use super::secret_access::CallSecrets;
+use super::step::{Principal, Resumed, StepCall, StepKind, Suspended, Until};
+use super::{Executor, trace};
+use crate::access::{Actor, actors};
+use crate::error::Error;
+use crate::run::{Live, Message, Runner, drive};
+use crate::secrets::{Mask, Reveal, UsedSecrets};
+use crate::workflows::{Connections, hide_password};
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::graph::Kind;
+use stepwell_core::run::{Phase, StepState};
+use stepwell_core::time::Millis;
+use stepwell_core::value::{Payload, check_size};
+use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
+use tokio_util::sync::CancellationToken;
+
+/// After the store did not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Takes ready work from the store whenever there are slots for it.
+pub async fn claim(executor: Arc<Executor>) {
+    while !executor.cluster.stop.is_cancelled() {
+        while let Some(asked) = executor.slots.claim(executor.cluster.node.id()) {
+            match executor.cluster.store.claim(asked.claim).await {
+                Ok(claimed) => {
+                    let more = executor.slots.claimed(asked, claimed.iter().map(|work| work.org));
+                    if more && !executor.slots.has_room() {
+                        executor.cluster.send_hint(Hint { ready: true, ..Hint::default() });
+                    }
+                    // They were left ready some time ago, and rights may have been taken away since.
+                    if executor.cluster.shared {
+                        claimed.iter().for_each(|work| executor.access.forget_epoch(work.org));
+                    }
+                    for work in claimed {
+                        executor
+                            .runner
+                            .send(work.run, Message::Start { key: work.key, org: work.org, node: asked.claim.node });
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "ready steps cannot be claimed");
+                    executor.cluster.pause(PAUSE).await;
+                    if executor.cluster.stop.is_cancelled() {
+                        return;
+                    }
+                }
+            }
+        }
+        tokio::select! {
+            biased;
+            () = executor.cluster.stop.cancelled() => {}
+            () = executor.slots.wanted.notified() => {}
+        }
+    }
+}
+
+/// One attempt, and what it needs to run without the run.
+struct Execution {
+    run: RunId,
+    org: OrgId,
+    key: WorkKey,
+    kind: Option<Arc<dyn StepKind>>,
+    kind_name: &'static str,
+    payload: Payload,
+    timeout: Millis,
+    approved: Option<Approved>,
+    deferred: bool,
+    secrets: Arc<CallSecrets>,
+    /// All secrets that its workflow uses.
+    named: Arc<[Box<str>]>,
+    call: StepCall,
+}
+
+impl Executor {
+    /// Begins an attempt that has a slot, and that the store gave to this node under this id. The slot is returned if the
+    /// attempt no longer counts or runs already. So is the slot of an attempt claimed under this node's previous id: it may
+    /// have been begun and dropped then, and an attempt is executed once.
+    pub fn begin(self: &Arc<Executor>, live: &Live, key: WorkKey, node: NodeId) {
+        let cancel = CancellationToken::new();
+        let Some(execution) = prepare(self, live, &key, &cancel) else { return self.slots.release(live.org) };
+        let may = || self.cluster.node.id() == node && !self.cluster.stop.is_cancelled();
+        if !self.runner.mailboxes.begin(live.id, key, cancel, may) {
+            return self.slots.release(live.org);
+        }
+        tokio::spawn(run(self.clone(), execution));
+    }
+}
+
+fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
+    let graph = &live.compiled.definition.graph;
+    let at = live.run.find(graph, &key.path)?;
+    let state = live.run.step(graph, at)?;
+    if state.phase != Phase::Running || state.attempt != key.attempt {
+        return None;
+    }
+    let def = &graph.step(at.step).def;
+    let Kind::Call { call, .. } = &def.kind else { return None };
+    let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
+    let timeout = def.timeout.unwrap_or(executor.call_timeout);
+    let caller = Principal {
+        org: live.org,
+        name: live.run.by.clone(),
+        actors: actors(&live.actors()).collect(),
+        author: Actor::parse(&live.compiled.row.author),
+    };
+    let secrets = Arc::new(CallSecrets::new(executor, &caller));
+    let again = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
+    Some(Execution {
+        run: live.id,
+        org: live.org,
+        key: key.clone(),
+        kind: executor.kinds.get(call.name()).cloned(),
+        kind_name: call.name(),
+        payload: payload.unwrap_or_else(|| Value::Null.into()),
+        timeout,
+        approved: Approved::of_held(live, state),
+        deferred: state.is_put_off(),
+        secrets: secrets.clone(),
+        named: live.compiled.secrets.clone(),
+        call: StepCall {
+            run: live.run.id.clone(),
+            path: key.path.clone(),
+            attempt: key.attempt,
+            idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
+            input: Arc::default(),
+            caller,
+            secrets: UsedSecrets::default(),
+            traceparent: executor.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
+            timeout: Duration::from_millis(timeout.0),
+            allow_hosts: live.compiled.definition.allow_hosts.clone(),
+            secret_access: secrets,
+            guard: None,
+            resumed: resumed(live, state),
+            cancel: cancel.clone(),
+        },
+    })
+}
+
+/// What an earlier attempt left, and what people have said to what it asked.
+fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
+    let more = state.more.as_ref()?;
+    let note = live.run.values.payload(more.note?)?.value.clone();
+    let said = more
+        .approvals
+        .iter()
+        .filter(|_| more.question)
+        .filter_map(|(_, id)| live.run.values.get(*id)?.get("data").cloned());
+    Some(Resumed { note, answers: said.collect() })
+}
+
+async fn run(executor: Arc<Executor>, execution: Execution) {
+    let Execution { run, org, .. } = execution;
+    let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
+    let measure = Measure::begin(execution.kind_name);
+    let attempted = tokio::select! {
+        biased;
+        () = cancel.cancelled() => None,
+        attempted = attempt(&executor, execution) => Some(attempted),
+    };
+    measure.end(attempted.as_ref());
+    executor.slots.release(org);
+    let message = attempted.map(|attempted| match attempted {
+        Ok(outcome) => Message::Report { key: key.clone(), outcome },
+        Err(Stop::Failure(failure)) => Message::Report { key: key.clone(), outcome: failed(failure) },
+        Err(Stop::Held { ask, timeout, note }) => Message::Held { key: key.clone(), ask, timeout, note },
+        Err(Stop::Later { due, note }) => Message::Deferred { key: key.clone(), due, note },
+    });
+    drive::report(&executor.runner, run, &key, message).await;
+}
+
+/// What is counted of one attempt.
+struct Measure {
+    kind: &'static str,
+    begun: tokio::time::Instant,
+}
+
+impl Measure {
+    fn begin(kind: &'static str) -> Measure {
+        metrics::counter!("stepwell_steps_started_total", "kind" => kind).increment(1);
+        metrics::gauge!("stepwell_steps_running").increment(1.0);
+        Measure { kind, begun: tokio::time::Instant::now() }
+    }
+
+    fn end(self, attempted: Option<&Result<Outcome, Stop>>) {
+        let outcome = match attempted {
+            Some(Ok(Outcome::Success(_))) => "success",
+            Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
+            Some(Err(Stop::Held { .. } | Stop::Later { .. })) => "held",
+            None => "aborted",
+        };
+        metrics::gauge!("stepwell_steps_running").decrement(1.0);
+        metrics::histogram!("stepwell_step_seconds", "kind" => self.kind).record(self.begun.elapsed().as_secs_f64());
+        metrics::counter!("stepwell_steps_ended_total", "kind" => self.kind, "outcome" => outcome).increment(1);
+    }
+}
+
+async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outcome, Stop> {
+    let Execution { run, kind, kind_name, payload, timeout, secrets, named, mut call, org, .. } = execution;
+    let (approved, deferred) = (execution.approved, execution.deferred);
+    let Some(kind) = kind else {
+        let message = format!("steps of kind {kind_name} cannot be executed here");
+        return Err(Stop::Failure(Failure::new("unknown_kind", message)));
+    };
+    let saved = match kind_name {
+        "query" => executor.runner.workflows.saved_query(org, &payload).await.map_err(Stop::Failure)?,
+        _ => None,
+    };
+    let sent = saved.as_ref().unwrap_or(&payload);
+    entitled(&executor.access, &call.caller, kind_name, sent).await?;
+    let mask = connection_mask(executor, org, kind_name, sent).await.map_err(Stop::Failure)?;
+    let reveal = Reveal { org, kind: kind_name, named: &named, mask };
+    (call.input, call.secrets) = executor.secrets.reveal(reveal, sent).await.map_err(Stop::Failure)?;
+    let asked = Asked {
+        path: &call.path,
+        kind: kind_name,
+        payload: &payload,
+        sent,
+        input: &call.input,
+        caller: &call.caller,
+        approved: approved.as_ref(),
+        note: call.resumed.as_ref().map(|resumed| &resumed.note),
+        deferred,
+    };
+    let passed = permit(executor, &asked, &RunGates { runner: &executor.runner, run }).await?;
+    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, passed }));
+    if kind_name == "http" {
+        call.secrets.signing = executor.secrets.signing(org).await.map_err(Stop::Failure)?;
+    }
+    let mask = call.secrets.mask.clone();
+    let limit = call.timeout;
+    let work = AssertUnwindSafe(kind.attempt(call)).catch_unwind();
+    let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
+    Ok(match ended {
+        Ok(Ok(Ok(outcome))) => readable(secrets.outcome(mask.outcome(outcome))),
+        Ok(Ok(Err(suspended))) => return Err(put_off(executor, &mask, suspended)),
+        Ok(Err(_)) => {
+            let mut failure = Failure::new("internal", "the executor of this step broke down");
+            failure.may_have_happened = true;
+            failed(failure)
+        }
+        Err(_) => failed(Failure::timeout(timeout)),
+    })
+}
+
+/// The approvals given at gates of a run, read when a policy asks for them.
+struct RunGates<'a> {
+    runner: &'a Runner,
+    run: RunId,
+}
+
+#[async_trait]
+impl GateApprovals for RunGates<'_> {
+    async fn approvals(&self) -> Result<Vec<Approved>, Error> {
+        let live = drive::load(self.runner, self.run).await?;
+        Ok(live.map(|live| Approved::of_gates(&live)).unwrap_or_default())
+    }
+}
+
+/// Hides the password of the connection that a query uses.
+async fn connection_mask(
+    executor: &Executor,
+    org: OrgId,
+    kind: &str,
+    payload: &Payload,
+) -> Result<Option<Mask>, Failure> {
+    let name = payload.value.get("connection").and_then(Value::as_str).filter(|_| kind == "query");
+    let Some(name) = name else { return Ok(None) };
+    let mut mask = Mask::default();
+    match executor.secrets.sealed.connection(org, name).await {
+        Ok(found) => found.into_iter().for_each(|found| hide_password(&mut mask, name, &found.url)),
+        Err(Error::Unavailable(why)) => return Err(Failure::retryable("unavailable", why)),
+        // The step kind does not find it either, and says so.
+        Err(_) => {}
+    }
+    Ok(Some(mask))
+}
+
+/// What has to be waited for, without secrets.
+fn put_off(executor: &Executor, mask: &Mask, suspended: Suspended) -> Stop {
+    let masked = |mut value: Value| {
+        mask.value(&mut value);
+        check_size(&value).map(|()| Arc::new(value))
+    };
+    let too_much = |failure: Failure| Stop::Failure(Failure { may_have_happened: true, ..failure });
+    let note = match masked(suspended.note) {
+        Ok(note) => Some(note),
+        Err(failure) => return too_much(failure),
+    };
+    match suspended.until {
+        Until::Later(pause) => {
+            let pause = Millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+            Stop::Later { due: executor.cluster.clock.now() + pause.min(Millis::DAY), note }
+        }
+        Until::Answered { ask, timeout } => match masked(question(ask)) {
+            Ok(ask) => Stop::Held { ask, timeout, note },
+            Err(failure) => too_much(failure),
+        },
+    }
+}
+
+/// Whoever was called may say what it asks, but not whom, nor how many of them.
+fn question(mut ask: Value) -> Value {
+    if let Some(ask) = ask.as_object_mut() {
+        ask.retain(|name, _| ["message", "form", "server", "tool"].contains(&name.as_str()));
+    }
+    ask
+}
+
+/// A result that could not be read back must not be written.
+fn readable(outcome: Outcome) -> Outcome {
+    let reply = match &outcome {
+        Outcome::Success(reply) => Some(reply),
+        Outcome::Failure { reply, .. } => reply.as_ref(),
+    };
+    let parts =
+        reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref(), reply.log.as_ref()]).flatten();
+    let too_much = parts.map(|part| check_size(part)).find_map(Result::err);
+    match too_much {
+        Some(mut failure) => {
+            failure.may_have_happened = true;
+            failed(failure)
+        }
+        None => outcome,
+    }
+}
+
+fn failed(failure: Failure) -> Outcome {
+    Outcome::Failure { failure, reply: None }
+}

@@ -1,0 +1,82 @@
+//! Executing attempts: slots, the checks before a call, and the call itself behind [`StepKind`].
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `slots.rs`, `dispatch.rs` | how many attempts run at a time; an attempt from its claim to its report |
+//! | `step.rs` | the contract with step kinds |
+//! | `permit.rs`, `policies.rs`, `rate_limit.rs` | rights, policies and their approvals, rate limits: before each call |
+//! | `host_guard.rs`, `secret_access.rs` | the same for requests and secrets in the middle of one |
+//! | `call_audit.rs`, `trace.rs` | what the audit trail says about calls; ids of traces |
+//!
+//! An attempt reports through its run's mailbox. May use: `run` and below. Not here: what a call does (crate `steps`).
+
+mod call_audit;
+mod dispatch;
+mod host_guard;
+mod permit;
+mod policies;
+mod rate_limit;
+mod secret_access;
+mod slots;
+mod step;
+pub mod trace;
+
+pub use dispatch::claim;
+pub use host_guard::{HostGuard, HostRules};
+pub use policies::{Effect, MOST as MOST_POLICIES, Policies, Policy, Rate, SORTS, Unknown};
+pub use secret_access::{AccessedSecret, SecretAccess};
+pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Suspended, Until};
+
+use crate::access::{Access, ByEpoch};
+use crate::cluster::Cluster;
+use crate::run::Runner;
+use crate::secrets::Secrets;
+use rate_limit::RateLimits;
+use slots::Slots;
+use std::sync::Arc;
+use stepwell_core::time::Millis;
+use stepwell_store::OrgId;
+
+pub struct Executor {
+    pub cluster: Arc<Cluster>,
+    pub access: Arc<Access>,
+    pub secrets: Arc<Secrets>,
+    pub runner: Arc<Runner>,
+    pub kinds: Kinds,
+    pub slots: Slots,
+    policies: ByEpoch<OrgId, Arc<Policies>>,
+    rates: RateLimits,
+    /// For a call whose definition sets no timeout.
+    call_timeout: Millis,
+    /// Calls carry the trace they belong to.
+    traced: bool,
+}
+
+/// The settings of an executor.
+pub struct Settings {
+    pub slots: u32,
+    pub slots_per_org: Option<u32>,
+    pub call_timeout: Millis,
+    pub traced: bool,
+}
+
+impl Executor {
+    pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>, kinds: Kinds, settings: Settings) -> Executor {
+        let cluster = runner.cluster.clone();
+        let Settings { slots, slots_per_org, call_timeout, traced } = settings;
+        // A node cannot know how much of an organisation's work others execute.
+        let knows_limits = !cluster.shared || slots_per_org.is_none();
+        Executor {
+            access: runner.workflows.access.clone(),
+            cluster,
+            secrets,
+            runner,
+            kinds,
+            slots: Slots::new(slots, slots_per_org, knows_limits),
+            policies: ByEpoch::default(),
+            rates: RateLimits::default(),
+            call_timeout,
+            traced,
+        }
+    }
+}

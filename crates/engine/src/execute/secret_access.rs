@@ -1,0 +1,74 @@
+//! Secrets for a running step: its code asks for them by name when it makes a request, so they cannot be filled into its
+//! input beforehand. Every secret it accessed is masked in the step's result.
+
+use super::Executor;
+use super::permit::rights;
+use super::step::Principal;
+use crate::access::Need;
+use crate::error::Error;
+use crate::secrets::{Bound, Mask, Opened};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use stepwell_core::event::{Failure, Outcome};
+
+#[async_trait]
+pub trait SecretAccess: Send + Sync {
+    /// Refused unless every actor of the run has the right to it, now.
+    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure>;
+
+    /// Replaces secrets with their names.
+    fn mask(&self, value: &mut Value);
+}
+
+/// A secret for one request.
+pub struct AccessedSecret {
+    pub value: Arc<str>,
+    /// Where it may be sent, if not everywhere.
+    pub bound: Option<Bound>,
+}
+
+impl fmt::Debug for dyn SecretAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretAccess")
+    }
+}
+
+/// For one attempt.
+pub struct CallSecrets {
+    executor: Arc<Executor>,
+    caller: Principal,
+    accessed: Mutex<Mask>,
+}
+
+impl CallSecrets {
+    pub fn new(executor: &Arc<Executor>, caller: &Principal) -> CallSecrets {
+        CallSecrets { executor: executor.clone(), caller: caller.clone(), accessed: Mutex::default() }
+    }
+
+    pub fn outcome(&self, outcome: Outcome) -> Outcome {
+        self.accessed.lock().unwrap_or_else(PoisonError::into_inner).outcome(outcome)
+    }
+}
+
+#[async_trait]
+impl SecretAccess for CallSecrets {
+    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
+        rights(&self.executor.access, &self.caller, &[Need::Secret(name)]).await?;
+        let locked = |error: Error| match error {
+            Error::Unavailable(why) => Failure::retryable("unavailable", why),
+            error => Failure::new("secret_locked", error.to_string()),
+        };
+        let found = self.executor.secrets.secret(self.caller.org, name).await.map_err(locked)?;
+        let Opened { value, hosts, .. } =
+            found.ok_or_else(|| Failure::new("unknown_secret", format!("there is no secret named {name}")))?;
+        self.accessed.lock().unwrap_or_else(PoisonError::into_inner).hide(name, &value);
+        let bound = Bound { secret: name.into(), hosts, left_behind: false };
+        Ok(AccessedSecret { value, bound: (!bound.hosts.is_empty()).then_some(bound) })
+    }
+
+    fn mask(&self, value: &mut Value) {
+        self.accessed.lock().unwrap_or_else(PoisonError::into_inner).value(value);
+    }
+}

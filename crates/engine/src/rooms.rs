@@ -1,0 +1,107 @@
+//! The rooms of a running engine, wired together: what the run loop hands upwards arrives here, and so do changes among
+//! the nodes of the store.
+
+use crate::access::Access;
+use crate::cluster::{Cluster, Peer};
+use crate::error::Error;
+use crate::execute::Executor;
+use crate::notify::{self, Notifier};
+use crate::run::{Activity, CallRules, Live, Message, Runner, Sink};
+use crate::secrets::Secrets;
+use crate::triggers::Triggers;
+use crate::workflows::Workflows;
+use async_trait::async_trait;
+use std::sync::Arc;
+use stepwell_core::fact::Fact;
+use stepwell_core::time::Time;
+use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, Work, WorkKey};
+
+pub struct Rooms {
+    pub cluster: Arc<Cluster>,
+    pub access: Arc<Access>,
+    pub secrets: Arc<Secrets>,
+    pub workflows: Arc<Workflows>,
+    pub runner: Arc<Runner>,
+    pub executor: Arc<Executor>,
+    pub notifier: Arc<Notifier>,
+    pub triggers: Arc<Triggers>,
+}
+
+#[async_trait]
+impl Sink for Rooms {
+    async fn call_rules(&self, org: OrgId) -> Result<Arc<dyn CallRules>, Error> {
+        Ok(self.executor.policies(org).await?)
+    }
+
+    async fn notices(&self, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error> {
+        notify::notices(&self.notifier, live, facts, now).await
+    }
+
+    fn deliver(&self, run: RunId, notices: Vec<Notice>) {
+        notify::deliver(&self.notifier, run, notices);
+    }
+
+    fn reserve(&self, node: NodeId, work: &mut [Work]) {
+        self.executor.slots.assign(node, work);
+    }
+
+    fn release(&self, org: OrgId) {
+        self.executor.slots.release(org);
+    }
+
+    fn begin(&self, live: &Live, key: WorkKey, node: NodeId) {
+        self.executor.begin(live, key, node);
+    }
+
+    fn begin_again(&self, live: &Live, key: WorkKey, node: NodeId) {
+        self.executor.slots.take(live.org);
+        self.executor.begin(live, key, node);
+    }
+
+    fn limits_organisations(&self) -> bool {
+        self.executor.slots.limits_orgs()
+    }
+
+    fn left_ready(&self) -> bool {
+        let room = self.executor.slots.has_room();
+        self.executor.slots.left_ready();
+        room
+    }
+}
+
+#[async_trait]
+impl Peer for Rooms {
+    fn expelled(&self) {
+        self.runner.mailboxes.abort_all();
+        self.executor.slots.left_ready();
+    }
+
+    fn share_changed(&self) {
+        self.runner.timers.read_again();
+    }
+
+    fn hint(&self, hint: Hint) {
+        hint.orgs.into_iter().for_each(|org| self.access.forget_epoch(org));
+        if hint.ready {
+            self.executor.slots.left_elsewhere();
+        }
+        for run in hint.runs {
+            if !self.runner.mailboxes.running(run).is_empty() {
+                self.runner.send(run, Message::Reconcile);
+            }
+        }
+        // There may be no receiver.
+        let _ = self.runner.activity.send(Activity::Elsewhere);
+    }
+
+    fn hints_lost(&self) {
+        self.access.forget_all_epochs();
+        let mut runs: Vec<RunId> = self.runner.mailboxes.executing().into_iter().map(|(run, _)| run).collect();
+        runs.dedup();
+        self.hint(Hint { runs, orgs: Vec::new(), ready: true });
+    }
+
+    async fn check_ends(&self) {
+        self.runner.check_ends().await;
+    }
+}

@@ -1,0 +1,178 @@
+//! A plan as a commit, and what follows once it is on disk.
+
+use super::live::Live;
+use super::plan::Plan;
+use super::record::{CommitContext, record};
+use super::sink::Sink;
+use super::{Activity, Committed, Message, Runner, children, queue};
+use crate::access::counter;
+use crate::error::Error;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use stepwell_core::plan::{Effect, Transition};
+use stepwell_core::run::At;
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{
+    Auth, Commit, Hint, NodeId, Notice, PlaceChange, Position, Refused, StepRow, Version, Work, WorkKey,
+};
+
+/// How long test runs are kept.
+const TEST_RETENTION: Millis = Millis::DAY;
+
+/// What to do once a commit is on disk.
+pub struct Follow {
+    /// The node that has the attempts to begin.
+    node: NodeId,
+    begin: Vec<WorkKey>,
+    abort: Vec<WorkKey>,
+    set: Vec<(String, Time)>,
+    cleared: Vec<String>,
+    /// Notices about child runs, by key.
+    children: Vec<String>,
+    /// Notices for people.
+    notices: Vec<Notice>,
+    hash: [u8; 32],
+    left_ready: bool,
+    position: Position,
+}
+
+/// Writes a plan as one commit. Slots that were reserved for a refused commit are free again.
+pub async fn write(
+    runner: &Runner,
+    sink: &dyn Sink,
+    live: &Live,
+    plan: &Plan<'_>,
+    before: &'static str,
+) -> Result<Result<Follow, Refused>, Error> {
+    let mut commit = commit(runner, live, plan, before).await?;
+    let children = commit.outbox.iter().map(|notice| notice.key.clone()).collect();
+    let notices = sink.notices(live, &plan.transition.facts, plan.now).await?;
+    commit.outbox.extend(notices.iter().cloned());
+    let node = runner.cluster.node.id();
+    sink.reserve(node, &mut commit.work.put);
+    let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
+    let mut follow = Follow {
+        node,
+        begin: begin.iter().map(|work| work.key.clone()).collect(),
+        abort: aborted(live, &plan.transition),
+        set: commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect(),
+        cleared: commit.timers.remove.clone(),
+        children,
+        notices,
+        hash: commit.log.hash,
+        left_ready: !left.is_empty() || (sink.limits_organisations() && !commit.work.remove.is_empty()),
+        position: Position::new(0, 0),
+    };
+    let answer = runner.cluster.store.commit(vec![commit]).await;
+    let refused = match answer.map(|mut answers| answers.pop()) {
+        Ok(Some(Ok(position))) => {
+            follow.position = position;
+            return Ok(Ok(follow));
+        }
+        Ok(Some(Err(refused))) => Ok(Err(refused)),
+        Ok(None) => Err(Error::Unavailable("the store gave no answer".into())),
+        Err(error) => Err(error.into()),
+    };
+    follow.begin.iter().for_each(|_| sink.release(live.org));
+    refused
+}
+
+/// The rows of a plan.
+async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static str) -> Result<Commit, Error> {
+    let epoch = match plan.epoch {
+        Some(epoch) => epoch,
+        None => runner.workflows.access.epoch(live.org).await?,
+    };
+    let context = CommitContext {
+        run: live.id,
+        version: live.version,
+        hash: live.hash,
+        auth: Auth { org: live.org, epoch },
+        create: plan.create.clone(),
+        now: plan.now,
+        status: before,
+        definition: live.compiled.row.id,
+        purge: Some(plan.now + retention(live)),
+        fired: plan.fired.clone(),
+        read: plan.read.clone(),
+    };
+    let mut commit = record(&live.compiled.definition.graph, &live.run, &plan.transition, context);
+    commit.sent = plan.sent.clone();
+    commit.unique.extend(plan.unique.clone());
+    commit.places = plan.groups.clone();
+    commit.audit = plan.audit.clone();
+    commit.audit.extend(plan.rules.audit(live, &plan.transition, plan.now));
+    // A row that is written anew replaces the one of the version that the run has left.
+    let written: BTreeSet<(&str, u32)> = commit.steps.iter().map(|row| (&*row.path, row.attempt)).collect();
+    let retired = plan.retired.iter().filter(|row| !written.contains(&(&*row.path, row.attempt)));
+    let retired: Vec<StepRow> = retired.cloned().collect();
+    commit.steps.extend(retired);
+    if live.run.status.is_terminal() {
+        commit.mail.extend(live.parent.as_ref().map(|parent| children::farewell(live, parent)));
+        commit.places.extend(live.group.clone().map(|key| PlaceChange::Leave { key }));
+    }
+    if !commit.work.put.is_empty() {
+        commit.counted.push((counter(live.org, plan.now), commit.work.put.len() as i64));
+    }
+    Ok(commit)
+}
+
+/// How long a run is kept once it has ended.
+fn retention(live: &Live) -> Millis {
+    if live.test { TEST_RETENTION } else { live.compiled.definition.retention }
+}
+
+fn aborted(live: &Live, transition: &Transition) -> Vec<WorkKey> {
+    let key = |at: At, attempt| WorkKey { path: live.run.path(&live.compiled.definition.graph, at), attempt };
+    let aborts = transition.effects.iter().filter_map(|effect| match *effect {
+        Effect::Abort { at, attempt } => Some(key(at, attempt)),
+        Effect::Dispatch { .. }
+        | Effect::SetTimer { .. }
+        | Effect::ClearTimer { .. }
+        | Effect::StartChild { .. }
+        | Effect::CancelChild { .. } => None,
+    });
+    aborts.collect()
+}
+
+/// The commit is on disk: acts on it.
+pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow: Follow) {
+    live.version = Version(live.version.0 + 1);
+    live.hash = follow.hash;
+    if let Some(watcher) = live.watcher.take() {
+        runner.notify_end(live.id, watcher);
+    }
+    let ended = live.run.status.is_terminal();
+    if runner.activity.receiver_count() > 0 {
+        let (run, org, version, at) = (live.id, live.org, live.version, std::time::Instant::now());
+        let committed = Committed { run, org, version, position: follow.position, ended, at };
+        // The last receiver may have left just now.
+        let _ = runner.activity.send(Activity::Committed(committed));
+    }
+    let elsewhere = follow.abort.iter().filter(|key| !runner.mailboxes.abort(live.id, key)).count();
+    for key in follow.begin {
+        sink.begin(live, key, follow.node);
+    }
+    let ready = follow.left_ready && !sink.left_ready();
+    let runs = if elsewhere > 0 { vec![live.id] } else { Vec::new() };
+    runner.cluster.send_hint(Hint { runs, orgs: Vec::new(), ready });
+    follow.cleared.iter().for_each(|key| runner.timers.clear(live.id, key));
+    follow.set.iter().for_each(|(key, due)| runner.timers.set(live.id, key, *due));
+    if !follow.children.is_empty() {
+        // In this run's own turn, so that a child's start and its cancellation keep their order.
+        runner.send(live.id, Message::Notices(follow.children));
+    }
+    if !follow.notices.is_empty() {
+        sink.deliver(live.id, follow.notices);
+    }
+    if ended {
+        metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);
+        runner.ended(live.id);
+        if let Some(parent) = &live.parent {
+            runner.send(parent.run, Message::Mail);
+        }
+        if let Some(group) = live.group.clone() {
+            tokio::spawn(queue::admit(runner.clone(), live.org, group));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A run in memory.
+
+use crate::workflows::Compiled;
+use std::sync::Arc;
+use stepwell_core::run::Run;
+use stepwell_store::{OrgId, Parent, RunId, Version};
+use tokio::sync::oneshot;
+
+/// A run in memory, as of its last commit.
+pub struct Live {
+    pub id: RunId,
+    pub org: OrgId,
+    pub compiled: Arc<Compiled>,
+    pub run: Run,
+    pub version: Version,
+    pub hash: [u8; 32],
+    pub secret: [u8; 16],
+    pub parent: Option<Parent>,
+    /// The concurrency group it counts against.
+    pub group: Option<String>,
+    pub test: bool,
+    /// The actors whose rights it has, beside the author of its version.
+    pub acts_as: Arc<str>,
+    /// Its payloads were erased: it can only be read.
+    pub erased: bool,
+    /// Fires when it ends. Handed over once the run is on disk: a run that is not there counts as ended.
+    pub watcher: Option<oneshot::Sender<()>>,
+}
+
+impl Live {
+    /// All actors whose rights limit it by now, as [`crate::access::actors`] reads them.
+    pub fn actors(&self) -> String {
+        let again = self.run.retried_as.iter().map(|actor| &**actor);
+        let again = again.filter(|actor| self.acts_as.split(' ').all(|known| known != *actor));
+        std::iter::once(&*self.acts_as).chain(again).collect::<Vec<_>>().join(" ")
+    }
+}

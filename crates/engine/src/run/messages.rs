@@ -1,0 +1,134 @@
+//! The messages a run can receive.
+
+use crate::error::Error;
+use crate::workflows::Compiled;
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_core::event::{Answer, Outcome, Retrier, Verdict};
+use stepwell_core::time::{Millis, Time};
+use stepwell_store::{NewAudit, NewRun, NodeId, OrgId, UniqueKey, WorkKey};
+use tokio::sync::oneshot;
+
+/// A message on its way to a run.
+pub struct Envelope {
+    pub message: Message,
+    /// Answered once the message is on disk, or was ignored.
+    pub reply: Option<oneshot::Sender<Result<(), Error>>>,
+    /// Written to the audit trail with it.
+    pub audit: Option<NewAudit>,
+}
+
+impl From<Message> for Envelope {
+    fn from(message: Message) -> Envelope {
+        Envelope { message, reply: None, audit: None }
+    }
+}
+
+/// A message to a run. Names steps by path: numbers change when a run is loaded again.
+pub enum Message {
+    /// The run begins. Only ever the first message of a run that is not on disk yet.
+    Begin(Box<Begin>),
+    Admit,
+    Report {
+        key: WorkKey,
+        outcome: Outcome,
+    },
+    /// The attempt needs an approval or an answer to go on.
+    Held {
+        key: WorkKey,
+        ask: Arc<Value>,
+        timeout: Option<Millis>,
+        note: Option<Arc<Value>>,
+    },
+    /// The attempt is put off.
+    Deferred {
+        key: WorkKey,
+        due: Time,
+        note: Option<Arc<Value>>,
+    },
+    Lost {
+        key: WorkKey,
+    },
+    /// The store gave this attempt to this node.
+    Start {
+        key: WorkKey,
+        org: OrgId,
+        node: NodeId,
+    },
+    Timer {
+        key: String,
+    },
+    Deliver {
+        path: String,
+        body: Arc<Value>,
+    },
+    Answer {
+        path: String,
+        attempt: u32,
+        answer: Answer,
+    },
+    Wake {
+        path: String,
+        attempt: u32,
+        by: Arc<str>,
+    },
+    Settle {
+        path: String,
+        attempt: u32,
+        verdict: Verdict,
+        by: Arc<str>,
+    },
+    Override {
+        path: String,
+        attempt: u32,
+        outcome: Outcome,
+        by: Arc<str>,
+        comment: Option<Arc<str>>,
+    },
+    Cancel {
+        by: Arc<str>,
+        reason: Option<Arc<str>>,
+    },
+    Retry {
+        by: Retrier,
+        onto: Option<Arc<Compiled>>,
+    },
+    /// A child has started; its start notice is still there.
+    ChildStarted {
+        notice: String,
+    },
+    /// A child cannot be started, which settles its notice.
+    ChildNotStarted {
+        notice: String,
+        outcome: Outcome,
+    },
+    /// There is mail in the store.
+    Mail,
+    /// Notices in the store that are not done, by key.
+    Notices(Vec<String>),
+    /// What runs here may differ from what the store says.
+    Reconcile,
+}
+
+impl Message {
+    /// The attempt that it ends.
+    pub fn reports_on(&self) -> Option<&WorkKey> {
+        match self {
+            Message::Report { key, .. } | Message::Held { key, .. } | Message::Deferred { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// What the first transition of a run is planned and written with.
+pub struct Begin {
+    pub body: Arc<Value>,
+    pub headers: Option<Arc<Value>>,
+    pub by: Arc<str>,
+    /// It waits in the queue of its concurrency group.
+    pub queued: bool,
+    /// The epoch that the decision to start it rests on.
+    pub epoch: i64,
+    pub new: NewRun,
+    pub unique: Option<UniqueKey>,
+}

@@ -1,0 +1,256 @@
+//! What messages mean to a run: each becomes an event, and the planner's answers become one transition to commit. Nothing
+//! here waits or writes.
+
+use super::Runner;
+use super::callbacks;
+use super::children;
+use super::keys::{child_named, timer_named};
+use super::live::Live;
+use super::messages::{Begin, Envelope, Message};
+use super::record::retired;
+use super::sink::CallRules;
+use crate::workflows::Compiled;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use stepwell_core::event::{Event, Ignored, Retrier};
+use stepwell_core::fact::Fact;
+use stepwell_core::graph::Graph;
+use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
+use stepwell_core::time::Time;
+use stepwell_store::{NewAudit, NewRun, PlaceChange, Stale, StepRow, StoredMail, UniqueKey};
+
+/// What the messages of one turn come to.
+pub struct Plan<'a> {
+    pub now: Time,
+    /// The rules about calls that it was decided under.
+    pub rules: &'a dyn CallRules,
+    pub transition: Transition,
+    /// The epoch that it was decided in, if that is an older one than now.
+    pub epoch: Option<i64>,
+    /// With the first transition of a run.
+    pub create: Option<NewRun>,
+    pub unique: Option<UniqueKey>,
+    pub fired: Vec<String>,
+    pub read: Vec<i64>,
+    pub sent: Vec<String>,
+    pub groups: Vec<PlaceChange>,
+    /// Rows of a version that the run has left.
+    pub retired: Vec<StepRow>,
+    pub stale: Stale,
+    pub audit: Vec<NewAudit>,
+    /// The answer to each message, in order.
+    pub answers: Vec<Result<(), Ignored>>,
+}
+
+/// Plans messages on the run in memory, which changes with it.
+pub fn plan<'a>(
+    runner: &Runner,
+    live: &mut Live,
+    messages: &[Envelope],
+    mail: Vec<StoredMail>,
+    rules: &'a dyn CallRules,
+    now: Time,
+) -> Plan<'a> {
+    let mut plan = Plan::new(rules, now);
+    for envelope in messages {
+        let answer = match &envelope.message {
+            Message::Start { .. } | Message::Notices(_) | Message::ChildStarted { .. } | Message::Reconcile => Ok(()),
+            Message::Begin(begin) => plan.begin(runner, live, begin),
+            Message::Mail => {
+                mail.iter().for_each(|mail| plan.mail(runner, live, mail));
+                Ok(())
+            }
+            Message::Timer { key } => plan.timer(runner, live, key),
+            Message::Retry { by, onto } => plan.retry(runner, live, by, onto.as_ref()),
+            Message::Admit => plan.event(runner, live, Event::Admitted).inspect(|()| plan.groups.extend(enter(live))),
+            Message::ChildNotStarted { notice, .. } => {
+                plan.sent.push(notice.clone());
+                event(live, &envelope.message).and_then(|event| plan.event(runner, live, event))
+            }
+            other => event(live, other).and_then(|event| plan.event(runner, live, event)),
+        };
+        if answer.is_ok() {
+            plan.audit.extend(envelope.audit.clone());
+        }
+        plan.answers.push(answer);
+    }
+    // A notice that led to nothing is settled all the same.
+    if plan.transition.facts.is_empty() {
+        plan.stale.notices.extend(plan.sent.drain(..).map(|key| (live.id, key)));
+    }
+    plan
+}
+
+/// Counts the run against its concurrency group, within the workflow's limit.
+fn enter(live: &Live) -> Option<PlaceChange> {
+    let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
+    live.group.clone().map(|key| PlaceChange::Take { key, limit })
+}
+
+/// The message as the planner knows it.
+fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
+    let at = |path: &str| live.run.find(&live.compiled.definition.graph, path).ok_or(Ignored::UnknownStep);
+    Ok(match message {
+        Message::Report { key, outcome } => {
+            Event::Reported { at: at(&key.path)?, attempt: key.attempt, outcome: outcome.clone() }
+        }
+        Message::Held { key, ask, timeout, note } => {
+            let (at, attempt) = (at(&key.path)?, key.attempt);
+            Event::Held { at, attempt, ask: ask.clone(), timeout: *timeout, note: note.clone() }
+        }
+        Message::Deferred { key, due, note } => {
+            Event::Deferred { at: at(&key.path)?, attempt: key.attempt, due: *due, note: note.clone() }
+        }
+        Message::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
+        Message::Deliver { path, body } => Event::Delivered { at: at(path)?, body: body.clone() },
+        Message::Answer { path, attempt, answer } => {
+            Event::Answered { at: at(path)?, attempt: *attempt, answer: answer.clone() }
+        }
+        Message::Wake { path, attempt, by } => Event::Woken { at: at(path)?, attempt: *attempt, by: by.clone() },
+        Message::Settle { path, attempt, verdict, by } => {
+            Event::Settled { at: at(path)?, attempt: *attempt, verdict: verdict.clone(), by: by.clone() }
+        }
+        Message::Override { path, attempt, outcome, by, comment } => Event::Overridden {
+            at: at(path)?,
+            attempt: *attempt,
+            outcome: outcome.clone(),
+            by: by.clone(),
+            comment: comment.clone(),
+        },
+        Message::Cancel { by, reason } => Event::Cancelled { by: by.clone(), reason: reason.clone() },
+        Message::ChildNotStarted { notice, outcome } => {
+            let (_, path, attempt) = child_named(notice).ok_or(Ignored::UnknownStep)?;
+            Event::ChildEnded { at: at(path)?, attempt, outcome: outcome.clone() }
+        }
+        Message::Admit
+        | Message::Begin(_)
+        | Message::Start { .. }
+        | Message::Timer { .. }
+        | Message::Retry { .. }
+        | Message::Mail
+        | Message::Notices(_)
+        | Message::ChildStarted { .. }
+        | Message::Reconcile => return Err(Ignored::NotWaiting),
+    })
+}
+
+impl<'a> Plan<'a> {
+    fn new(rules: &'a dyn CallRules, now: Time) -> Plan<'a> {
+        Plan {
+            now,
+            rules,
+            transition: Transition::default(),
+            epoch: None,
+            create: None,
+            unique: None,
+            fired: Vec::new(),
+            read: Vec::new(),
+            sent: Vec::new(),
+            groups: Vec::new(),
+            retired: Vec::new(),
+            stale: Stale::default(),
+            audit: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// Whether a message, or a row about it, is ignored.
+    pub fn ignores_something(&self) -> bool {
+        self.stale != Stale::default() || self.answers.iter().any(Result::is_err)
+    }
+
+    /// The run begins: it is created with this transition.
+    fn begin(&mut self, runner: &Runner, live: &mut Live, begin: &Begin) -> Result<(), Ignored> {
+        let Begin { body, headers, by, queued, .. } = begin;
+        let (body, headers, by) = (body.clone(), headers.clone(), by.clone());
+        self.event(runner, live, Event::Triggered { body, headers, by, queued: *queued })?;
+        self.epoch = Some(begin.epoch);
+        self.create = Some(begin.new.clone());
+        self.unique = begin.unique.clone();
+        let queue = |key| PlaceChange::Queue { key };
+        self.groups.extend(if *queued { live.group.clone().map(queue) } else { enter(live) });
+        Ok(())
+    }
+
+    fn event(&mut self, runner: &Runner, live: &mut Live, event: Event) -> Result<(), Ignored> {
+        let url = callbacks::urls(&runner.base_url, live);
+        let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
+        let env = Env { now: self.now, callback: &url, version: live.compiled.row.version, at_most_once: &once };
+        let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
+        self.transition.absorb(transition);
+        Ok(())
+    }
+
+    fn timer(&mut self, runner: &Runner, live: &mut Live, key: &str) -> Result<(), Ignored> {
+        let timer = timer_named(&live.compiled.definition.graph, &live.run, key).ok_or(Ignored::UnknownStep);
+        match timer.and_then(|timer| self.event(runner, live, Event::Timer(timer))) {
+            Ok(()) => {
+                self.fired.push(key.to_string());
+                Ok(())
+            }
+            Err(Ignored::NotDue) => {
+                runner.timers.put_back(live.id, key);
+                Err(Ignored::NotDue)
+            }
+            Err(ignored) => {
+                runner.timers.clear(live.id, key);
+                self.stale.timers.push((live.id, key.to_string()));
+                Err(ignored)
+            }
+        }
+    }
+
+    fn mail(&mut self, runner: &Runner, live: &mut Live, mail: &StoredMail) {
+        let event = children::ended(live, mail);
+        match event.map(|event| self.event(runner, live, event)) {
+            Some(Ok(())) => self.read.push(mail.id),
+            Some(Err(_)) | None => self.stale.mail.push(mail.id),
+        }
+    }
+
+    fn retry(
+        &mut self,
+        runner: &Runner,
+        live: &mut Live,
+        by: &Retrier,
+        onto: Option<&Arc<Compiled>>,
+    ) -> Result<(), Ignored> {
+        if live.erased {
+            return Err(Ignored::NothingToRetry);
+        }
+        match onto.filter(|onto| onto.row.id != live.compiled.row.id) {
+            None => self.event(runner, live, Event::Retried { by: by.clone() })?,
+            Some(onto) => {
+                let url = callbacks::urls(&runner.base_url, live);
+                let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
+                let env = Env { now: self.now, callback: &url, version: onto.row.version, at_most_once: &once };
+                let newer = Newer {
+                    graph: &onto.definition.graph,
+                    version: onto.row.version,
+                    max_duration: onto.definition.max_duration,
+                };
+                let old = &live.compiled.definition.graph;
+                let retired = retired(old, &live.run, self.now);
+                let transition = retry_onto(old, newer, &mut live.run, by.clone(), env)?;
+                let stands = stands(newer.graph, &transition);
+                let top = |path: &str| path.split(['[', '.']).next().is_some_and(|top| stands.contains(top));
+                self.retired.extend(retired.into_iter().filter(|row| !top(&row.path)));
+                self.transition.absorb(transition);
+                live.compiled = onto.clone();
+            }
+        }
+        // A retried run counts against its group, and does not queue again.
+        self.groups.extend(live.group.clone().map(|key| PlaceChange::Take { key, limit: None }));
+        Ok(())
+    }
+}
+
+/// The names of steps that stand in a newer version, with everything inside them.
+fn stands<'a>(graph: &'a Graph, transition: &Transition) -> BTreeSet<&'a str> {
+    let stands = transition.facts.iter().filter_map(|fact| match fact {
+        Fact::Adopted { stands, .. } => Some(stands),
+        _ => None,
+    });
+    stands.flatten().map(|at| &*graph.step(at.step).def.name).collect()
+}

@@ -1,0 +1,289 @@
+//! A transition as a commit, and a stored run as a run again. Pure: nothing here waits or asks the time.
+//!
+//! A step's row is keyed by attempt, so that history stays: what a reset leaves behind is written under the attempt that
+//! would come next. A pass or an item has a row of its own once it closed, under its path: `each[3]`.
+
+use super::keys::{ChildTask, child_key, timer_key};
+use crate::error::Error;
+use crate::records::json;
+use std::collections::{BTreeSet, HashMap};
+use stepwell_core::fact::{Fact, Reason};
+use stepwell_core::graph::{Graph, Kind};
+use stepwell_core::plan::{Effect, Transition};
+use stepwell_core::run::{At, InstanceRow, Phase, Row, Run, Snapshot, SnapshotError, StepState, StoredFact};
+use stepwell_core::time::Time;
+use stepwell_core::value::{Payload, Values};
+use stepwell_store::{
+    Auth, Commit, Diff, Gate, Head, LoadedRun, LogRow, NewRun, Notice, OrgId, RunId, StepRow, TimerRow, ValueRow,
+    Version, Work, WorkKey, hash, payloads,
+};
+
+/// What a commit needs to know beside the transition.
+#[derive(Clone, Debug)]
+pub struct CommitContext {
+    pub run: RunId,
+    /// Where the run stood when the decision was made.
+    pub version: Version,
+    pub hash: [u8; 32],
+    pub auth: Auth,
+    /// Given with the first commit.
+    pub create: Option<NewRun>,
+    pub now: Time,
+    /// Of the run before the transition; a head is written only if something in it changed.
+    pub status: &'static str,
+    pub definition: i64,
+    /// When a finished run may go.
+    pub purge: Option<Time>,
+    /// Timer rows that fired to cause this.
+    pub fired: Vec<String>,
+    /// Mail that caused this.
+    pub read: Vec<i64>,
+}
+
+/// The rows of a transition that has been applied to `run`.
+pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: CommitContext) -> Commit {
+    let facts: Vec<StoredFact> = transition.facts.iter().map(|fact| run.store(graph, fact)).collect();
+    let facts = json(&facts);
+    let values: Vec<ValueRow> =
+        transition.values.iter().map(|(id, payload)| ValueRow { id: *id, payload: json(payload) }).collect();
+    let payloads = payloads(&values);
+    let hash = hash(&context.hash, context.now, &facts, &payloads);
+    let adopted = transition.facts.iter().any(|fact| matches!(fact, Fact::Adopted { .. }));
+    let changed = context.create.is_some() || adopted || status(run) != context.status;
+    Commit {
+        run: context.run,
+        expect: context.version,
+        head: changed.then(|| head(run, &context)),
+        create: context.create,
+        auth: context.auth,
+        state: json(&run.head()),
+        log: LogRow { at: context.now, facts, payloads, hash },
+        steps: steps(graph, run, transition, context.now),
+        values,
+        work: work(graph, run, transition, (context.auth.org, context.now)),
+        timers: timers(graph, run, transition, context.fired),
+        mail: Vec::new(),
+        read: context.read,
+        outbox: notices(graph, run, transition, context.now),
+        sent: Vec::new(),
+        unique: Vec::new(),
+        places: Vec::new(),
+        gates: gates(graph, run, transition, context.now),
+        counted: Vec::new(),
+        audit: Vec::new(),
+    }
+}
+
+/// As lists show it: a run that only waits for people is paused.
+pub fn status(run: &Run) -> &'static str {
+    if run.is_paused() { "paused" } else { run.status.name() }
+}
+
+fn head(run: &Run, context: &CommitContext) -> Head {
+    let ended = run.status.is_terminal();
+    Head {
+        status: status(run).into(),
+        definition: context.definition,
+        started: run.expires.map(|_| context.now),
+        finished: ended.then_some(context.now),
+        purge: context.purge.filter(|_| ended),
+    }
+}
+
+fn steps(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<StepRow> {
+    let touched: BTreeSet<At> = transition.touched.iter().copied().collect();
+    let states = touched.into_iter().filter_map(|at| Some((at, run.step(graph, at)?)));
+    let mut rows: Vec<StepRow> = states.map(|(at, state)| step_row(run.row(graph, at, state), state, now)).collect();
+    rows.extend(transition.facts.iter().flat_map(|fact| instance_rows(graph, run, fact, now)));
+    rows
+}
+
+/// The rows of all steps as a newer version of the workflow leaves those that do not stand: history, which no longer says
+/// anything about the run.
+pub fn retired(graph: &Graph, run: &Run, now: Time) -> Vec<StepRow> {
+    let void = |(at, state)| StepRow { state: json(&None::<Row>), ..step_row(run.row(graph, at, state), state, now) };
+    run.steps(graph).map(void).collect()
+}
+
+fn step_row(row: Row, state: &StepState, now: Time) -> StepRow {
+    StepRow {
+        path: row.path.clone(),
+        attempt: slot(state),
+        // The row is the attempt's: one that will be followed by another has failed.
+        status: if row.phase == Phase::Backoff { "failed" } else { row.phase.name() }.into(),
+        since: row.since,
+        ended: (state.status().is_some() || row.phase == Phase::Backoff).then_some(now),
+        input: row.input,
+        output: row.output.map(|output| output.body),
+        state: json(&row),
+    }
+}
+
+/// The attempt a row is kept under: the current one, or the next if none has begun since the last reset.
+fn slot(state: &StepState) -> u32 {
+    if state.attempt > state.uncounted { state.attempt } else { state.attempt + 1 }
+}
+
+/// Rows of passes and items: how one ended, or, after a retry, that it is open again.
+fn instance_rows(graph: &Graph, run: &Run, fact: &Fact, now: Time) -> Vec<StepRow> {
+    match fact {
+        Fact::Closed { step, index, end, result } => {
+            let row = InstanceRow { path: run.path(graph, *step), index: *index, end: *end, result: *result };
+            vec![instance_row(&row.path, *index, Some(&row), now)]
+        }
+        Fact::Opened { step, index } if run.generation > 0 => {
+            vec![instance_row(&run.path(graph, *step), *index, None, now)]
+        }
+        Fact::Retried { reopened, .. } => reopened.iter().flat_map(|at| open_again(graph, run, *at, now)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn open_again(graph: &Graph, run: &Run, at: At, now: Time) -> Vec<StepRow> {
+    let path = run.path(graph, at);
+    let closed = run.step(graph, at).and_then(|state| state.scope()).map(|scope| scope.closed.as_slice());
+    let open = closed.unwrap_or_default().iter().enumerate().filter(|(_, closed)| closed.is_none());
+    open.map(|(index, _)| instance_row(&path, index as u32, None, now)).collect()
+}
+
+fn instance_row(path: &str, index: u32, ended: Option<&InstanceRow>, now: Time) -> StepRow {
+    StepRow {
+        path: format!("{path}[{index}]"),
+        attempt: 1,
+        status: if ended.is_some() { "closed" } else { "open" }.into(),
+        since: now,
+        ended: ended.map(|_| now),
+        input: None,
+        output: ended.and_then(|row| row.result),
+        state: json(&ended),
+    }
+}
+
+/// Attempts that executors are to have now, and those they no longer have. Which node gets them is decided later.
+fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, Time)) -> Diff<Work> {
+    let mut diff: Diff<Work> = Diff::default();
+    let key = |at: At, attempt: u32| WorkKey { path: run.path(graph, at), attempt };
+    for fact in &transition.facts {
+        match *fact {
+            Fact::Retrying { step, attempt, .. }
+            | Fact::Held { step, attempt, .. }
+            | Fact::Unsure { step, attempt } => {
+                diff.remove.push(key(step, attempt));
+            }
+            Fact::Finished { step, attempt, .. } => diff.remove.push(key(step, attempt)),
+            Fact::Again { step, attempt, reason: Reason::WorkerLost, .. } => diff.remove.push(key(step, attempt - 1)),
+            _ => {}
+        }
+    }
+    for effect in &transition.effects {
+        match *effect {
+            // Several events may share a commit: what began and ended in it never becomes work.
+            Effect::Dispatch { at, attempt } if is_running(graph, run, at, attempt) => {
+                let kind = graph.step(at.step).def.kind.name().into();
+                diff.put.push(Work { key: key(at, attempt), org, kind, ready: now, node: None });
+            }
+            Effect::Abort { at, attempt } => diff.remove.push(key(at, attempt)),
+            Effect::Dispatch { .. }
+            | Effect::SetTimer { .. }
+            | Effect::ClearTimer { .. }
+            | Effect::StartChild { .. }
+            | Effect::CancelChild { .. } => {}
+        }
+    }
+    diff
+}
+
+/// Steps that a person is now asked about, and those that nobody is any more.
+fn gates(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Diff<Gate> {
+    let mut diff: Diff<Gate> = Diff::default();
+    let touched: BTreeSet<At> = transition.touched.iter().copied().collect();
+    for at in touched {
+        let Some(state) = run.step(graph, at) else { continue };
+        let held = state.more.as_ref().is_some_and(|more| more.ask.is_some() || more.approved.is_some());
+        let unsure = state.more.as_ref().is_some_and(|more| more.unsure);
+        match state.phase {
+            Phase::Gate | Phase::Unsure => diff.put.push(Gate { path: run.path(graph, at), since: now }),
+            _ if held || unsure || matches!(graph.step(at.step).def.kind, Kind::Gate(_)) => {
+                diff.remove.push(run.path(graph, at));
+            }
+            _ => {}
+        }
+    }
+    diff
+}
+
+fn is_running(graph: &Graph, run: &Run, at: At, attempt: u32) -> bool {
+    run.step(graph, at).is_some_and(|state| state.phase == Phase::Running && state.attempt == attempt)
+}
+
+fn timers(graph: &Graph, run: &Run, transition: &Transition, fired: Vec<String>) -> Diff<TimerRow> {
+    let mut diff = Diff { put: Vec::new(), remove: fired };
+    for effect in &transition.effects {
+        match effect {
+            Effect::SetTimer { timer, due } => {
+                diff.put.push(TimerRow { key: timer_key(graph, run, timer), due: *due });
+            }
+            Effect::ClearTimer { timer } => {
+                let key = timer_key(graph, run, timer);
+                diff.put.retain(|row| row.key != key);
+                diff.remove.push(key);
+            }
+            _ => {}
+        }
+    }
+    diff
+}
+
+/// What is to be done about child runs.
+fn notices(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<Notice> {
+    let notice = |what: ChildTask, at: At, attempt: u32| {
+        let key = child_key(what, &run.path(graph, at), attempt);
+        Notice { key, body: String::new(), due: now }
+    };
+    let effects = transition.effects.iter();
+    let child = effects.filter_map(|effect| match *effect {
+        Effect::StartChild { at, attempt } => Some(notice(ChildTask::Start, at, attempt)),
+        Effect::CancelChild { at, attempt } => Some(notice(ChildTask::Cancel, at, attempt)),
+        Effect::Dispatch { .. } | Effect::Abort { .. } | Effect::SetTimer { .. } | Effect::ClearTimer { .. } => None,
+    });
+    child.collect()
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoredRunError {
+    #[error("the stored run cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    #[error(transparent)]
+    Unknown(#[from] SnapshotError),
+}
+
+impl From<StoredRunError> for Error {
+    fn from(error: StoredRunError) -> Error {
+        Error::Broken(error.to_string())
+    }
+}
+
+/// The run that was recorded.
+pub fn restore(graph: &Graph, stored: &LoadedRun) -> Result<Run, StoredRunError> {
+    let mut snapshot: Snapshot = serde_json::from_str(&stored.state)?;
+    for step in &stored.steps {
+        // Names hold no brackets: what ends in one is a pass or an item.
+        if step.path.ends_with(']') {
+            snapshot.instances.extend(serde_json::from_str::<Option<InstanceRow>>(&step.state)?);
+        } else {
+            snapshot.steps.extend(serde_json::from_str::<Option<Row>>(&step.state)?);
+        }
+    }
+    // A scope step comes before what is inside it; what is left of items it has not opened again says nothing.
+    snapshot.steps.sort_by(|a, b| a.path.cmp(&b.path));
+    let scopes = snapshot.steps.iter().filter_map(|step| Some((step.path.as_str(), step.scope?.opened)));
+    let opened: HashMap<&str, u32> = scopes.collect();
+    let counts = |row: &InstanceRow| opened.get(row.path.as_str()).is_some_and(|&opened| row.index < opened);
+    snapshot.instances.retain(counts);
+    let mut values = Values::default();
+    for value in &stored.values {
+        let payload: Payload = serde_json::from_str(&value.payload)?;
+        values.put(value.id, payload);
+    }
+    Ok(Run::restore(graph, snapshot, values)?)
+}

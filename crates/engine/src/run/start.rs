@@ -1,0 +1,395 @@
+//! Starting runs: for callers, triggers, parents and tests. A run is acknowledged when it is on disk.
+
+use super::drive::{self, Tried, transition};
+use super::live::Live;
+use super::messages::{Begin, Envelope, Message};
+use super::record::status;
+use super::{Runner, callbacks, queue};
+use crate::access::{Need, Right, actors, too_many_runs};
+use crate::error::Error;
+use crate::workflows::Compiled;
+use serde_json::Value;
+use std::sync::Arc;
+use stepwell_core::approval::digest;
+use stepwell_core::definition::{Concurrency, WhenFull};
+use stepwell_core::event::{Event, Failure, Ignored};
+use stepwell_core::plan::{Env, advance};
+use stepwell_core::run::{Run, RunStatus, View};
+use stepwell_core::time::{Millis, Time};
+use stepwell_core::value::check_size;
+use stepwell_store::{NewAudit, NewRun, Parent, Refused, RunId, UniqueKey, Version};
+use tokio::sync::oneshot;
+
+/// How long an idempotency key is remembered.
+pub const KEY_LIFE: Millis = Millis(30 * Millis::DAY.0);
+/// How often room is made by cancelling the oldest run before the start is refused.
+const MAX_EVICTIONS: u32 = 10;
+
+/// A run to start.
+#[derive(Clone)]
+pub struct Start {
+    /// Read before everything that the decision to start rests on: a change after that refuses the commit.
+    pub epoch: i64,
+    pub compiled: Arc<Compiled>,
+    pub input: Arc<Value>,
+    pub headers: Option<Arc<Value>>,
+    pub by: Arc<str>,
+    /// See [`actors`].
+    pub acts_as: String,
+    pub labels: Vec<String>,
+    pub unique: Option<UniqueKey>,
+    pub parent: Option<Parent>,
+    pub test: bool,
+    /// The caller wants to know when the run ends.
+    pub watch: bool,
+    /// Its target is the run, whose id is not known yet.
+    pub audit: Option<NewAudit>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Started {
+    pub id: RunId,
+    /// `run_…`.
+    pub run: String,
+    /// `wf_…`.
+    pub workflow_id: String,
+    pub workflow: String,
+    pub version: u32,
+    /// As of the answer.
+    pub status: String,
+    pub created: Time,
+    /// The idempotency key had started it before.
+    pub repeated: bool,
+}
+
+/// Resolves when a run has ended.
+pub struct End(oneshot::Receiver<()>);
+
+impl End {
+    pub async fn reached(self) -> Result<(), Error> {
+        self.0.await.map_err(|_| Error::Unavailable("the engine has stopped".into()))
+    }
+}
+
+/// Resolves when the run ends, or at once if it has.
+pub async fn end_of(runner: &Runner, run: RunId) -> Result<End, Error> {
+    // Registered before the row is read, so that an end in between is not missed.
+    let end = runner.end_of(run);
+    let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
+    let row = runner.cluster.store.run(run).await?.ok_or_else(gone)?;
+    if row.finished.is_some() {
+        let (ended, end) = oneshot::channel();
+        // The receiver is right here.
+        let _ = ended.send(());
+        return Ok(End(end));
+    }
+    Ok(End(end))
+}
+
+/// Starts a run, or returns the one that its unique key has started. The end comes with it if it is watched and new.
+pub async fn start(runner: &Arc<Runner>, mut request: Start) -> Result<(Started, Option<End>), Error> {
+    if runner.cluster.is_draining() {
+        return Err(Error::Unavailable("the engine is stopping".into()));
+    }
+    let org = request.compiled.row.org;
+    let parts = [("input", Some(&request.input)), ("headers", request.headers.as_ref())];
+    for (path, part) in parts {
+        let bad = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
+        part.map_or(Ok(()), |part| check_size(part)).map_err(bad)?;
+    }
+    // A request that was granted before is not checked again.
+    let mut most_open = match was_granted(runner, &request).await? {
+        true => None,
+        false => decide(runner, &request).await?,
+    };
+    let (mut entry, mut evictions, mut gone) = (Entry::Enter, 0, false);
+    loop {
+        match try_start(runner, &request, most_open, entry).await? {
+            Ok(started) => return Ok(started),
+            Err(Refused::Duplicate { run, digest }) => match repeated(runner, &request, run, &digest).await {
+                // It was purged just now, and its key with it.
+                Err(Error::NotFound { .. }) if !gone => gone = true,
+                answer => return answer.map(|started| (started, None)),
+            },
+            Err(Refused::AuthChanged) => {
+                runner.workflows.access.forget_epoch(org);
+                refresh(runner, &mut request).await?;
+                most_open = decide(runner, &request).await?;
+            }
+            // The same request may have been granted meanwhile.
+            Err(Refused::TooManyOpen) => match most_open.take() {
+                Some(most) if !was_granted(runner, &request).await? => return Err(too_many_runs(most)),
+                _ => {}
+            },
+            // Two runs of one millisecond drew the same number.
+            Err(Refused::Conflict | Refused::Taken) => {}
+            Err(Refused::Full) => {
+                let concurrency = request.compiled.definition.concurrency.as_ref();
+                match concurrency.map_or(WhenFull::Skip, |concurrency| concurrency.when_full) {
+                    WhenFull::Queue => entry = Entry::Queue,
+                    WhenFull::Skip => return Err(Error::Full),
+                    WhenFull::CancelOldest if evictions < MAX_EVICTIONS => {
+                        evictions += 1;
+                        evict(runner, &request).await?;
+                    }
+                    WhenFull::CancelOldest => return Err(Error::Full),
+                }
+            }
+        }
+    }
+}
+
+/// Whether a run asks for room in its concurrency group, or goes to the queue for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Enter,
+    Queue,
+}
+
+async fn was_granted(runner: &Runner, request: &Start) -> Result<bool, Error> {
+    Ok(match &request.unique {
+        Some(unique) => runner.cluster.store.keyed(&unique.scope, &unique.key).await?.is_some(),
+        None => false,
+    })
+}
+
+/// Whether the run may start, as things are. Returns how many open runs the organisation may have with it.
+async fn decide(runner: &Runner, request: &Start) -> Result<Option<u32>, Error> {
+    let access = &runner.workflows.access;
+    let org = request.compiled.row.org;
+    let definition = &request.compiled.definition;
+    let switches = access.switches(org, &request.compiled.row.workflow).await?;
+    if !switches.enabled.unwrap_or(definition.enabled) && !request.test {
+        return Err(Error::Disabled(definition.name.clone()));
+    }
+    request.compiled.check_input(&request.input)?;
+    let (_, limits) = access.limits_of(org).await?;
+    access.check_executions(org, &limits).await?;
+    Ok(limits.concurrent_runs.filter(|_| !request.test && request.parent.is_none()))
+}
+
+/// The organisation's epoch has moved: checks rights and finds the newest version again.
+async fn refresh(runner: &Runner, request: &mut Start) -> Result<(), Error> {
+    let access = &runner.workflows.access;
+    let org = request.compiled.row.org;
+    request.epoch = access.epoch(org).await?;
+    for actor in actors(&request.acts_as).filter(|actor| !actor.is_local()) {
+        let grants = access.grants(org, &actor).await?;
+        if !grants.is_some_and(|grants| grants.allow(Need::Right(Right::Run))) {
+            return Err(Error::Forbidden { who: actor.user, right: Right::Run.name() });
+        }
+    }
+    if !request.test {
+        request.compiled = runner.workflows.newest(org, &request.compiled.row.workflow).await?;
+    }
+    Ok(())
+}
+
+async fn repeated(runner: &Runner, request: &Start, run: RunId, digest: &str) -> Result<Started, Error> {
+    let unique = request.unique.as_ref();
+    if unique.is_some_and(|unique| unique.digest != digest) {
+        return Err(Error::KeyReused(unique.map(|unique| unique.key.clone()).unwrap_or_default()));
+    }
+    let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
+    let stored = runner.cluster.store.load(run).await?.ok_or_else(gone)?;
+    let compiled = runner.workflows.version(stored.row.definition).await?;
+    Ok(Started {
+        id: run,
+        run: stored.row.public.clone(),
+        workflow_id: compiled.row.workflow.clone(),
+        workflow: compiled.row.name.clone(),
+        version: compiled.row.version,
+        status: stored.row.status,
+        created: stored.row.created,
+        repeated: true,
+    })
+}
+
+fn just_started(live: &Live, created: Time) -> Started {
+    Started {
+        id: live.id,
+        run: live.run.id.to_string(),
+        workflow_id: live.compiled.row.workflow.clone(),
+        workflow: live.compiled.row.name.clone(),
+        version: live.compiled.row.version,
+        status: status(&live.run).into(),
+        created,
+        repeated: false,
+    }
+}
+
+type Attempt = Result<Result<(Started, Option<End>), Refused>, Error>;
+
+async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>, mut entry: Entry) -> Attempt {
+    let now = runner.cluster.clock.now();
+    let mut live = fresh(runner, request, now)?;
+    let switches = runner.workflows.access.switches(live.org, &live.compiled.row.workflow).await?;
+    if switches.hold(live.group.as_deref()).is_some() && !request.test {
+        entry = Entry::Queue;
+        live.group.get_or_insert_with(|| live.compiled.row.workflow.clone());
+    }
+    let begin = Begin {
+        body: request.input.clone(),
+        headers: request.headers.clone(),
+        by: request.by.clone(),
+        queued: entry == Entry::Queue,
+        epoch: request.epoch,
+        new: NewRun {
+            public: live.run.id.to_string(),
+            org: live.org,
+            created: now,
+            by: request.by.to_string(),
+            acts_as: request.acts_as.clone(),
+            labels: request.labels.clone(),
+            test: request.test,
+            secret: live.secret,
+            parent: request.parent.clone(),
+            place: live.group.clone(),
+            most_open,
+        },
+        unique: request.unique.clone(),
+    };
+    let audit = request.audit.clone().map(|row| NewAudit { target: live.run.id.to_string(), ..row });
+    let end = request.watch.then(|| {
+        let (ended, end) = oneshot::channel();
+        live.watcher = Some(ended);
+        End(end)
+    });
+    // Driven from the start, so that nothing overtakes the first commit.
+    if !runner.mailboxes.adopt(live.id) {
+        return Ok(Err(Refused::Conflict));
+    }
+    // In a task of its own: the caller may leave, and the commit is in flight all the same.
+    let first = tokio::spawn(first_transition(runner.clone(), live, begin, audit));
+    let started = first.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))?;
+    Ok(started.map(|started| (started, end)))
+}
+
+async fn first_transition(
+    runner: Arc<Runner>,
+    mut live: Box<Live>,
+    begin: Begin,
+    audit: Option<NewAudit>,
+) -> Result<Result<Started, Refused>, Error> {
+    let (id, created) = (live.id, begin.new.created);
+    let (reply, mut answer) = oneshot::channel();
+    let mut messages = vec![Envelope { message: Message::Begin(Box::new(begin)), reply: Some(reply), audit }];
+    match transition(&runner, &mut live, &mut messages, created).await {
+        Ok(Tried::Done) => {
+            let planned = answer.try_recv().unwrap_or(Ok(()));
+            let started = just_started(&live, created);
+            if planned.is_ok() {
+                metrics::counter!("stepwell_runs_started_total").increment(1);
+            }
+            if live.run.status == RunStatus::Queued
+                && let Some(group) = live.group.clone()
+            {
+                // Room may have become free before the run was in the queue.
+                tokio::spawn(queue::admit(runner.clone(), live.org, group));
+            }
+            leave(&runner, id, Some(live));
+            planned.map(|()| Ok(started))
+        }
+        Ok(Tried::Refused(refused)) => {
+            leave(&runner, id, None);
+            Ok(Err(refused))
+        }
+        Err(error) => {
+            leave(&runner, id, None);
+            reconcile(&runner, live, created, error).await
+        }
+    }
+}
+
+/// Leaves the run to itself, or to a driver if messages came meanwhile.
+fn leave(runner: &Arc<Runner>, id: RunId, live: Option<Box<Live>>) {
+    if let Some((messages, live)) = runner.mailboxes.next(id, live) {
+        drive::resume(runner.clone(), id, live, messages);
+    }
+}
+
+/// The outcome of the first commit is unknown: looks whether the run is there.
+async fn reconcile(
+    runner: &Arc<Runner>,
+    mut live: Box<Live>,
+    created: Time,
+    error: Error,
+) -> Result<Result<Started, Refused>, Error> {
+    match runner.cluster.store.load(live.id).await {
+        Ok(Some(_)) => {
+            live.watcher.take().into_iter().for_each(|watcher| runner.notify_end(live.id, watcher));
+            runner.send(live.id, Message::Reconcile);
+            Ok(Ok(just_started(&live, created)))
+        }
+        _ => Err(error),
+    }
+}
+
+/// A run that is not on disk yet.
+fn fresh(runner: &Runner, request: &Start, now: Time) -> Result<Box<Live>, Error> {
+    let ids = &runner.cluster.ids;
+    let compiled = request.compiled.clone();
+    let public = ids.public("run", now);
+    let run = Run::new(public, ids.number() >> 11, compiled.definition.max_duration);
+    let mut live = Live {
+        id: ids.run(now),
+        org: compiled.row.org,
+        run,
+        version: Version(0),
+        hash: [0; 32],
+        secret: ids.bytes(),
+        parent: request.parent.clone(),
+        group: None,
+        test: request.test,
+        acts_as: request.acts_as.as_str().into(),
+        erased: false,
+        watcher: None,
+        compiled,
+    };
+    if !request.test
+        && let Some(concurrency) = &live.compiled.definition.concurrency
+    {
+        live.group = Some(group(runner, &live, request, concurrency)?);
+    }
+    Ok(Box::new(live))
+}
+
+/// The concurrency group that the run counts against: the workflow's, or that of its key.
+fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrency) -> Result<String, Error> {
+    let workflow = &live.compiled.row.workflow;
+    let Some(key) = &concurrency.key else { return Ok(workflow.clone()) };
+    // The key reads only the input, which a queued run has.
+    let mut run = live.run.clone();
+    let event = Event::Triggered {
+        body: request.input.clone(),
+        headers: request.headers.clone(),
+        by: request.by.clone(),
+        queued: true,
+    };
+    let url = callbacks::urls(&runner.base_url, live);
+    let env = Env::plain(runner.cluster.clock.now(), &url);
+    let graph = &live.compiled.definition.graph;
+    advance(graph, &mut run, event, env)?;
+    let view = View { graph, run: &run, instance: 0, result: None, callback: &url };
+    let missing =
+        |missing: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: missing.to_string() };
+    let key = key.resolve(&view).map_err(|error| missing(&error))?;
+    Ok(keyed_group(workflow, &key.value))
+}
+
+/// The concurrency group of a workflow's runs with this key.
+pub fn keyed_group(workflow: &str, key: &Value) -> String {
+    format!("{workflow}:{}", digest(key))
+}
+
+/// Makes room by cancelling the run that has been in the group longest.
+async fn evict(runner: &Arc<Runner>, request: &Start) -> Result<(), Error> {
+    let live = fresh(runner, request, runner.cluster.clock.now())?;
+    let Some(group) = &live.group else { return Ok(()) };
+    let Some(oldest) = runner.cluster.store.holder(group).await? else { return Ok(()) };
+    let reason: Arc<str> = "a newer run took its place".into();
+    match runner.ask(oldest, Message::Cancel { by: request.by.clone(), reason: Some(reason) }).await {
+        Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

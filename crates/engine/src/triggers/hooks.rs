@@ -1,0 +1,121 @@
+//! Addresses that start a workflow when they are called.
+
+use super::incoming::{Incoming, identity, verify};
+use super::{Triggered, Triggers, start_as};
+use crate::access::{Actor, Need, secret_hash};
+use crate::error::Error;
+use crate::records::{Kept, body, json};
+use crate::run::start::Started;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use stepwell_core::definition::{Definition, Trigger};
+use stepwell_store::{OrgId, Record, RecordChange};
+
+/// An address that starts a workflow. Its record is found by the hash of its token.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Hook {
+    pub workflow: String,
+    pub index: usize,
+    pub token: String,
+    /// The trigger as it was written: an address stays with its trigger when others come before it.
+    #[serde(default)]
+    pub written: String,
+}
+
+impl Kept for Hook {
+    const KIND: &'static str = "hook";
+}
+
+/// Addresses stay with the triggers they were made for: with an equal one first, then with the one in the same place.
+pub fn sync_hooks(
+    triggers: &Triggers,
+    org: OrgId,
+    workflow: &str,
+    (definition, hooks): (&Definition, &mut Vec<Record>),
+) -> Result<Vec<RecordChange>, Error> {
+    let all = definition.triggers.iter().enumerate();
+    let mut wanted: Vec<(usize, String)> = all
+        .filter(|(_, trigger)| matches!(trigger, Trigger::Webhook(_)))
+        .map(|(index, trigger)| (index, format!("{trigger:?}")))
+        .collect();
+    let mut changes = Vec::new();
+    for by_place in [false, true] {
+        let mut left = Vec::new();
+        for (index, written) in wanted {
+            let mut found = None;
+            for (n, record) in hooks.iter().enumerate() {
+                let was: Hook = body(record)?;
+                let fits = if by_place { was.index == index } else { was.written == written };
+                if fits {
+                    found = Some((n, was));
+                    break;
+                }
+            }
+            let Some((n, was)) = found else {
+                left.push((index, written));
+                continue;
+            };
+            let record = hooks.swap_remove(n);
+            if was.index != index || was.written != written {
+                let body = json(&Hook { index, written, ..was });
+                changes.push(RecordChange::Replace(Record { body, ..record }));
+            }
+        }
+        wanted = left;
+    }
+    let new = |(index, written)| RecordChange::Create(hook(triggers, org, workflow, (index, written)));
+    changes.extend(wanted.into_iter().map(new));
+    Ok(changes)
+}
+
+pub fn hook(triggers: &Triggers, org: OrgId, workflow: &str, (index, written): (usize, String)) -> Record {
+    let token = BASE64.encode(triggers.cluster.ids.bytes::<24>());
+    let key = secret_hash(&token);
+    let id = format!("{workflow}.{}", BASE64.encode(triggers.cluster.ids.bytes::<9>()));
+    let body = json(&Hook { workflow: workflow.into(), index, token, written });
+    Record { kind: Hook::KIND.into(), id, org, key, due: None, body, version: 0 }
+}
+
+impl Triggers {
+    /// Whether an address leads anywhere: asked before a call is read.
+    pub async fn hook_known(&self, token: &str) -> Result<bool, Error> {
+        Ok(self.cluster.store.record_with_key(Hook::KIND, &secret_hash(token)).await?.is_some())
+    }
+
+    /// Takes a call to a workflow's address: the run it started, or started before. It acts as the version's author.
+    pub async fn receive(&self, token: &str, call: Incoming) -> Result<Started, Error> {
+        let unknown = || Error::NotFound { what: "trigger", name: token.chars().take(60).collect() };
+        let record = self.cluster.store.record_with_key(Hook::KIND, &secret_hash(token)).await?.ok_or_else(unknown)?;
+        let hook: Hook = body(&record)?;
+        let compiled = self.runner.workflows.newest(record.org, &hook.workflow).await?;
+        let Some(Trigger::Webhook(webhook)) = compiled.definition.triggers.get(hook.index) else {
+            return Err(unknown());
+        };
+        let author = Actor::parse(&compiled.row.author);
+        if let Some(proof) = &webhook.verify {
+            if !author.is_local() {
+                let grants = self.runner.workflows.access.grants(record.org, &author).await?;
+                if !grants.is_some_and(|grants| grants.allow(Need::Secret(&proof.secret))) {
+                    let message = format!("the author may not use the secret {}", proof.secret);
+                    return Err(Error::Refused(message));
+                }
+            }
+            let secret = self.secrets.secret(record.org, &proof.secret).await?;
+            let missing = || Error::Refused(format!("the secret {} is not there to check the call with", proof.secret));
+            let secret = secret.ok_or_else(missing)?;
+            verify(&call, &proof.scheme, &secret.value, self.cluster.clock.now()).map_err(Error::Unauthorised)?;
+        }
+        let key = webhook.dedupe.as_ref().and_then(|dedupe| identity(&call, dedupe));
+        let begin = Triggered {
+            workflow: &hook.workflow,
+            input: call.body,
+            headers: Some(json!(call.headers)),
+            scope: format!("hook:{}", record.id),
+            key,
+            how: "webhook",
+        };
+        start_as(self, record.org, &author, begin).await
+    }
+}

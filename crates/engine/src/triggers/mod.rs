@@ -1,0 +1,89 @@
+//! What starts runs without a caller: schedules, and addresses that are called. Both are records that belong to a workflow
+//! and are written with its versions. The runs act as the author of the version.
+//!
+//! May use: `run` and below.
+
+mod hooks;
+mod incoming;
+mod schedules;
+
+pub use hooks::{Hook, hook};
+pub use incoming::{Incoming, sign};
+pub use schedules::{Scheduled, enabled, of_workflow, removed, run, sync};
+
+use crate::access::{Actor, Caller, Right};
+use crate::cluster::Cluster;
+use crate::error::Error;
+use crate::run::Runner;
+use crate::run::start::{KEY_LIFE, Start, Started, start};
+use crate::secrets::Secrets;
+use crate::workflows::labels;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stepwell_store::{OrgId, UniqueKey};
+
+pub struct Triggers {
+    pub cluster: Arc<Cluster>,
+    pub secrets: Arc<Secrets>,
+    pub runner: Arc<Runner>,
+    /// Schedules have changed.
+    pub rescheduled: tokio::sync::Notify,
+}
+
+impl Triggers {
+    pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>) -> Triggers {
+        Triggers { cluster: runner.cluster.clone(), secrets, runner, rescheduled: tokio::sync::Notify::new() }
+    }
+}
+
+/// A run to start for a trigger.
+struct Triggered<'a> {
+    /// `wf_…`.
+    workflow: &'a str,
+    input: Value,
+    headers: Option<Value>,
+    /// The scope of the key. At most one run is started per key.
+    scope: String,
+    key: Option<String>,
+    how: &'static str,
+}
+
+/// Starts a run as this actor, with the rights they have now.
+async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Triggered<'_>) -> Result<Started, Error> {
+    let workflows = &triggers.runner.workflows;
+    let epoch = workflows.access.epoch(org).await?;
+    let compiled = workflows.newest(org, triggered.workflow).await?;
+    let caller = if actor.is_local() {
+        Caller::local(compiled.row.by.as_str())
+    } else {
+        let gone = || Error::Refused(format!("the user {:?} is gone or disabled", actor.user));
+        let grants = workflows.access.grants(org, actor).await?.ok_or_else(gone)?;
+        let caller = Caller::new(org, actor.user.as_str(), (*grants).clone());
+        actor.key.iter().fold(caller, |caller, key| caller.with_key(key.as_str()))
+    };
+    caller.check(Right::Run)?;
+    let now = triggers.cluster.clock.now();
+    let unique = triggered.key.map(|key| UniqueKey {
+        scope: triggered.scope,
+        key,
+        digest: String::new(),
+        expires: Some(now + KEY_LIFE),
+    });
+    let detail = json!({"workflow": compiled.row.name, "by": triggered.how});
+    let request = Start {
+        epoch,
+        labels: labels(&compiled, BTreeMap::new())?,
+        compiled,
+        input: Arc::new(triggered.input),
+        headers: triggered.headers.map(Arc::new),
+        by: caller.name.clone(),
+        acts_as: actor.to_string(),
+        unique,
+        parent: None,
+        test: false,
+        watch: false,
+        audit: (!actor.is_local()).then(|| caller.audit(now, "run.start", "", detail)),
+    };
+    start(&triggers.runner, request).await.map(|(started, _)| started)
+}

@@ -1,0 +1,276 @@
+//! What starts runs by itself: schedules, and addresses that take calls. Both are records that belong to a workflow and are
+//! written with its versions.
+//!
+//! A tick starts one run, whichever node gets to it and however often it is tried: its time is the run's unique key.
+
+use super::hooks::{Hook, sync_hooks};
+use super::{Triggered, Triggers, start_as};
+use crate::access::{Actor, Switches};
+use crate::error::Error;
+use crate::records::{Kept, body, json};
+use crate::run::Message;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use stepwell_core::definition::{CatchUp, Cron, Definition, Overlap, Trigger};
+use stepwell_core::time::{Millis, Time};
+use stepwell_formats::cron::Schedule;
+use stepwell_store::{Change, OrgId, Record, RecordChange, RecordFilter};
+
+/// A tick that is later than this was missed.
+const ON_TIME: Millis = Millis::from_secs(60);
+/// Schedules looked at in one go.
+const BATCH: u32 = 100;
+const LONGEST_WAIT: Millis = Millis::from_secs(5);
+/// After a tick could not be seen to.
+const PAUSE: Millis = Millis::from_secs(1);
+
+/// A schedule of a workflow. When it fires next is the record's own time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Scheduled {
+    pub workflow: String,
+    /// Which of the workflow's triggers.
+    pub index: usize,
+    /// As it was written, to tell whether a new version changed it.
+    pub written: String,
+    pub last: Option<Time>,
+    pub last_run: Option<String>,
+    /// Why the last tick started nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+impl Kept for Scheduled {
+    const KIND: &'static str = "schedule";
+}
+
+/// What the records of a workflow's triggers must become for this version.
+pub async fn sync(
+    triggers: &Triggers,
+    org: OrgId,
+    workflow: &str,
+    definition: &Definition,
+) -> Result<Vec<RecordChange>, Error> {
+    let now = triggers.cluster.clock.now();
+    let mut changes = Vec::new();
+    let mut schedules = of_workflow(triggers, Scheduled::KIND, org, workflow).await?;
+    let mut hooks = of_workflow(triggers, Hook::KIND, org, workflow).await?;
+    for (index, trigger) in definition.triggers.iter().enumerate() {
+        if !matches!(trigger, Trigger::Cron(_) | Trigger::At { .. }) {
+            continue;
+        }
+        let id = format!("{workflow}.{index}");
+        let written = format!("{trigger:?}");
+        let before = schedules.iter().position(|record| record.id == id).map(|n| schedules.swap_remove(n));
+        // One that this version does not change goes on as it was: an `at` that has fired does not fire again.
+        if let Some(before) = &before
+            && body::<Scheduled>(before)?.written == written
+        {
+            continue;
+        }
+        let due = first_tick(trigger, now);
+        let scheduled =
+            Scheduled { workflow: workflow.into(), index, written, last: None, last_run: None, last_error: None };
+        let body = json(&scheduled);
+        changes.push(match before {
+            Some(before) => RecordChange::Replace(Record { due, body, ..before }),
+            None => {
+                let (kind, key) = (Scheduled::KIND.into(), id.clone());
+                RecordChange::Create(Record { kind, id, org, key, due, body, version: 0 })
+            }
+        });
+    }
+    changes.extend(sync_hooks(triggers, org, workflow, (definition, &mut hooks))?);
+    let gone = schedules.into_iter().chain(hooks);
+    changes.extend(gone.map(|record| RecordChange::Remove { kind: record.kind, id: record.id }));
+    Ok(changes)
+}
+
+/// All of a workflow's records go with it.
+pub async fn removed(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<Vec<RecordChange>, Error> {
+    let mut all = of_workflow(triggers, Scheduled::KIND, org, workflow).await?;
+    all.extend(of_workflow(triggers, Hook::KIND, org, workflow).await?);
+    all.extend(triggers.cluster.store.record(Switches::KIND, workflow).await?);
+    Ok(all.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id }).collect())
+}
+
+/// Records of a sort that belong to a workflow. Their ids begin with it; their keys need not.
+pub async fn of_workflow(triggers: &Triggers, kind: &str, org: OrgId, workflow: &str) -> Result<Vec<Record>, Error> {
+    let prefix = format!("{workflow}.");
+    let keys = if kind == Scheduled::KIND { prefix.clone() } else { String::new() };
+    let filter = RecordFilter { kind: kind.into(), org: Some(org), prefix: keys, after: None, limit: u32::MAX };
+    let found = triggers.cluster.store.records(filter).await?;
+    Ok(found.into_iter().filter(|record| record.id.starts_with(&prefix)).collect())
+}
+
+fn first_tick(trigger: &Trigger, now: Time) -> Option<Time> {
+    match trigger {
+        Trigger::Cron(cron) => Schedule::new(cron)?.next(now),
+        // What was over before it was written does not start now.
+        Trigger::At { at, .. } => Some(*at).filter(|at| now.since(*at) <= ON_TIME),
+        Trigger::Api | Trigger::Webhook(_) => None,
+    }
+}
+
+/// Single times that came while their workflow was disabled: now is their time.
+pub async fn enabled(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<Vec<RecordChange>, Error> {
+    let now = triggers.cluster.clock.now();
+    let mut changes = Vec::new();
+    for record in of_workflow(triggers, Scheduled::KIND, org, workflow).await? {
+        let scheduled: Scheduled = body(&record)?;
+        if record.due.is_none() && scheduled.last.is_none() && scheduled.last_error.is_some() {
+            changes.push(RecordChange::Replace(Record { due: Some(now), ..record }));
+        }
+    }
+    Ok(changes)
+}
+
+/// Fires schedules for as long as the engine runs.
+pub async fn run(triggers: Arc<Triggers>) {
+    while !triggers.cluster.stop.is_cancelled() {
+        let now = triggers.cluster.clock.now();
+        let wait = match fire_due(&triggers, now).await {
+            Ok(next) => next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT)),
+            Err(error) => {
+                tracing::warn!(%error, "schedules cannot be looked at for now");
+                Millis::from_secs(1)
+            }
+        };
+        tokio::select! {
+            biased;
+            () = triggers.cluster.stop.cancelled() => {}
+            () = triggers.rescheduled.notified() => {}
+            () = tokio::time::sleep(Duration::from_millis(wait.0.max(1))) => {}
+        }
+    }
+}
+
+/// Fires what is due; when to look again, if that is known.
+async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error> {
+    let soon = now + LONGEST_WAIT;
+    let due = triggers.cluster.store.due_records(Scheduled::KIND, soon, BATCH).await?;
+    let (ready, later): (Vec<Record>, Vec<Record>) =
+        due.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
+    if triggers.cluster.is_draining() {
+        return Ok(None);
+    }
+    let all = ready.len();
+    let fired = ready.into_iter().map(|record| async move {
+        let fired = fire(triggers, record.clone(), now).await;
+        if let Err(error) = &fired {
+            tracing::warn!(schedule = %record.id, %error, "a tick cannot be seen to for now");
+        }
+        // What cannot be read must not stand before the others for ever.
+        if let Err(Error::Broken(_)) = fired {
+            let records = vec![RecordChange::Replace(Record { due: Some(now + ON_TIME), ..record })];
+            let _ = triggers.cluster.store.change(Change { records, ..Change::default() }).await;
+        }
+        fired.is_ok()
+    });
+    let fired = futures_util::future::join_all(fired).await.into_iter().filter(|fired| *fired).count();
+    // What fired has another time now. The rest is tried again after a while.
+    let soon = if fired == all { now } else { now + PAUSE };
+    Ok(if all > 0 { Some(soon) } else { later.first().and_then(|record| record.due) })
+}
+
+async fn fire(triggers: &Triggers, record: Record, now: Time) -> Result<(), Error> {
+    let mut scheduled: Scheduled = body(&record)?;
+    let found = triggers.runner.workflows.newest(record.org, &scheduled.workflow).await;
+    let compiled = match found {
+        Ok(compiled) => compiled,
+        // Its workflow was deleted, and this was left behind.
+        Err(Error::NotFound { .. }) => return remove(triggers, record).await,
+        Err(error) => return Err(error),
+    };
+    let Some(trigger) = compiled.definition.triggers.get(scheduled.index) else {
+        return remove(triggers, record).await;
+    };
+    let due = record.due.unwrap_or(now);
+    let (ticks, next, input, overlap) = match trigger {
+        Trigger::Cron(cron) => {
+            let Some(schedule) = Schedule::new(cron) else { return remove(triggers, record).await };
+            (ticks(cron, &schedule, due, now), schedule.next(now), cron.input.clone(), cron.overlap)
+        }
+        Trigger::At { at, input } => (vec![*at], None, input.clone(), Overlap::Allow),
+        Trigger::Api | Trigger::Webhook(_) => return remove(triggers, record).await,
+    };
+    for tick in ticks {
+        let author = Actor::parse(&compiled.row.author);
+        match tick_once(triggers, &record, (&scheduled, overlap), (author, tick, input.clone())).await {
+            Ok(started) => {
+                (scheduled.last, scheduled.last_error) = (Some(tick), None);
+                scheduled.last_run = started.or(scheduled.last_run);
+            }
+            Err(error @ Error::Unavailable(_)) => return Err(error),
+            // A single time is not lost: it comes when the workflow is enabled again.
+            Err(error @ Error::Disabled(_)) if matches!(trigger, Trigger::At { .. }) => {
+                scheduled.last_error = Some(error.to_string());
+            }
+            Err(error) => {
+                tracing::debug!(schedule = %record.id, %tick, %error, "a tick started nothing");
+                (scheduled.last, scheduled.last_error) = (Some(tick), Some(error.to_string()));
+            }
+        }
+    }
+    let records = vec![RecordChange::Replace(Record { due: next, body: json(&scheduled), ..record })];
+    // If it was changed meanwhile, by a new version or another node, theirs stands.
+    let _ = triggers.cluster.store.change(Change { records, ..Change::default() }).await?;
+    Ok(())
+}
+
+/// Unless it was changed meanwhile.
+async fn remove(triggers: &Triggers, record: Record) -> Result<(), Error> {
+    let gone = RecordChange::Remove { kind: record.kind.clone(), id: record.id.clone() };
+    let records = vec![RecordChange::Replace(record), gone];
+    let _ = triggers.cluster.store.change(Change { records, ..Change::default() }).await?;
+    Ok(())
+}
+
+/// Which ticks to see to, of those that came since the one that was due.
+fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
+    let on_time = |tick: &Time| now.since(*tick) <= ON_TIME;
+    let before = Time(due.0 - 1);
+    let all = schedule.between(before, now, CatchUp::MOST);
+    let last = all.last().copied();
+    match cron.catch_up {
+        CatchUp::All => all,
+        CatchUp::None => all.into_iter().filter(on_time).collect(),
+        // What is a little late because many came at once was not missed.
+        CatchUp::Last if last.is_some_and(|last| on_time(&last)) => all.into_iter().filter(on_time).collect(),
+        CatchUp::Last => last.into_iter().collect(),
+    }
+}
+
+/// The run that a tick started, if it did.
+async fn tick_once(
+    triggers: &Triggers,
+    record: &Record,
+    (scheduled, overlap): (&Scheduled, Overlap),
+    (author, tick, input): (Actor, Time, Value),
+) -> Result<Option<String>, Error> {
+    if let Some(last) = scheduled.last_run.as_deref().filter(|_| overlap != Overlap::Allow)
+        && let Some(id) = triggers.cluster.store.find_run(last).await?
+        && triggers.cluster.store.run(id).await?.is_some_and(|row| row.finished.is_none())
+    {
+        if overlap == Overlap::Skip {
+            return Err(Error::Refused(format!("the run {last} of an earlier tick has not ended")));
+        }
+        let reason: Arc<str> = "the next tick of its schedule has come".into();
+        match triggers.runner.ask(id, Message::Cancel { by: author.user.as_str().into(), reason: Some(reason) }).await {
+            Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let headers = json!({"x-stepwell-schedule": record.id, "x-stepwell-scheduled-at": tick.to_string()});
+    let begin = Triggered {
+        workflow: &scheduled.workflow,
+        input: if input.is_null() { json!({}) } else { input },
+        headers: Some(headers),
+        scope: format!("schedule:{}", record.id),
+        key: Some(tick.to_string()),
+        how: "schedule",
+    };
+    let started = start_as(triggers, record.org, &author, begin).await?;
+    Ok(Some(started.run))
+}

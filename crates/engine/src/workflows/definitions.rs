@@ -1,0 +1,195 @@
+//! Definitions, compiled once and kept within a bound.
+
+use crate::access::{Access, ByEpoch};
+use crate::error::Error;
+use crate::secrets::is_name;
+use jsonschema::Validator;
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+use stepwell_core::definition::Definition;
+use stepwell_core::expr::Expr;
+use stepwell_core::graph::{Call, Graph, Kind, Step};
+use stepwell_core::template::Template;
+use stepwell_formats::Faults;
+use stepwell_store::{DefinitionRow, OrgId, Store};
+
+/// Versions kept in memory. One that is not is read and compiled again.
+const MOST: usize = 1_000;
+
+/// Faults of an input that are told at the most.
+const MOST_FAULTS: usize = 10;
+
+/// A definition that was read, with its schema compiled.
+#[derive(Debug)]
+pub struct Checked {
+    pub definition: Definition,
+    /// As its author wrote it.
+    pub text: String,
+    schema: Option<Validator>,
+}
+
+impl Checked {
+    pub fn new(definition: Definition, text: &str) -> Result<Checked, Error> {
+        // Nothing is fetched: a schema stands for itself.
+        let schema = definition.input_schema.as_ref().map(jsonschema::validator_for).transpose();
+        let bad = |error: jsonschema::ValidationError<'_>| Error::Input {
+            path: "input_schema".into(),
+            message: format!("this is not a JSON Schema that can be used: {error}"),
+        };
+        let schema = schema.map_err(bad)?;
+        Ok(Checked { definition, text: text.to_string(), schema })
+    }
+
+    /// Refuses an input that the workflow's `input_schema` does not allow, and says where and why.
+    pub fn check_input(&self, input: &Value) -> Result<(), Error> {
+        check_against(self.schema.as_ref(), input)
+    }
+}
+
+/// A stored version of a workflow, ready to run.
+#[derive(Debug)]
+pub struct Compiled {
+    pub row: DefinitionRow,
+    pub definition: Definition,
+    schema: Option<Validator>,
+    /// Names of all secrets that its steps use.
+    pub secrets: Arc<[Box<str>]>,
+}
+
+impl Compiled {
+    /// Refuses an input that the workflow's `input_schema` does not allow, and says where and why.
+    pub fn check_input(&self, input: &Value) -> Result<(), Error> {
+        check_against(self.schema.as_ref(), input)
+    }
+}
+
+fn check_against(schema: Option<&Validator>, input: &Value) -> Result<(), Error> {
+    let Some(schema) = schema else { return Ok(()) };
+    let faults: Vec<(String, String)> = schema
+        .iter_errors(input)
+        .take(MOST_FAULTS)
+        .map(|fault| (format!("input{}", fault.instance_path()), fault.to_string()))
+        .collect();
+    if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
+}
+
+fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
+    let inputs = definition.graph.steps.iter().filter_map(|step| match &step.def.kind {
+        Kind::Call { input, .. } => Some(input),
+        _ => None,
+    });
+    let paths = inputs.flat_map(Template::exprs).filter_map(Expr::as_path);
+    let mut names: BTreeSet<&str> =
+        paths.filter(|path| path.begins_with("secrets")).filter_map(|path| path.key(1)).collect();
+    for (_, input) in code(definition) {
+        names.extend(in_code(input["code"].as_str().unwrap_or_default()));
+    }
+    names.into_iter().map(Into::into).collect()
+}
+
+/// The inputs of javascript steps, which never change, by the paths of the steps.
+pub fn code(definition: &Definition) -> impl Iterator<Item = (String, &Value)> {
+    let graph = &definition.graph;
+    graph.steps.iter().filter_map(|step| match &step.def.kind {
+        Kind::Call { call: Call::Javascript, input } => Some((path(graph, step), input.as_constant()?)),
+        _ => None,
+    })
+}
+
+/// Of a step, as far as it is known before there are iterations.
+fn path(graph: &Graph, step: &Step) -> String {
+    let owner = graph.scopes[step.scope.0 as usize].owner;
+    let before = owner.map(|owner| path(graph, graph.step(owner)) + ".").unwrap_or_default();
+    before + &step.def.name
+}
+
+/// Secrets that code names, as `secrets.NAME` or `secrets["NAME"]`.
+fn in_code(code: &str) -> impl Iterator<Item = &str> {
+    code.split("secrets").skip(1).filter_map(|rest| {
+        let name = rest.trim_start_matches(|c: char| c.is_whitespace() || "?.[\"'`".contains(c));
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        (name.len() < rest.len() && is_name(&name[..end])).then(|| &name[..end])
+    })
+}
+
+#[derive(Default)]
+pub struct Definitions {
+    by_id: Mutex<HashMap<i64, Arc<Compiled>>>,
+    /// The newest version of a workflow by its name and by its `wf_…`.
+    newest: ByEpoch<(OrgId, String), Arc<Compiled>>,
+}
+
+impl Definitions {
+    fn by_id(&self) -> MutexGuard<'_, HashMap<i64, Arc<Compiled>>> {
+        self.by_id.lock().expect("nothing panics while it holds the definitions")
+    }
+
+    pub async fn get(&self, store: &dyn Store, id: i64) -> Result<Arc<Compiled>, Error> {
+        if let Some(known) = self.by_id().get(&id) {
+            return Ok(known.clone());
+        }
+        let row = store.definition(id).await?;
+        let row = row.ok_or_else(|| Error::Broken(format!("the definition {id} of a stored run is gone")))?;
+        self.keep(row)
+    }
+
+    /// The newest version of a living workflow. Every new version moves the organisation's epoch on.
+    pub async fn newest(&self, access: &Access, org: OrgId, name: &str) -> Result<Arc<Compiled>, Error> {
+        let epoch = access.epoch(org).await?;
+        let key = (org, name.to_string());
+        if let Some(known) = self.newest.get(&key, epoch) {
+            return Ok(known);
+        }
+        let row = access.cluster.store.find_definition(org, name).await?;
+        let row = row.ok_or_else(|| Error::NotFound { what: "workflow", name: name.to_string() })?;
+        let compiled = self.keep(row)?;
+        self.newest.put(key, epoch, compiled.clone());
+        Ok(compiled)
+    }
+
+    pub fn keep(&self, row: DefinitionRow) -> Result<Arc<Compiled>, Error> {
+        if let Some(known) = self.by_id().get(&row.id) {
+            return Ok(known.clone());
+        }
+        let definition = read(&row.source).map_err(|faults| {
+            Error::Broken(format!("version {} of workflow {:?} cannot be read: {faults}", row.version, row.name))
+        })?;
+        let checked = Checked::new(definition, &row.source)?;
+        Ok(self.insert(row, checked))
+    }
+
+    /// Caches a stored version that was checked already.
+    pub fn insert(&self, row: DefinitionRow, checked: Checked) -> Arc<Compiled> {
+        let mut known = self.by_id();
+        if let Some(known) = known.get(&row.id) {
+            return known.clone();
+        }
+        let Checked { definition, schema, .. } = checked;
+        let compiled = Arc::new(Compiled { row, secrets: secrets(&definition), definition, schema });
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(compiled.row.id, compiled.clone());
+        compiled
+    }
+}
+
+/// Reads a definition as it was stored: the text its author wrote, JSON or YAML.
+pub fn read(source: &str) -> Result<Definition, Faults> {
+    // YAML may look like JSON at first; a good definition is good in one of the two.
+    stepwell_formats::read(source.as_bytes(), None)
+        .or_else(|faults| stepwell_formats::read(source.as_bytes(), Some("stored.yaml")).map_err(|_| faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_code_names_are_found() {
+        let code = "a(secrets.KEY, secrets?.OTHER, secrets [ 'THIRD' ], secrets[name]); const { LOST } = secrets;";
+        assert_eq!(in_code(code).collect::<Vec<_>>(), ["KEY", "OTHER", "THIRD", "name"]);
+        assert_eq!(in_code("no_secrets_here + secrets").count(), 0);
+    }
+}
