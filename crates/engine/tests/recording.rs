@@ -13,7 +13,7 @@ use stepwell_core::event::{Answer, Event, Failure, Outcome, Reply};
 use stepwell_core::plan::Transition;
 use stepwell_core::run::{Phase, Run};
 use stepwell_core::simulate::{Fed, World, someone};
-use stepwell_engine::{Place, record, restore, timer_key, timer_named};
+use stepwell_engine::{CommitContext, record, restore, timer_key, timer_named};
 use stepwell_store::sqlite::SqliteStore;
 use stepwell_store::*;
 
@@ -85,7 +85,7 @@ impl Walk<'_> {
             place: None,
             most_open: None,
         };
-        let place = Place {
+        let context = CommitContext {
             run: self.run,
             version: Version(self.version),
             hash: self.hash,
@@ -98,7 +98,7 @@ impl Walk<'_> {
             fired,
             read: Vec::new(),
         };
-        let mut commit = record(self.world.graph, &self.world.run, &transition, place);
+        let mut commit = record(self.world.graph, &self.world.run, &transition, context);
         commit.work.put.iter_mut().for_each(|work| work.node = Some(NodeId(1)));
         self.hash = commit.log.hash;
         self.store.commit(vec![commit]).await.unwrap().remove(0).unwrap();

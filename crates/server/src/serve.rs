@@ -162,7 +162,9 @@ pub async fn serve(
     let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
     let router = router(app).merge(endpoint.router());
     let link = match first {
-        true => Some(format!("{public_url}/sign-in/{}", engine.users(&Caller::local("admin")).sign_in_link(None).await?)),
+        true => {
+            Some(format!("{public_url}/sign-in/{}", engine.users(&Caller::local("admin")).sign_in_link(None).await?))
+        }
         false => None,
     };
     started(&Served { address, link, public_url });

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::limits;
 use stepwell_core::run::RunStatus;
 use stepwell_engine::commands::{End, Trigger};
-use stepwell_engine::{Caller, Engine, Activity};
+use stepwell_engine::{Activity, Caller, Engine};
 use stepwell_store::{RunId, Store};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Semaphore, mpsc};

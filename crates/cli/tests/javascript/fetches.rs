@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::{Guard, Rules, StepCall};
+use stepwell_engine::{HostGuard, HostRules, StepCall};
 
 /// A server that answers with what it was asked, unless the path says otherwise, and where it writes that down.
 fn echo() -> (String, Arc<Mutex<Vec<String>>>) {
@@ -80,13 +80,13 @@ async fn code_calls_a_host_that_the_workflow_names_and_reads_the_answer() {
 struct Nowhere;
 
 #[async_trait]
-impl Guard for Nowhere {
-    async fn rules(&self) -> Result<Arc<dyn Rules>, Failure> {
+impl HostGuard for Nowhere {
+    async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure> {
         Ok(Arc::new(Nowhere))
     }
 }
 
-impl Rules for Nowhere {
+impl HostRules for Nowhere {
     fn check(&self, _url: &Url) -> Result<(), Failure> {
         Err(Failure::new("denied_by_policy", "the policy says no"))
     }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Actor, Bound, Kinds, SecretAccess, AccessedSecret, Principal, StepCall};
+use stepwell_engine::{AccessedSecret, Actor, Bound, Kinds, Principal, SecretAccess, StepCall};
 use stepwell_steps::javascript::WORKER;
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
@@ -46,7 +46,7 @@ fn call(code: &str, ctx: Value) -> StepCall {
         traceparent: None,
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),
-        lender: Arc::new(Keyring),
+        secret_access: Arc::new(Keyring),
         guard: None,
         resumed: None,
         cancel: CancellationToken::new(),

@@ -253,8 +253,9 @@ async fn a_held_call_expires_or_ends_with_its_run() {
     let digest = rig.asked(&run, "pay").await.digest;
     rig.engine.runs(&rig.admin).cancel(&run, None).await.unwrap();
     assert_eq!(rig.ended(&run).await.status, "cancelled");
-    let late = rig.engine.gates(&rig.admin).answer(&run, "pay", Decision { approve: true, digest, ..Decision::default() });
-    assert_eq!(refusal(&late.await), "conflict");
+    let approve = Decision { approve: true, digest, ..Decision::default() };
+    let late = rig.engine.gates(&rig.admin).answer(&run, "pay", approve).await;
+    assert_eq!(refusal(&late), "conflict");
     rig.pass(120).await;
     assert_eq!(rig.called().len(), 0);
 }

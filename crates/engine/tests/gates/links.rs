@@ -82,7 +82,10 @@ async fn a_link_is_for_what_was_asked_when_it_was_made() {
     assert_eq!(rig.view(&run).await.status, "paused");
     let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
     rig.pass(7_200).await;
-    assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "Nobody answered in time: it counts as denied.");
+    assert_eq!(
+        over(&rig.engine.inbound().linked(&link).await.unwrap().asks),
+        "Nobody answered in time: it counts as denied."
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +94,10 @@ async fn a_link_of_a_run_that_was_cancelled_says_so() {
     let link = rig.engine.gates(&ann).link(&run, "gate", "ann").await.unwrap();
     rig.engine.runs(&rig.admin).cancel(&run, None).await.unwrap();
     rig.ended(&run).await;
-    assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "The run was ended before anybody answered.");
+    assert_eq!(
+        over(&rig.engine.inbound().linked(&link).await.unwrap().asks),
+        "The run was ended before anybody answered."
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,9 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::{Millis, Time};
 use stepwell_engine::commands::{Approval, Decision, NewKey, NewPolicy, NewUser, RunView, Source, Trigger, UserChange};
-use stepwell_engine::{Caller, Config, Engine, Error, Kinds, PolicyEffect, Secrets, StepCall, StepKind, TokioClock};
+use stepwell_engine::{
+    Caller, Config, Engine, Error, Kinds, PolicyEffect, SecretSource, StepCall, StepKind, TokioClock,
+};
 use stepwell_store::OrgId;
 use stepwell_store::memory::MemoryStore;
 
@@ -197,7 +199,7 @@ fn config(tools: &Tools, clock: TokioClock) -> Config {
 struct Hook;
 
 #[async_trait]
-impl Secrets for Hook {
+impl SecretSource for Hook {
     async fn secret(&self, _org: OrgId, name: &str) -> Option<String> {
         match name {
             "HOOK" => Some("https://Internal.example.com./x?token=s3cret".into()),

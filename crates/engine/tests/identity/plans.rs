@@ -74,5 +74,8 @@ async fn plans_are_the_operator_s() {
     assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
     let none = Subscription { plan: Some("gold".into()), limits: None };
     assert!(matches!(rig.engine.organisations(&rig.admin).change_plan(OrgId(1), none).await, Err(Error::Input { .. })));
-    assert!(matches!(rig.engine.organisations(&rig.admin).change_plan(OrgId(9), to).await, Err(Error::NotFound { .. })));
+    assert!(matches!(
+        rig.engine.organisations(&rig.admin).change_plan(OrgId(9), to).await,
+        Err(Error::NotFound { .. })
+    ));
 }

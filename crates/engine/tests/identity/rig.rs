@@ -7,7 +7,7 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::Time;
 use stepwell_engine::commands::{NewKey, NewUser, RunView, Source, Started, Trigger, UserChange};
-use stepwell_engine::{Caller, Config, Engine, Error, Kinds, Secrets, StepCall, StepKind, TokioClock};
+use stepwell_engine::{Caller, Config, Engine, Error, Kinds, SecretSource, StepCall, StepKind, TokioClock};
 use stepwell_store::memory::MemoryStore;
 use stepwell_store::{AuditFilter, AuditRow, OrgId, RunFilter, RunRow, Store};
 use tokio::sync::{Semaphore, watch};
@@ -59,7 +59,7 @@ impl StepKind for Tools {
 struct OneSecret;
 
 #[async_trait]
-impl Secrets for OneSecret {
+impl SecretSource for OneSecret {
     async fn secret(&self, _org: OrgId, name: &str) -> Option<String> {
         (name == "HOOK").then(|| "secret".to_string())
     }

@@ -158,9 +158,9 @@ async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_
     let Err(why) = start(NEW).await else { panic!("another key is noticed") };
     assert!(why.to_string().contains("this node's master key is not the one secrets were sealed with"), "{why}");
     let both = start(&format!("{NEW},{OLD}")).await.unwrap();
-    let done = both.rotate_secrets(&local).await.unwrap();
+    let done = both.secrets(&local).rotate().await.unwrap();
     assert_eq!((done.sealed, done.locked.len()), (2, 0));
-    assert_eq!(both.rotate_secrets(&local).await.unwrap().sealed, 0);
+    assert_eq!(both.secrets(&local).rotate().await.unwrap().sealed, 0);
     assert!(start(OLD).await.is_err());
     start(NEW).await.unwrap();
     let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(NEW), Arc::new(EnvironmentSecrets));

@@ -51,8 +51,9 @@ async fn one_key_is_held_and_the_others_go_on() {
     let concurrency = json!({"limit": 1, "key": "{{input.who}}", "when_full": "queue"});
     rig.define(&rig.admin, with(chain("w", "ok"), "concurrency", concurrency)).await;
     rig.engine.workflows(&rig.admin).pause("w", Some(json!("ann"))).await.unwrap();
-    let start =
-        async |who: &str| rig.engine.runs(&rig.admin).trigger(Trigger::new("w", json!({"who": who}))).await.unwrap().run;
+    let start = async |who: &str| {
+        rig.engine.runs(&rig.admin).trigger(Trigger::new("w", json!({"who": who}))).await.unwrap().run
+    };
     let (first, second, bob) = (start("ann").await, start("ann").await, start("bob").await);
     assert_eq!(rig.ended(&bob).await.status, "completed");
     rig.pass(60).await;

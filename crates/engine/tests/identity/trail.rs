@@ -125,7 +125,11 @@ async fn every_command_about_workflows_and_people_leaves_one_row() {
     trail.one("key.change").await;
     engine.keys(admin).revoke(&key.id).await.unwrap();
     trail.one("key.revoke").await;
-    engine.organisations(admin).change_plan(OrgId(1), Subscription { plan: Some("pro".into()), limits: None }).await.unwrap();
+    engine
+        .organisations(admin)
+        .change_plan(OrgId(1), Subscription { plan: Some("pro".into()), limits: None })
+        .await
+        .unwrap();
     trail.one("organisation.plan").await;
     engine.organisations(admin).create("other", None).await.unwrap();
     trail.one("organisation.create").await;

@@ -17,9 +17,9 @@ async fn of_two_nodes_that_start_the_last_run_a_plan_allows_one_does() {
     define(&one, &rig.admin, chain("held", "hold")).await;
     let limits = Some(Limits { concurrent_runs: Some(3), ..Limits::default() });
     one.engine.organisations(&rig.admin).change_plan(OrgId(1), Subscription { plan: None, limits }).await.unwrap();
-    let start = |n: usize| {
+    let start = async |n: usize| {
         let node = if n.is_multiple_of(2) { &one } else { &two };
-        node.engine.runs(&rig.admin).trigger(Trigger::new("held", json!({})))
+        node.engine.runs(&rig.admin).trigger(Trigger::new("held", json!({}))).await
     };
     let tried = futures_util::future::join_all((0..12).map(start)).await;
     assert_eq!(tried.iter().filter(|answer| answer.is_ok()).count(), 3);
@@ -33,10 +33,8 @@ async fn the_last_administrator_is_not_lost_to_two_nodes() {
     let (one, two) = (rig.node("one").await, rig.node("two").await);
     rig.user(&one, "ann", &["admin"]).await;
     rig.user(&one, "ben", &["admin"]).await;
-    let disabled = futures_util::future::join(
-        one.engine.users(&rig.admin).disable("ann"),
-        two.engine.users(&rig.admin).disable("ben"),
-    );
+    let (first, second) = (one.engine.users(&rig.admin), two.engine.users(&rig.admin));
+    let disabled = futures_util::future::join(first.disable("ann"), second.disable("ben"));
     let (ann, ben) = disabled.await;
     assert!(ann.is_ok() != ben.is_ok(), "{ann:?} {ben:?}");
 }

@@ -84,7 +84,7 @@ async fn what_was_written_by_a_process_that_is_gone_is_told_by_the_next() {
     rig.engine.kill();
     // The answer is written where nobody sends anything.
     let resting = rig.at_rest();
-    resting.answer(&rig.admin, &run, "ask", Decision { approve: false, ..Decision::default() }).await.unwrap();
+    resting.gates(&rig.admin).answer(&run, "ask", Decision { approve: false, ..Decision::default() }).await.unwrap();
     assert_eq!(rig.book.through("all"), ["gate_opened ask"]);
     let _next = rig.another().await;
     rig.book.until(2).await;
@@ -105,7 +105,7 @@ async fn a_delivery_of_a_node_that_died_is_made_by_another_under_the_same_id() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     let ids: Vec<String> = rig.book.sent.borrow().iter().map(|sent| sent.parcel.id.clone()).collect();
     assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
-    let (all, _) = next.notifications(&rig.admin, None, 10).await.unwrap();
+    let (all, _) = next.channels(&rig.admin).notifications(None, 10).await.unwrap();
     assert_eq!(all[0].is.progress, Progress::Sent);
 }
 

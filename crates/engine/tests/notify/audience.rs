@@ -5,6 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 use stepwell_engine::commands::{NewChannel, UserChange, Wishes};
 use stepwell_engine::notify::Topic;
+use stepwell_store::Store;
 
 const PEOPLE: [&str; 3] = ["workflow.run", "workflow.read", "workflow.approve"];
 
@@ -140,7 +141,7 @@ async fn without_channels_nothing_is_written() {
     rig.start(&rig.admin, "asks").await;
     let run = rig.start(&rig.admin, "fails").await;
     rig.engine.runs(&rig.admin).wait(&run).await.unwrap();
-    let notices = rig.engine.store().outbox(stepwell_core::time::Time(i64::MAX), 10).await.unwrap();
+    let notices = rig.store.outbox(stepwell_core::time::Time(i64::MAX), 10).await.unwrap();
     assert!(notices.is_empty());
     // And what happened before there was a channel is not told later.
     rig.of_organisation("late").await;

@@ -101,7 +101,7 @@ pub struct Rig {
     pub engine: Engine,
     pub admin: Caller,
     pub book: Book,
-    store: MemoryStore,
+    pub store: MemoryStore,
     clock: TokioClock,
 }
 

@@ -12,7 +12,7 @@ async fn all_complete(rig: &Rig, workflow: &str, runs: u64, calls: u64) {
     }
     for (started, end) in ends {
         end.reached().await.unwrap();
-        let row = rig.engine.store().run(started.id).await.unwrap().unwrap();
+        let row = rig.engine.log().run(started.id).await.unwrap().unwrap();
         assert_eq!(row.status, "completed");
     }
     // Nothing was lost and started again, so every call was made exactly once.

@@ -138,7 +138,8 @@ async fn watch(sim: Arc<Sim>, started: Started) {
 pub async fn cancel(sim: Arc<Sim>, run: String) {
     let caller = sim.caller();
     let name = &run;
-    let answer = sim.ask("cancel", |engine| async move { engine.runs(&caller).cancel(name, Some("enough")).await }).await;
+    let answer =
+        sim.ask("cancel", |engine| async move { engine.runs(&caller).cancel(name, Some("enough")).await }).await;
     if let Some(Ok(())) = answer {
         sim.was_told(&run, "cancelling", |fact| matches!(fact, Fact::Ended { by: Some(_), .. }));
     }
@@ -175,7 +176,8 @@ pub async fn deliver(sim: Arc<Sim>, run: String, path: String) {
     let caller = sim.caller();
     let body = json!({"state": "paid", "n": sim.number()});
     let (name, step) = (&run, &path);
-    let told = sim.ask("deliver", |engine| async move { engine.steps(&caller).deliver_to(name, step, body).await }).await;
+    let told =
+        sim.ask("deliver", |engine| async move { engine.steps(&caller).deliver_to(name, step, body).await }).await;
     if let Some(Ok(())) = told {
         delivered(&sim, &run, &path);
     }

@@ -8,7 +8,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 use std::time::Duration;
 use stepwell_engine::commands::Right;
-use stepwell_engine::{Caller, Activity};
+use stepwell_engine::{Activity, Caller};
 use stepwell_store::RunId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;

@@ -255,7 +255,8 @@ async fn finish(
         }
         (Some(other), _) => return Err(Problem::input("status", format!("{other:?} is not success or failed"))),
     };
-    let done = app.engine.steps(&caller).override_step(&run, &step, Override { outcome, comment: request.comment }).await;
+    let done =
+        app.engine.steps(&caller).override_step(&run, &step, Override { outcome, comment: request.comment }).await;
     after(&app, &caller, &run, done).await
 }
 

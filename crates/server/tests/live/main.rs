@@ -177,8 +177,8 @@ async fn what_another_process_commits_is_seen_without_a_hint() {
     while stream.next().await.unwrap().event != "entered" {}
     // The same store, but not the same engine.
     let kinds = stepwell_engine::Kinds::default();
-    let other = stepwell_engine::Engine::at_rest(rig.engine.store().clone(), stepwell_engine::Config::new(kinds));
-    other.cancel(&rig.caller, &run, None).await.unwrap();
+    let other = stepwell_engine::Engine::at_rest(rig.store.clone(), stepwell_engine::Config::new(kinds));
+    other.runs(&rig.caller).cancel(&run, None).await.unwrap();
     assert_eq!(stream.rest().await.last().unwrap().data["status"], "cancelled");
 }
 
@@ -189,7 +189,7 @@ async fn a_quiet_stream_says_that_it_is_there_and_where() {
     let run = rig.start("holding").await;
     let mut of_run = rig.stream(&format!("/api/v1/runs/{run}/stream"), None).await;
     of_run.until(": quiet").await;
-    let position = rig.engine.store().progress().await.unwrap();
+    let position = rig.engine.log().progress().await.unwrap();
     let mut of_all = rig.stream("/api/v1/events", None).await;
     of_all.until(&format!("id: {position}")).await;
 }

@@ -54,6 +54,7 @@ impl StepKind for Tools {
 
 pub struct Rig {
     pub engine: Engine,
+    pub store: Arc<dyn stepwell_store::Store>,
     pub hub: Arc<Hub>,
     pub caller: Caller,
     pub address: SocketAddr,
@@ -70,8 +71,9 @@ impl Rig {
         let place = Place::new();
         let store = place.open().await.unwrap();
         let held = Arc::new(Semaphore::new(0));
-        let engine =
-            Engine::start(store, Config::new(Kinds::default().with("tool", Tools(held.clone())))).await.unwrap();
+        let engine = Engine::start(store.clone(), Config::new(Kinds::default().with("tool", Tools(held.clone()))))
+            .await
+            .unwrap();
         let (key, agent) = (engine.identity().new_secret(), engine.identity().new_secret());
         assert!(engine.identity().bootstrap(&key, &agent).await.unwrap());
         let hub = Hub::with(engine.clone(), settings);
@@ -90,7 +92,7 @@ impl Rig {
         let router = stepwell_server::router(app);
         let server = tokio::spawn(async move { serve(listener, router, limits, stopped.notified()).await });
         let caller = Caller::local("ann");
-        Rig { engine, hub, caller, address, key, held, stop, server, _place: place }
+        Rig { engine, store, hub, caller, address, key, held, stop, server, _place: place }
     }
 
     pub async fn define(&self, name: &str, tasks: Value) {
@@ -131,7 +133,7 @@ impl Rig {
 
     /// Every event that is in the log: run, version, number.
     pub async fn log(&self) -> Vec<(String, i64, usize)> {
-        let rows = self.engine.store().feed(&Progress::default(), 1_000_000).await.unwrap();
+        let rows = self.engine.log().feed(&Progress::default(), 1_000_000).await.unwrap();
         let events = rows.iter().flat_map(|row| {
             let facts: Vec<Value> = serde_json::from_str(&row.log.row.facts).unwrap();
             (0..facts.len()).map(|n| (row.public.clone(), row.log.version.0, n))

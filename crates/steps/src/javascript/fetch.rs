@@ -6,7 +6,7 @@ use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
-use stepwell_engine::{Bound, HostGuard, SecretAccess, Mask, StepCall};
+use stepwell_engine::{Bound, HostGuard, Mask, SecretAccess, StepCall};
 use tokio::sync::Semaphore;
 
 /// Requests of one evaluation at a time; the others wait.

@@ -66,7 +66,12 @@ pub struct Calling<'a> {
 
 impl Upstreams {
     /// Nothing if no server has to do with that name.
-    pub(crate) async fn call(&self, name: &str, args: &Arc<Value>, call: &StepCall) -> Option<Result<Outcome, Suspended>> {
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        args: &Arc<Value>,
+        call: &StepCall,
+    ) -> Option<Result<Outcome, Suspended>> {
         let org = call.caller.org;
         let mut found = self.find(org, name)?;
         let note = call.resumed.as_ref().and_then(|resumed| Note::read(&resumed.note));

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::{Until, Suspended};
+use stepwell_engine::{Suspended, Until};
 
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);

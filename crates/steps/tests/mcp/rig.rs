@@ -9,8 +9,8 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::upstream::{Pins, Server, Servers, State};
 use stepwell_engine::{
-    Actor, EnvironmentSecrets, SecretAccess, AccessedSecret, Principal, Resumed, SealedStore, StepCall, StepKind, SystemClock, Until, Vault,
-    Suspended,
+    AccessedSecret, Actor, EnvironmentSecrets, Principal, Resumed, SealedStore, SecretAccess, StepCall, StepKind,
+    Suspended, SystemClock, Until, Vault,
 };
 use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
 use stepwell_steps::{Config, Egress, kinds};

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::{Actor, Connection, Connections, Error, SecretAccess, AccessedSecret, Principal, StepCall, StepKind};
+use stepwell_engine::{
+    AccessedSecret, Actor, Connection, Connections, Error, Principal, SecretAccess, StepCall, StepKind,
+};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use stepwell_testing::{Cluster, Schema};

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{Actor, SecretAccess, AccessedSecret, Principal, StepCall};
+use stepwell_engine::{AccessedSecret, Actor, Principal, SecretAccess, StepCall};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;

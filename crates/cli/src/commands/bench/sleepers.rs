@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stepwell_engine::commands::Trigger;
-use stepwell_engine::{Caller, Engine, Activity};
+use stepwell_engine::{Activity, Caller, Engine};
 use stepwell_store::RunId;
 use stepwell_store::sqlite::SqliteStore;
 use tokio::sync::broadcast::error::RecvError;

@@ -12,7 +12,7 @@ use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 use stepwell_core::fact::Fact;
 use stepwell_core::run::StoredFact;
-use stepwell_engine::{Caller, Clock, Committed, Engine, Error, Activity, SystemClock};
+use stepwell_engine::{Activity, Caller, Clock, Committed, Engine, Error, SystemClock};
 use stepwell_store::{RunId, Version};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
