@@ -115,8 +115,10 @@ fn the_document_of_faults_lists_exactly_these_codes() {
     all.sort_unstable();
     let rows: String = all.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |\n")).collect();
     let text = format!(
-        "# Faults\n\nWhat `stepwell check` and the API can find wrong with a definition. The codes are stable: tools may rely on them.\n\
-         This list is made from `crates/formats/src/code.rs` (`UPDATE=1 cargo test -p stepwell-formats --test cases`).\n\n\
+        "# Faults\n\n\
+         `stepwell check` and the API report these faults in a definition. The codes are stable, so tools can\n\
+         rely on them. This list is generated from `crates/formats/src/code.rs` by\n\
+         `UPDATE=1 cargo test -p stepwell-formats --test cases`.\n\n\
          | code | meaning |\n| --- | --- |\n{rows}"
     );
     if std::env::var_os("UPDATE").is_some() {
