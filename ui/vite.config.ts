@@ -6,11 +6,11 @@ import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-/** What a browser loads before the first page is there must stay below this, gzipped. */
+/** Limit for the files that load before the first page, gzipped. */
 const FIRST_LOAD_LIMIT = 300 * 1024;
 const server = process.env.STEPWELL_URL ?? "http://127.0.0.1:7070";
 
-/** Writes `.gz` and `.br` beside what compresses, and measures the first load. */
+/** Writes `.gz` and `.br` beside compressible files, and measures the first load. */
 function compressed(): Plugin {
   return {
     name: "compressed",
@@ -39,12 +39,12 @@ function compressed(): Plugin {
 
 export default defineConfig({
   plugins: [react(), compressed()],
-  // Nothing is inlined as data: the policy of the page allows scripts and styles from files only.
+  // Nothing is inlined as data: the Content-Security-Policy allows scripts and styles from files only.
   build: { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 700 },
   test: { include: ["tests/**/*.test.ts", "src/**/*.test.ts"] },
   server: {
     proxy: {
-      // The server accepts a cookie only from a page of its own host, so the proxy speaks as one.
+      // The server accepts a cookie only from a page of its own host, so the proxy sends that origin.
       "^/(api|sign-in|docs|openapi.json|in|wh)(/|$)": {
         target: server,
         ws: true,

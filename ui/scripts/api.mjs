@@ -1,5 +1,5 @@
 // Writes src/api/schema.ts from the server's description of its API.
-// `npm run api` reads openapi.json here; `npm run api -- http://127.0.0.1:7070/openapi.json` takes a fresh one first.
+// `npm run api` reads openapi.json here; `npm run api -- http://127.0.0.1:7070/openapi.json` fetches a fresh one first.
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
@@ -10,7 +10,7 @@ if (from) {
   await writeFile("openapi.json", `${JSON.stringify(await answer.json(), null, 1)}\n`);
 }
 const description = JSON.parse(await readFile("openapi.json", "utf8"));
-// Every call can fail in the same ways, and the client knows them already: leaving them out makes the file a third as long.
+// Every call has the same error responses, and the client knows them: omitting them cuts the file to a third.
 for (const calls of Object.values(description.paths)) {
   for (const call of Object.values(calls)) {
     for (const status of Object.keys(call.responses ?? {})) if (status >= "400") delete call.responses[status];

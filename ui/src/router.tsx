@@ -1,10 +1,10 @@
-// Which address shows which page. Pages other than the frame are loaded when they are first asked for.
+// Maps addresses to pages. Pages other than the frame are loaded on first use.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import type { RunFilter } from "./api/queries";
 import { Frame } from "./components/Frame";
 import { NotFound, Trouble } from "./components/Trouble";
 
-/** Only these, and only if they are text: an address may hold anything. */
+/** Picks only these keys, and only strings: an address may contain anything. */
 function texts(search: Record<string, unknown>, names: string[]): Record<string, string> {
   const kept = names.flatMap((name) => {
     const value = search[name];

@@ -1,4 +1,4 @@
-// What browser tests share: the real server on a throw-away directory, Chromium, and what must never happen in a page.
+// Shared by browser tests: the real server on a temporary directory, Chromium, and checks that apply to every page.
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
-/** Long enough for a machine that does other things as well. */
+/** Long enough for a machine with other load. */
 export const PATIENCE = 60_000;
 export const SHOTS = path.resolve("shots");
 
@@ -35,7 +35,7 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** With a configuration, if there is one to try. */
+/** Optionally with a configuration. */
 export async function serve(config?: string): Promise<Server> {
   const data = mkdtempSync(path.join(tmpdir(), "stepwell-ui-"));
   const port = await freePort();
@@ -70,17 +70,17 @@ export async function serve(config?: string): Promise<Server> {
 export function launch(): Promise<Browser> {
   const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
   if (!executablePath) throw new Error("there is no Chromium: install Debian's `chromium`, or name one with CHROMIUM");
-  // Root has no sandbox of its own.
+  // Chromium cannot use its sandbox as root.
   const root = process.getuid?.() === 0;
   return chromium.launch({ executablePath, args: root ? ["--no-sandbox"] : [] });
 }
 
-/** What a page did that it must not do. */
+/** Violations of a page. */
 export interface Sins {
   all: string[];
 }
 
-/** Follows everything a context asks for and says. */
+/** Records every request and console message of a context. */
 export function watch(context: BrowserContext, url: string, sins: Sins): void {
   const allowed = new URL(url).host;
   context.on("request", (request) => {
@@ -89,7 +89,7 @@ export function watch(context: BrowserContext, url: string, sins: Sins): void {
     if (!inside) sins.all.push(`asked ${request.url()}`);
   });
   context.on("console", (message) => {
-    // A refusal that a test asks for is shown by the browser, too.
+    // The browser also logs refusals that a test expects.
     if (message.type() === "error" && !/the server responded with a status of (404|409|422)/.test(message.text())) sins.all.push(`console: ${message.text()} ${message.location().url}`);
   });
   context.on("weberror", (error) => sins.all.push(`thrown: ${error.error().message}`));
@@ -98,7 +98,7 @@ export function watch(context: BrowserContext, url: string, sins: Sins): void {
   });
 }
 
-/** With STEPWELL_DIST=1 pages come from ui/dist, so that a build can be tried without building the server. */
+/** With STEPWELL_DIST=1 pages come from ui/dist, so that a build can be tested without building the server. */
 const DIST = process.env.STEPWELL_DIST === "1";
 
 export async function fromDist(context: BrowserContext): Promise<void> {
@@ -107,13 +107,13 @@ export async function fromDist(context: BrowserContext): Promise<void> {
     const { pathname } = new URL(route.request().url());
     if (/^\/(api|sign-in)\//.test(pathname)) return route.fallback();
     const isPage = !pathname.includes(".");
-    // The headers are the server's: the policy is what is tried.
+    // Keeps the server's headers, because the policy is under test.
     const { "content-security-policy": policy = "" } = isPage ? (await route.fetch()).headers() : {};
     await route.fulfill({ path: path.join("dist", isPage ? "index.html" : pathname), ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}) });
   });
 }
 
-/** Opens a link that signs in. What a redirect leads to cannot be taken from ui/dist, so then the page is opened by itself. */
+/** Opens a link that signs in. A redirect's target cannot come from ui/dist, so the page is then opened directly. */
 export async function signIn(page: Page, url: string, link: string): Promise<void> {
   if (!DIST) return void (await page.goto(link));
   await page.context().request.get(link, { maxRedirects: 0 });
@@ -142,7 +142,7 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
 }
 
-/** Asks the API as the administrator, or with another key. */
+/** Calls the API as the administrator, or with another key. */
 export async function ask(server: Server, path: string, { key = server.key, ...init }: { method?: string; body?: string; key?: string } = {}): Promise<unknown> {
   const answer = await fetch(`${server.url}/api/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}` } });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);

@@ -42,7 +42,7 @@ tasks:
   done: {needs: call, tool: now}
 `;
 
-test("whoever is not signed in is told how", async () => {
+test("a visitor without a session learns how to sign in", async () => {
   const stranger = await browser.newContext();
   stranger.setDefaultTimeout(PATIENCE);
   await fromDist(stranger);
@@ -54,12 +54,12 @@ test("whoever is not signed in is told how", async () => {
   await stranger.close();
 });
 
-test("the printed link signs in, and the first page makes and runs the sample", async () => {
+test("the printed link signs in, and the home page creates and runs the sample", async () => {
   await signIn(page, server.url, server.link);
   await page.getByRole("heading", { name: "Welcome to Stepwell" }).waitFor();
   assert.deepEqual(await axe(page), []);
   await shot(page, "first-run");
-  await page.getByRole("button", { name: "Make and run the sample" }).click();
+  await page.getByRole("button", { name: "Create and run the sample" }).click();
   await page.getByRole("heading", { name: "welcome" }).waitFor();
   // Watched, not reloaded.
   await page.getByRole("button", { name: /^ask\s.*waiting/ }).waitFor();
@@ -75,19 +75,19 @@ test("an approval given in another browser moves the run on", async () => {
   await other.setViewportSize({ width: 390, height: 844 });
   await signIn(other, server.url, data.url);
   await other.goto(`${server.url}/approvals`);
-  await other.getByText("Shall I go on? So far I have: Hello, world!").first().waitFor();
+  await other.getByText("Continue? So far I have: Hello, world!").first().waitFor();
   await other.getByText("What will happen").waitFor();
   assert.deepEqual(await axe(other), []);
   await shot(other, "approvals-phone");
   await other.getByLabel("Comment (optional)").fill("fine");
   await other.getByRole("button", { name: "Approve" }).click();
-  await other.getByText("Nothing waits for you").waitFor();
+  await other.getByText("Nothing is waiting for you").waitFor();
   await page.getByRole("button", { name: /^tell\s.*success/ }).waitFor();
   await page.getByText("completed", { exact: true }).first().waitFor();
   await second.close();
 });
 
-test("a failed run is retried, with what stands shown before", async () => {
+test("a failed run is retried, after a preview of what is kept", async () => {
   await ask(server, "/workflows/mixed", { method: "PUT", body: MIXED });
   await page.goto(`${server.url}/workflows/mixed`);
   await page.getByRole("button", { name: "Run…" }).click();
@@ -103,12 +103,12 @@ test("a failed run is retried, with what stands shown before", async () => {
   await page.getByRole("tab", { name: "Log" }).click();
   await page.getByRole("cell", { name: "created" }).first().waitFor();
   await page.getByRole("button", { name: "Retry…" }).click();
-  await page.getByRole("heading", { name: /^Stands \(4\)/ }).waitFor();
+  await page.getByRole("heading", { name: /^Kept \(4\)/ }).waitFor();
   await page.getByRole("button", { name: "Retry", exact: true }).click();
   await page.getByText(/retried 1 time/).waitFor();
 });
 
-test("a newer version is compared in words and in the picture, and a switch switches", async () => {
+test("a newer version is compared as text and as a graph, and the switch works", async () => {
   await ask(server, "/workflows/mixed", { method: "PUT", body: MIXED.replace("done:", "finish:") });
   await page.goto(`${server.url}/workflows/mixed?view=versions`);
   await page.getByText("1 lines in, 1 out").waitFor();
@@ -148,7 +148,7 @@ tasks:
   pay: {needs: gate, tool: echo, args: {cents: "{{input.cents}}", to: bank}}
 `;
 
-/** Keeps what is told in `told`, and lets the page believe that nobody looks at it. */
+/** Records notifications in `told`, and makes the page believe it is in the background. */
 const NOTED = `
   window.told = [];
   window.Notification = new Proxy(window.Notification, {
@@ -157,7 +157,7 @@ const NOTED = `
   Object.defineProperty(document, "hidden", { get: () => true });
 `;
 
-/** Signs a new user in, in a browser of their own, by a link that an administrator made for them. */
+/** Signs a new user in, in a separate browser, with a link created by an administrator. */
 async function signedIn(user: string, roles: string[]): Promise<Page> {
   await ask(server, "/users", { method: "POST", body: JSON.stringify({ name: user, roles }) });
   const { data } = (await ask(server, `/sign-in-links?user=${user}`, { method: "POST" })) as { data: { url: string } };
@@ -166,11 +166,11 @@ async function signedIn(user: string, roles: string[]): Promise<Page> {
   return other;
 }
 
-test("two people approve exactly what they are shown, and are told in the browser", async () => {
+test("two people approve exactly what they are shown, and are notified in the browser", async () => {
   await ask(server, "/workflows/refund", { method: "PUT", body: REFUND });
   const bob = await signedIn("bob", ["approver"]);
   await bob.context().grantPermissions(["notifications"], { origin: server.url });
-  // A browser without a screen shows nothing, and no page of it is ever in the background.
+  // A headless browser shows no notifications, and its pages are never in the background.
   await bob.addInitScript({ content: NOTED });
   await bob.goto(`${server.url}/runs`);
   await bob.getByText("Live", { exact: true }).waitFor();
@@ -180,7 +180,7 @@ test("two people approve exactly what they are shown, and are told in the browse
   const asked = bob.getByRole("article", { name: "Pay 700 cents back?" });
   await asked.getByLabel("Arguments of pay").getByText('"cents": 700').waitFor();
   await asked.getByText("0 of 2").waitFor();
-  await asked.getByText("carol may answer as well").waitFor();
+  await asked.getByText("carol may also answer").waitFor();
   await asked.getByText("Digest of what is shown").click();
   await asked.getByText(/^[0-9a-f]{64}$/).first().waitFor();
   assert.deepEqual(await axe(bob), []);
@@ -194,11 +194,11 @@ test("two people approve exactly what they are shown, and are told in the browse
   await mine.getByLabel("Reason").fill("it did");
   await mine.getByRole("button", { name: "Approve" }).click();
   await mine.waitFor({ state: "detached" });
-  await page.getByText("Answered lately").waitFor();
+  await page.getByText("Recently answered").waitFor();
   await bob.context().close();
 });
 
-test("a child run leads back to the step that started it", async () => {
+test("a child run links back to the step that started it", async () => {
   await ask(server, "/workflows/inner", { method: "PUT", body: "name: inner\ntasks: {now: {tool: now}}\n" });
   await ask(server, "/workflows/outer", { method: "PUT", body: "name: outer\ntasks: {call: {workflow: inner}}\n" });
   const { data } = (await ask(server, "/workflows/outer/trigger?wait=60s", { method: "POST", body: "{}" })) as { data: { run_id: string } };
@@ -210,13 +210,13 @@ test("a child run leads back to the step that started it", async () => {
   await page.getByRole("heading", { name: "outer" }).waitFor();
 });
 
-test("settings are made in words: a secret, a policy, a channel and what you are told of", async () => {
+test("settings: a secret, a policy, a channel and notifications", async () => {
   await page.goto(`${server.url}/settings/secrets`);
   await page.getByRole("button", { name: "Set a secret" }).click();
   await page.getByLabel("Name", { exact: true }).fill("BANK_TOKEN");
   await page.getByLabel("Value").fill("never-shown-again");
   await page.getByLabel("Hosts it may be sent to").fill("bank.example.com");
-  await page.getByRole("button", { name: "Set it" }).click();
+  await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("row", { name: /BANK_TOKEN.*bank.example.com/ }).waitFor();
   assert.ok(!(await page.content()).includes("never-shown-again"));
 
@@ -225,9 +225,9 @@ test("settings are made in words: a secret, a policy, a channel and what you are
   await page.getByLabel("Name", { exact: true }).fill("payments");
   await page.getByLabel("Calls", { exact: true }).fill("tool:pay*");
   await page.getByLabel("Who may approve").fill("role:approver");
-  await page.getByLabel("Calls at most").fill("10");
-  await page.getByLabel("Why").fill("money leaves");
-  await page.getByRole("button", { name: "Set it" }).click();
+  await page.getByLabel("Maximum calls").fill("10");
+  await page.getByLabel("Reason").fill("money leaves");
+  await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("row", { name: /payments.*tool:pay\*.*needs approval.*10 in 1m/ }).waitFor();
 
   await page.goto(`${server.url}/settings/channels`);
@@ -238,7 +238,7 @@ test("settings are made in words: a secret, a policy, a channel and what you are
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByRole("row", { name: /phone.*ntfy.sh/ }).waitFor();
   const failed = page.getByRole("checkbox", { name: "phone: a run failed" });
-  // The box shows what is kept, a moment after the click.
+  // The box shows the saved state shortly after the click.
   for (const name of ["phone: a run failed", "Browser: a run failed"]) {
     await page.getByRole("checkbox", { name }).click();
     await page.getByRole("checkbox", { name, checked: false }).waitFor();
@@ -251,7 +251,7 @@ test("settings are made in words: a secret, a policy, a channel and what you are
 
   await page.goto(`${server.url}/settings/audit`);
   await page.getByRole("button", { name: "Verify" }).click();
-  await page.getByText(/all \d+ rows follow each other/).waitFor();
+  await page.getByText(/all \d+ rows verified/).waitFor();
 });
 
 test("every page looks right, light and dark, wide and on a phone, and has no serious fault", async () => {
@@ -298,6 +298,6 @@ test("every page looks right, light and dark, wide and on a phone, and has no se
   }
 });
 
-test("no page threw, asked another host, or broke the policy", () => {
+test("no page threw, contacted another host, or violated the policy", () => {
   assert.deepEqual(sins.all, []);
 });

@@ -1,4 +1,4 @@
-// The editor in a real browser: a diamond is built on the canvas, tried there, saved and triggered; two people save at
+// The editor in a real browser: a diamond is built on the canvas, tested there, saved and triggered; two people save at
 // once; a graph of 500 steps stays interactive.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -11,9 +11,9 @@ let context: BrowserContext;
 let page: Page;
 const sins: Sins = { all: [] };
 
-/** Far above what people notice: this is also run on machines that do other things as well. */
+/** Far above what users notice: the tests also run on machines with other load. */
 const LONGEST = 3_000;
-/** Refusals that these tests ask for: a text with faults, and a version that came in between. */
+/** Refusals that these tests expect: a text with faults, and a concurrent version. */
 const WANTED = /status of (412|422)/;
 
 before(async () => {
@@ -34,16 +34,16 @@ after(async () => {
 
 const node = (id: string) => page.locator(`.react-flow__node[data-id="${id}"]`);
 const add = (kind: string) => page.getByRole("toolbar", { name: "Add a step" }).getByRole("button", { name: kind, exact: true }).click();
-const checked = () => page.getByText("Checked: nothing is wrong").waitFor();
+const checked = () => page.getByText("Checked: no problems").waitFor();
 
 async function source(name: string): Promise<string> {
   const { data } = (await ask(server, `/workflows/${name}`)) as { data: { source: string } };
   return data.source;
 }
 
-/** Draws from the way out of one step to another. */
+/** Draws an edge from one step's outlet to another step. */
 async function draw(from: string, to: string): Promise<void> {
-  // Wait until the layout stands still.
+  // Wait until the layout has settled.
   await page.waitForTimeout(500);
   const a = await node(from).locator(".react-flow__handle.source").first().boundingBox();
   const b = await node(to).locator(".react-flow__handle.target").first().boundingBox();
@@ -57,7 +57,7 @@ async function draw(from: string, to: string): Promise<void> {
 
 test("a diamond is built on the canvas", async () => {
   await page.goto(`${server.url}/workflows/new`);
-  await page.getByRole("button", { name: "Begin with tasks" }).click();
+  await page.getByRole("button", { name: "Start with tasks" }).click();
   await node("greet").click();
   await add("Tool");
   await node("tool").waitFor();
@@ -77,7 +77,7 @@ test("a diamond is built on the canvas", async () => {
   assert.deepEqual(await axe(page), []);
 });
 
-test("it is tried where it stands, with what each step was given and gave", async () => {
+test("it is tested on the canvas, with the input and output of each step", async () => {
   await page.getByRole("button", { name: "Test run" }).click();
   await page.getByLabel("name (optional)").fill("Ann");
   await page.getByRole("button", { name: "Run it" }).click();
@@ -97,7 +97,7 @@ test("it is saved, triggered and read back as it was drawn", async () => {
   assert.equal(data.status, "completed");
 });
 
-test("a fault is told on the node, at its field and in the text", async () => {
+test("a fault is shown on the node, at its field and in the text", async () => {
   await node("tool-2").click();
   await page.getByLabel("Only if").click();
   await page.keyboard.type("tasks.toll.status == 'success'");
@@ -109,14 +109,14 @@ test("a fault is told on the node, at its field and in the text", async () => {
   await checked();
 });
 
-test("who saves second is told, and nothing is lost", async () => {
+test("saving second is detected, and nothing is lost", async () => {
   const theirs = `${await source("my-workflow")}# theirs\n`;
   await node("greet").click();
   await add("Approval");
   await node("approve").waitFor();
   await ask(server, "/workflows/my-workflow", { method: "PUT", body: theirs });
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("somebody else saved version 2").waitFor();
+  await page.getByText("someone else saved version 2").waitFor();
   assert.equal(await source("my-workflow"), theirs);
   await page.getByRole("button", { name: "Save mine after theirs" }).click();
   await page.getByText("Saved as version 3 of").waitFor();
@@ -128,9 +128,9 @@ test("500 steps stay interactive", async () => {
   await ask(server, "/workflows/big", { method: "PUT", body: `name: big\ntasks:\n${steps.join("\n")}\n` });
   await page.goto(`${server.url}/workflows/big/edit`);
   await page.locator(".react-flow__node").first().waitFor();
-  assert.ok((await page.locator(".react-flow__node").count()) < 200, "only what is seen is rendered");
+  assert.ok((await page.locator(".react-flow__node").count()) < 200, "only visible nodes are rendered");
   await checked();
-  // A browser without a screen draws some frames only when somebody looks, and the delay ends with the frame.
+  // A headless browser draws some frames late, and the delay ends with the frame.
   const looking = await context.newCDPSession(page);
   looking.on("Page.screencastFrame", ({ sessionId }) => void looking.send("Page.screencastFrameAck", { sessionId }).catch(() => undefined));
   await looking.send("Page.startScreencast", { format: "jpeg", quality: 10, maxWidth: 400 });
@@ -158,6 +158,6 @@ test("500 steps stay interactive", async () => {
   await shot(page, "editor-500");
 });
 
-test("nothing was asked for outside, and nothing went wrong unseen", () => {
+test("nothing was requested from other hosts, and nothing failed silently", () => {
   assert.deepEqual(sins.all.filter((one) => !WANTED.test(one)), []);
 });

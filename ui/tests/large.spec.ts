@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { ask, fromDist, launch, PATIENCE, serve, type Server, shot, signIn } from "./browser";
 
-/** Far above what people notice: this is also run on machines that do other things as well. */
+/** Far above what users notice: the tests also run on machines with other load. */
 const LONGEST = 3_000;
 const RUNS = 100_000;
 
@@ -27,7 +27,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** The longest time from an input to the next picture while something is done, as the browser measures it. */
+/** The longest time from an input to the next frame during an action, as measured by the browser. */
 async function delayOf(act: () => Promise<void>): Promise<number> {
   await page.evaluate(() => {
     const held = window as unknown as { longest: number; watcher?: PerformanceObserver };
@@ -91,7 +91,7 @@ test("a run with a thousand items", { timeout: 5 * PATIENCE }, async () => {
 });
 
 test("a list of a hundred thousand runs", { timeout: 10 * PATIENCE }, async () => {
-  // The server would need a while to run them: the list is what is tried here.
+  // Running them would take the server a while, and only the list is under test.
   await page.route(/\/api\/v1\/runs\?/, async (route) => {
     const asked = new URL(route.request().url()).searchParams;
     const [from, limit] = [Number(asked.get("cursor") ?? "0"), Number(asked.get("limit") ?? "50")];

@@ -26,7 +26,7 @@ function step(status: string, from?: number, to?: number): Step {
 }
 
 describe("paths", () => {
-  it("lead from a step of a run to the step of the graph and to what holds it", () => {
+  it("map a step of a run to the step of the graph and to its scope", () => {
     expect(pattern("each[3].loop:poll[12].check")).toBe("each[].loop:poll[].check");
     expect(holder("each[3].inner[0].charge")).toEqual({ scope: "each[3].inner", index: 0 });
     expect(holder("charge")).toBeUndefined();
@@ -35,7 +35,7 @@ describe("paths", () => {
 });
 
 describe("folding", () => {
-  it("shows what needs a look first and counts the rest", () => {
+  it("shows what needs attention first and counts the rest", () => {
     const folded = fold({ each: step("running"), "each[0].a": step("success"), "each[1].a": step("failed"), "each[2].a": step("success") });
     const a = folded.get("each[].a");
     expect(a?.status).toBe("failed");
@@ -61,7 +61,7 @@ describe("the layout of a graph", () => {
     expect(b && c && overlap(b, c)).toBe(false);
   });
 
-  it("makes a frame as large as what is inside, and a way back does not turn the order round", () => {
+  it("sizes a frame to its content, and a back edge does not reverse the order", () => {
     const boxes = layout(
       [{ id: "loop" }, { id: "x", parent: "loop" }, { id: "y", parent: "loop" }, { id: "after" }],
       [{ from: "x", to: "y" }, { from: "y", to: "x", back: true }, { from: "loop", to: "after" }],
@@ -74,14 +74,14 @@ describe("the layout of a graph", () => {
     expect(after.y).toBeGreaterThanOrEqual(loop.y + loop.height);
   });
 
-  it("is done with five hundred steps soon", { timeout: 60_000 }, () => {
+  it("lays out five hundred steps quickly", { timeout: 60_000 }, () => {
     const nodes = Array.from({ length: 500 }, (_, n) => ({ id: String(n) }));
     const edges = nodes.slice(1).map((node, n) => ({ from: String(Math.floor(n / 2)), to: node.id }));
     const begun = performance.now();
     expect(layout(nodes, edges).size).toBe(500);
     const took = performance.now() - begun;
     console.log(`500 steps are laid out in ${took.toFixed(0)} ms`);
-    // Not a measurement: only far from what would freeze a page, on a machine that does other things as well.
+    // Not a benchmark: a generous limit against freezing the page, on a machine with other load.
     expect(took).toBeLessThan(20_000);
   });
 });
@@ -98,14 +98,14 @@ describe("the timeline", () => {
     expect(shown.to).toBe(now);
   });
 
-  it("unfolds as many as are wanted and says how many are left", () => {
+  it("expands as many as requested and reports how many are left", () => {
     const shown = timeline(tasks, { open: new Map([["each", 50]]), now });
     expect(shown.lines).toHaveLength(52);
     expect(shown.lines[1]?.more).toBe(950);
     expect(shown.lines[2]?.label).toBe("0: charge");
   });
 
-  it("has a bar for each attempt, and one that runs reaches to now", () => {
+  it("has a bar for each attempt, and a running one extends to now", () => {
     const twice: Step = { ...step("running", 0), attempts: [{ attempt: 1, status: "failed", started_at: at(0), finished_at: at(1) }, { attempt: 2, status: "running", started_at: at(5) }] };
     const bars = timeline({ call: twice }, { open: new Map(), now: Date.parse(at(9)) }).lines[0]?.bars;
     expect(bars?.map((bar) => [bar.status, bar.to - bar.from])).toEqual([["failed", 1000], ["running", 4000]]);
@@ -136,13 +136,13 @@ describe("a form from a schema", () => {
     expect(fieldsOf(true)).toBeUndefined();
   });
 
-  it("begins with defaults, leaves out what is empty and keeps what it does not know", () => {
+  it("starts with defaults, omits empty fields and keeps unknown ones", () => {
     const fields = fieldsOf(schema) ?? [];
     const given = { who: "Ann", more: [1] };
     expect(finish(fields, begin(fields, given), given)).toEqual({ value: { who: "Ann", count: 2, more: [1] }, faults: {} });
   });
 
-  it("says what is wrong by the path of the field", () => {
+  it("reports faults by the path of the field", () => {
     const fields = fieldsOf(schema) ?? [];
     const filled = { ...begin(fields, undefined), count: "0", list: "[1" };
     const { faults } = finish(fields, filled);
@@ -152,7 +152,7 @@ describe("a form from a schema", () => {
 });
 
 describe("problems", () => {
-  it("are said in words, with a way to mend them and the request's id", () => {
+  it("have a readable message, a hint and the request's id", () => {
     const problem = new Problem({ status: 409, code: "workflow-disabled", detail: "the workflow is disabled", request_id: "req_1" });
     expect(words(problem)).toEqual({ title: "The workflow is disabled.", hint: "Enable the workflow first.", requestId: "req_1" });
     expect(words(new TypeError("x is undefined")).hint).toMatch(/fault of the page/);
@@ -164,19 +164,19 @@ describe("the list of runs", () => {
   const ids = (list: { runs: RunSummary[] }) => list.runs.map((one) => one.id).join("");
   const event = (type: string, id: string, status?: string): LiveEvent => ({ run_id: id, type, version: 1, at: at(5), ...(status ? { status } : {}) });
 
-  it("takes in what is new at the top and keeps what was loaded below", () => {
+  it("adds new runs at the top and keeps those loaded below", () => {
     const first = withFirst({ runs: [], next: undefined }, { data: [run("c"), run("b")], next: "2" });
     const both = withNext(first, { data: [run("b"), run("a")], next: null });
     expect(ids(both)).toBe("cba");
     expect(ids(withFirst(both, { data: [run("d"), run("c")], next: "x" }))).toBe("dcba");
   });
 
-  it("begins anew when too much happened in between", () => {
+  it("starts over when too much happened in between", () => {
     const list = { runs: [run("b"), run("a")], next: "2" };
     expect(withFirst(list, { data: [run("y"), run("x")], next: "3" })).toEqual({ runs: [run("y"), run("x")], next: "3" });
   });
 
-  it("follows events, and lets go of what no longer fits the filter", () => {
+  it("follows events, and drops runs that no longer match the filter", () => {
     const list = { runs: [run("b"), run("a")], next: null };
     expect(withEvents(list, [event("ended", "a", "failed")], []).runs[1]?.status).toBe("failed");
     expect(ids(withEvents(list, [event("ended", "a", "failed")], ["running"]))).toBe("b");
@@ -197,7 +197,7 @@ describe("the stream of events", () => {
 });
 
 describe("differences", () => {
-  it("between texts are the fewest lines", () => {
+  it("between texts are minimal", () => {
     const lines = diffLines("a\nb\nc\nd", "a\nx\nc\nd\ne");
     expect(lines.map((line) => ({ same: " ", out: "-", in: "+" })[line.kind] + line.text).join("|")).toBe(" a|-b|+x| c| d|+e");
   });
@@ -214,7 +214,7 @@ describe("differences", () => {
     }
   });
 
-  it("between graphs are told by the step", () => {
+  it("between graphs are found by step", () => {
     const node = (name: string, detail = "") => ({ name, path: name, kind: "tool", detail, parent: null });
     const before: Graph = { name: "g", version: 1, nodes: [node("a"), node("b", "x"), node("gone")], edges: [{ from: 0, to: 2, label: "", style: "normal" }] };
     const after: Graph = { name: "g", version: 2, nodes: [node("a"), node("b", "y"), node("new")], edges: [] };
@@ -239,8 +239,8 @@ describe("words for times and counts", () => {
   });
 });
 
-describe("what an approval asks", () => {
-  it("is read whatever its author made of it", () => {
+describe("the content of an approval", () => {
+  it("is read whatever its shape", () => {
     expect(readAsks(null).calls).toEqual([]);
     const asks = readAsks({ message: "Pay?", approvals: 2, approvers: ["ann", 3], calls: [{ step: "pay", kind: "tool", input: { cents: 7 }, digest: "ab" }, { step: "log", not_yet_known: true }] });
     expect([readAsks({ approvers: "ann", escalate_to: "bob" }).escalateTo, asks.allowSelf, asks.moreCalls]).toEqual([["bob"], true, false]);
@@ -248,13 +248,13 @@ describe("what an approval asks", () => {
   });
 });
 
-describe("a notice in the browser", () => {
+describe("a browser notification", () => {
   const notice = { event: "gate_opened", title: "pay: approval needed", workflow: "pay", run_id: "run_1", step: "each[0].gate", text: "Pay?", at: at(0) };
-  it("of a question leads to the inbox, and replaces itself when it is told again", () => {
+  it("of a question links to the inbox, and replaces an earlier one", () => {
     const [asked, again] = [contentOf(notice), contentOf({ ...notice, event: "gate_escalated" })];
     expect([asked.path, asked.tag === again.tag]).toEqual(["/approvals", true]);
   });
-  it("of anything else leads to the run", () => {
+  it("of anything else links to the run", () => {
     expect(contentOf({ ...notice, event: "gate_answered" }).path).toBe("/runs/run_1?step=each%5B0%5D.gate");
   });
 });
@@ -263,7 +263,7 @@ describe("tools of MCP servers", () => {
   const tool = (name: string, standing: string): McpTool => ({ tool: name, standing, digest: standing === "missing" ? null : `digest of ${name}` });
   const server = (state: string, next?: string): McpServer => ({ name: "files", state, connections: 0, tools: [], next_attempt_at: next ?? null });
 
-  it("are counted with what needs a look first", () => {
+  it("are counted with what needs attention first", () => {
     expect(countedTools([tool("a", "accepted"), tool("b", "changed"), tool("c", "missing")])).toBe("3 tools: 1 changed, 1 not offered now, 1 accepted");
     expect(countedTools([tool("a", "new")])).toBe("1 tool: 1 new");
   });
@@ -272,7 +272,7 @@ describe("tools of MCP servers", () => {
     expect(acceptance([tool("a", "new")])).toEqual({ tools: [{ tool: "a", digest: "digest of a" }] });
   });
 
-  it("are said to be the same only as far as that is known", () => {
+  it("count as unchanged only if that is known", () => {
     const saying = (description: string, accepted_description: string) => sayingNow({ ...tool("a", "changed"), description, accepted_description });
     expect(saying("reads", "reads")).toBe("same");
     expect(saying("reads and sends", "reads")).toBe("different");
@@ -285,7 +285,7 @@ describe("tools of MCP servers", () => {
     expect(visible("Größe, 日本, ✓")).toBe("Größe, 日本, ✓");
   });
 
-  it("are looked at again only while a server is not ready", () => {
+  it("are polled only while a server is not ready", () => {
     const now = Date.parse(at(0));
     expect(nextLook([server("ready"), server("absent")], now)).toBe(false);
     expect(nextLook([server("ready"), server("down", at(8))], now)).toBe(8_500);

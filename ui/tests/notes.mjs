@@ -1,5 +1,5 @@
-// A small MCP server on standard input and output. Each line of the file of its first argument is a tool: its name and
-// what it says. When the file changes, the server ends, as one does that is replaced.
+// A small MCP server on standard input and output. Each line of the file in its first argument is a tool: its name and
+// description. When the file changes, the server exits, like one that is replaced.
 import { readFileSync, watchFile } from "node:fs";
 import { createInterface } from "node:readline";
 

@@ -25,7 +25,7 @@ interface Offered {
   data: { state: string; tools: { standing: string; description: string | null }[] };
 }
 
-/** Until the server has seen what the tool says now. */
+/** Waits until the server has seen the tool's current description. */
 async function seen(standing: string, says: string): Promise<void> {
   const end = Date.now() + PATIENCE;
   for (;;) {
@@ -62,11 +62,11 @@ test("a server that cannot be started is down, with the reason and the next atte
   await gone.getByText(/no-such-program-anywhere.*there is no such program.*Tried again/).waitFor();
 });
 
-test("a tool that changed is shown beside what was accepted, and accepted as it was looked at", async () => {
+test("a changed tool is shown beside the accepted version, and accepted as shown", async () => {
   await seen("accepted", "Adds a note.");
   writeFileSync(words, "add Adds a note.\u200B And sends it on.");
   await seen("changed", "Adds a note.\u200B And sends it on.");
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Refresh" }).click();
   const tool = page.getByRole("listitem", { name: "notes__add" });
   await tool.getByText("changed, held").waitFor();
   await tool.getByText("Adds a note.", { exact: true }).waitFor();
@@ -79,13 +79,13 @@ test("a tool that changed is shown beside what was accepted, and accepted as it 
   assert.deepEqual(await axe(page), []);
   await shot(page, "mcp-servers-accept");
 
-  // It changes once more while it is looked at: what nobody saw is not accepted.
+  // It changes again while the dialog is open: a version that was not shown is not accepted.
   writeFileSync(words, "add Adds a note, and deletes the others.");
   await seen("changed", "Adds a note, and deletes the others.");
   await dialog.getByRole("button", { name: "Accept", exact: true }).click();
   await dialog.getByRole("alert").getByText("is no longer what was looked at").waitFor();
   await dialog.getByText(/^Request/).waitFor();
-  await dialog.getByRole("button", { name: "Leave it" }).click();
+  await dialog.getByRole("button", { name: "Go back" }).click();
   await tool.getByText("Adds a note, and deletes the others.").waitFor();
   await tool.getByRole("button", { name: "Accept notes__add" }).click();
   await dialog.getByRole("button", { name: "Accept", exact: true }).click();
@@ -94,10 +94,10 @@ test("a tool that changed is shown beside what was accepted, and accepted as it 
   await seen("accepted", "Adds a note, and deletes the others.");
 });
 
-test("all that is held is accepted at once", async () => {
+test("all held tools are accepted at once", async () => {
   writeFileSync(words, "add Adds a note to the list.\nread Reads notes.");
   await seen("changed", "Adds a note to the list.");
-  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByRole("button", { name: "Refresh" }).click();
   const notes = page.getByRole("article", { name: "notes" });
   await notes.getByText("2 tools: 1 changed, 1 new").waitFor();
   await notes.getByRole("button", { name: "Accept all of notes" }).click();
@@ -118,7 +118,7 @@ test("the page fits a phone", async () => {
   assert.deepEqual(await axe(page), []);
 });
 
-test("no page threw, asked another host, or broke the policy", () => {
-  // The refusal was asked for.
+test("no page threw, contacted another host, or violated the policy", () => {
+  // The refusal is expected.
   assert.deepEqual(sins.all.filter((sin) => !/status of 403.*\/accept$/.test(sin)), []);
 });

@@ -1,11 +1,11 @@
-// The one way to the server: a small typed fetch. Failures are thrown as `Problem`, with the words the server gave.
+// All calls to the server: a small typed fetch. Failures are thrown as `Problem`, with the server's message.
 import type { components } from "./schema";
 
 export type Schemas = components["schemas"];
 export type ProblemView = Schemas["ProblemView"];
 export type Fault = Schemas["FaultView"];
 
-/** A failure in words. `status` 0 means that the server could not be reached. */
+/** A failure with its message. `status` 0 means that the server could not be reached. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: string;
@@ -38,7 +38,7 @@ export interface Ask {
   signal?: AbortSignal;
 }
 
-/** Called once whenever the server does not know who asks. */
+/** Called once whenever the server does not recognise the session. */
 let onSignedOut: () => void = () => {};
 export function whenSignedOut(act: () => void): void {
   onSignedOut = act;
@@ -53,7 +53,7 @@ export function address(path: string, query: Query = {}): string {
   return `/api/v1${path}${text ? `?${text}` : ""}`;
 }
 
-/** Asks and gives back the answer itself, for those who need its headers. */
+/** Sends a request and returns the raw response, for callers that need its headers. */
 export async function ask(path: string, what: Ask = {}): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json", ...what.headers };
   let body: string | undefined = what.text;
@@ -72,7 +72,7 @@ export async function ask(path: string, what: Ask = {}): Promise<Response> {
     });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Problem({ status: 0, code: "unreachable", detail: "The server does not answer. Is it still running?" });
+    throw new Problem({ status: 0, code: "unreachable", detail: "The server does not respond. Is it still running?" });
   }
   if (answer.ok) return answer;
   const problem = await problemOf(answer);
@@ -86,12 +86,12 @@ async function problemOf(answer: Response): Promise<Problem> {
     const view = (await answer.json()) as ProblemView;
     return new Problem({ ...view, status: answer.status, request_id: view.request_id ?? id ?? null });
   } catch {
-    const detail = `The server answered ${answer.status} without saying why.`;
+    const detail = `The server responded with ${answer.status} and no reason.`;
     return new Problem({ status: answer.status, code: "unknown", detail, request_id: id ?? null });
   }
 }
 
-/** Asks and gives back `data` of the answer; undefined for an answer without a body. */
+/** Sends a request and returns `data` of the response; undefined if there is no body. */
 export async function api<T>(path: string, what: Ask = {}): Promise<T> {
   const answer = await ask(path, what);
   if (answer.status === 204) return undefined as T;
@@ -108,7 +108,7 @@ export async function page<T>(path: string, query: Query = {}, signal?: AbortSig
   return (await answer.json()) as Page<T>;
 }
 
-/** A part of a path: names may hold anything. */
+/** An escaped part of a path: names may contain any character. */
 export function part(text: string): string {
   return encodeURIComponent(text);
 }

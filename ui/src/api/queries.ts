@@ -1,4 +1,4 @@
-// What is remembered of the server's answers, and under which keys. Live events say when it is out of date: nothing polls.
+// The query cache of server responses and its keys. Live events invalidate it; nothing polls.
 import { QueryClient, queryOptions } from "@tanstack/react-query";
 import { api, page, part, Problem, type Schemas } from "./client";
 
@@ -17,7 +17,7 @@ export type RunEvent = Schemas["Event"] & Record<string, unknown>;
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      // Until an event says otherwise, what we have is right.
+      // Cached data is valid until an event invalidates it.
       staleTime: 60_000,
       refetchOnWindowFocus: false,
       retry: (failed, error) => failed < 2 && (!(error instanceof Problem) || error.status === 0 || error.status === 503),
@@ -75,7 +75,7 @@ export const workflowGraph = (name: string, version?: number) =>
     staleTime: version === undefined ? 0 : Number.POSITIVE_INFINITY,
   });
 
-/** The graph of a run changes only when it is retried under another version. */
+/** The graph of a run changes only when it is retried on another version. */
 export const runGraph = (id: string, version: number) =>
   queryOptions({
     queryKey: ["graph", id, version],
@@ -95,7 +95,7 @@ export interface RunFilter {
   tests?: boolean;
 }
 
-/** The newest runs that fit; `more` says that there are others. */
+/** The newest matching runs; `more` says whether there are others. */
 export const runsOf = (filter: RunFilter, limit: number) =>
   queryOptions({
     queryKey: ["runs", filter, limit],

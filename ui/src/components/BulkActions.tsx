@@ -1,4 +1,4 @@
-// Cancel or retry all runs that fit the filters, with what came of it.
+// Cancels or retries all runs that match the filters, and shows the result.
 import { useState } from "react";
 import { api, type Schemas } from "../api/client";
 import { queries, type RunFilter } from "../api/queries";
@@ -11,10 +11,10 @@ export function BulkActions({ filter }: { filter: RunFilter }) {
   const act = (verb: "cancel" | "retry") => async () => {
     const done = await api<Result>(`/runs/${verb}`, { method: "POST", body: { filter } });
     const refused = done.refused.length > 0 ? `, ${done.refused.length} refused (${done.refused[0]?.reason})` : "";
-    setSaid(`${done.done.length} ${verb === "cancel" ? "cancelled" : "retried"}${refused}${done.more ? "; there are more: do it again" : ""}.`);
+    setSaid(`${done.done.length} ${verb === "cancel" ? "cancelled" : "retried"}${refused}${done.more ? "; there are more, so repeat this" : ""}.`);
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
-  const which = Object.keys(filter).length > 0 ? "that fit the filters" : "of the whole organisation";
+  const which = Object.keys(filter).length > 0 ? "that match the filters" : "of the whole organisation";
   return (
     <div className="row wrap">
       {said && (
@@ -23,10 +23,10 @@ export function BulkActions({ filter }: { filter: RunFilter }) {
         </span>
       )}
       <Confirm label="Retry failed…" title="Retry failed runs" className="" act={act("retry")}>
-        <p>All runs {which} which failed, timed out or were cancelled go on: what did not succeed runs again.</p>
+        <p>Retries all runs {which} that failed, timed out or were cancelled. Steps that did not succeed run again.</p>
       </Confirm>
       <Confirm label="Cancel all…" title="Cancel runs" act={act("cancel")}>
-        <p>All unfinished runs {which} are cancelled: what runs is stopped, the rest does not begin.</p>
+        <p>Cancels all unfinished runs {which}. Running steps are stopped, the rest does not start.</p>
       </Confirm>
     </div>
   );

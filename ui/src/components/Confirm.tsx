@@ -1,4 +1,4 @@
-// A button that asks once more, in words that say what will happen, and shows what came of it.
+// A button that asks for confirmation, says what will happen, and shows the result.
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Dialog } from "./Dialog";
@@ -35,7 +35,7 @@ export function Confirm({ label, title, children, act, className = "danger", dis
               {label}
             </button>
             <button type="button" onClick={() => setOpen(false)}>
-              Leave it
+              Go back
             </button>
           </div>
         </Dialog>

@@ -1,4 +1,4 @@
-// A dialog by the browser's own element: it keeps the focus inside and closes with Escape.
+// A dialog based on the browser's own element: it keeps the focus inside and closes with Escape.
 import { type ReactNode, useEffect, useId, useRef } from "react";
 
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {

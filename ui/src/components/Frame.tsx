@@ -1,4 +1,4 @@
-// The frame around every page: navigation, what waits for me, who is signed in, whether live events come in.
+// The frame around every page: navigation, open approvals, the signed-in user, the state of the live stream.
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { Suspense, useEffect } from "react";
@@ -26,7 +26,7 @@ export function Frame() {
   return (
     <Live on={who.isSuccess}>
       <a className="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <div className="frame">
         <Side />

@@ -1,4 +1,4 @@
-// While something is on its way: says so, but not at once, because most answers are faster than reading.
+// A loading indicator, shown with a delay because most responses are fast.
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 import { Trouble } from "./Trouble";
@@ -16,7 +16,7 @@ export function Loading() {
   );
 }
 
-/** What a query brought, or how it stands. Old data stays while new data is on its way. */
+/** The data of a query, or its state. Old data stays visible while new data loads. */
 export function Got<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
   if (query.data !== undefined) return <>{children(query.data)}</>;
   if (query.error) return <Trouble error={query.error} retry={() => void query.refetch()} />;

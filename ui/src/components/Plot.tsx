@@ -1,4 +1,4 @@
-// Runs over time as bars: ended well below, failed above. The same numbers are there as a table for screen readers.
+// Runs over time as bars: successes below, failures above. A table has the same numbers for screen readers.
 import type { Slice } from "../lib/plot";
 
 const [WIDTH, HEIGHT, GAP] = [720, 130, 3];

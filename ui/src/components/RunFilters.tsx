@@ -1,4 +1,4 @@
-// The filters of the list of runs. They live in the address, so that a list can be shared.
+// The filters of the list of runs. They are part of the address, so that a list can be shared.
 import { useEffect, useId, useState } from "react";
 import type { RunFilter } from "../api/queries";
 import { RUN_STATUSES, word } from "../lib/status";
@@ -75,7 +75,7 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
   );
 }
 
-/** Asks only when the typing has paused. */
+/** Queries only when typing pauses. */
 function Typed({ label, value, placeholder, onChange }: { label: string; value: string; placeholder: string; onChange: (text: string) => void }) {
   const id = useId();
   const [text, setText] = useState(value);

@@ -1,14 +1,14 @@
-// The fields of a form that was made from a JSON Schema. Holds no state of its own: see `useSchemaForm`.
+// The fields of a form generated from a JSON Schema. Stateless: see `useSchemaForm`.
 import { type ReactNode, useId, useMemo, useState } from "react";
 import { begin, type Field, fieldsOf, type Filled, finish, type Json, readJson } from "../lib/schema";
 
 export interface FormState {
-  /** The value, or undefined if something is wrong with it; then the faults are shown. */
+  /** The value, or undefined if it is invalid; then the faults are shown. */
   take: () => Json | undefined;
   view: ReactNode;
 }
 
-/** A form for the schema, or a field for JSON where there is none. `given` is what it begins with. */
+/** A form for the schema, or a JSON field if there is none. `given` is the initial value. */
 export function useSchemaForm(schema: unknown, given: Json | undefined, label: string): FormState {
   const fields = useMemo(() => fieldsOf(schema), [schema]);
   const [filled, setFilled] = useState<Filled>(() => begin(fields ?? [], given));
@@ -59,7 +59,7 @@ export function useSchemaForm(schema: unknown, given: Json | undefined, label: s
           </button>
         </div>
       )}
-      {fields?.length === 0 && !asJson && <p className="dim">Nothing needs to be filled in.</p>}
+      {fields?.length === 0 && !asJson && <p className="dim">There is nothing to fill in.</p>}
     </div>
   );
   return { take, view };

@@ -1,4 +1,4 @@
-// A status as a badge, and an instant as people say it.
+// A status as a badge, and an instant in relative words.
 import { sign, tone, word } from "../lib/status";
 import { useNow } from "../lib/now";
 import { full, length, relative } from "../lib/time";
@@ -23,7 +23,7 @@ export function When({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** How long it took, or takes so far. */
+/** How long it took, or has taken so far. */
 export function Took({ from, to }: { from: string | null | undefined; to: string | null | undefined }) {
   const now = useNow();
   if (!from) return <span className="dim">–</span>;

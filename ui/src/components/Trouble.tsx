@@ -1,4 +1,4 @@
-// Failures in words, with the request's id for whoever looks into the server's log.
+// Readable failures, with the request id that the server's log has too.
 import { Link } from "@tanstack/react-router";
 import { Problem } from "../api/client";
 import { words } from "../lib/problem";
@@ -37,9 +37,9 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
 export function NotFound() {
   return (
     <div className="empty">
-      <h1>There is no such page</h1>
-      <p>The address may be mistyped, or from another version.</p>
-      <Link to="/">Go to the start</Link>
+      <h1>Page not found</h1>
+      <p>The address may be mistyped, or belong to another version.</p>
+      <Link to="/">Go to the home page</Link>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// A JSON value to read and to copy. A long one is cut until somebody asks for all of it.
+// A JSON value to read and copy. A long value is cut until it is expanded.
 import { useMemo, useState } from "react";
 
 const SHOWN = 20_000;

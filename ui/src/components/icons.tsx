@@ -1,4 +1,4 @@
-// The few pictures of the frame, drawn as lines so that they take the colour of the text.
+// The icons of the frame, drawn as lines so that they take the colour of the text.
 import type { ReactNode } from "react";
 
 function Icon({ children }: { children: ReactNode }) {

@@ -1,4 +1,4 @@
-// The editor of one definition: canvas and text side by side, a panel for what is selected, the server's faults on both,
+// The editor of one definition: canvas and text side by side, a panel for the selection, the server's faults on both,
 // test runs on the canvas, saving.
 
 import { EditorView } from "@codemirror/view";
@@ -32,7 +32,7 @@ import { type Base, load, useSave } from "./useSave";
 const NO_STATES: ReadonlyMap<string, StepState> = new Map();
 
 export function Editor({ initial: source, base: firstBase }: { initial: string; base?: Base }) {
-  // The editor counts in single line breaks; what came with others is sent back with them.
+  // The editor uses LF internally; a text with other line breaks is saved with them.
   const windows = source.includes("\r\n");
   const initial = useMemo(() => source.replaceAll("\r\n", "\n"), [source]);
   const definition = useDefinition(initial);
@@ -96,12 +96,12 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
   const [one] = selection.steps.size === 1 ? selection.steps : [];
   const step = drawn.steps.find((each) => each.id === one);
   const edge = drawn.edges.find((each) => each.id === selection.edge);
-  const note = !editable ? "The text cannot be read" : dirty ? "Not saved" : base ? `Saved as version ${base.version}` : "";
+  const note = !editable ? "The text has errors" : dirty ? "Not saved" : base ? `Saved as version ${base.version}` : "";
 
   return (
     <div className="editor">
       <Toolbar
-        title={model.name || base?.name || "A new workflow"}
+        title={model.name || base?.name || "New workflow"}
         note={note}
         canUndo={definition.canUndo}
         canRedo={definition.canRedo}
@@ -144,7 +144,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
       <div className="editor-body">
         <section className="editor-canvas" aria-label="Canvas" onKeyDown={onKey}>
           {drawn.dialect && <Palette dialect={drawn.dialect} disabled={!editable} onAdd={actions.add} />}
-          {!editable && <p className="note waiting broken">The text cannot be read at the moment: this is how it was before. Mend the text, or undo.</p>}
+          {!editable && <p className="note waiting broken">The text has errors, so the canvas shows the last valid version. Fix the text, or undo.</p>}
           {list ? (
             <StepList model={drawn} faults={faultsBy} states={states} selection={selection} onSelect={selectStep} />
           ) : (

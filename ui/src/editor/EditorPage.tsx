@@ -1,4 +1,4 @@
-// The editor's address: loads the newest version of a workflow, or asks how a new one shall be written.
+// The editor's address: loads the newest version of a workflow, or asks for the dialect of a new one.
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -15,7 +15,7 @@ export default function EditorPage({ name }: { name?: string }) {
 }
 
 function Existing({ name }: { name: string }) {
-  // Loaded once: what others save meanwhile is told when this is saved.
+  // Loaded once: saving detects changes that others made meanwhile.
   const found = useQuery({ queryKey: ["editor", name], queryFn: ({ signal }) => load(name, signal), staleTime: Number.POSITIVE_INFINITY, gcTime: 0 });
   if (found.error) return <Trouble error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading />;
@@ -27,8 +27,8 @@ function NewWorkflow() {
   if (dialect) return <Editor initial={TEMPLATES[dialect]} />;
   return (
     <>
-      <h1>A new workflow</h1>
-      <p className="dim">There are three ways to write one. All run by the same rules; the canvas draws each of them.</p>
+      <h1>New workflow</h1>
+      <p className="dim">Choose one of three dialects. All follow the same rules, and the canvas can draw each one.</p>
       <div className="columns">
         {(Object.keys(TEMPLATES) as DialectName[]).map((one) => (
           <section key={one} className="card">
@@ -37,7 +37,7 @@ function NewWorkflow() {
             <pre className="value">{TEMPLATES[one]}</pre>
             <div>
               <button type="button" className={one === "tasks" ? "main" : ""} onClick={() => setDialect(one)}>
-                Begin with {DIALECT_WORDS[one].title.toLowerCase()}
+                Start with {DIALECT_WORDS[one].title.toLowerCase()}
               </button>
             </div>
           </section>

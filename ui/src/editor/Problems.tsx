@@ -1,4 +1,4 @@
-// What the checker says of the whole definition, with a way to each place.
+// All faults of the definition, each with a link to its position.
 
 import type { Fault, Model } from "./model/types";
 import { sentence, stepAt } from "./text/faults";
@@ -11,7 +11,7 @@ interface Props {
   onShow: (offset: number) => void;
 }
 
-/** More than this nobody reads at once. */
+/** Faults shown at once. */
 const SHOWN = 50;
 
 export function Problems({ faults, trouble, checked, model, onShow }: Props) {
@@ -19,7 +19,7 @@ export function Problems({ faults, trouble, checked, model, onShow }: Props) {
   if (faults.length === 0) {
     return (
       <p className="problems dim" role="status">
-        {checked ? "✓ Checked: nothing is wrong." : "Checking…"}
+        {checked ? "✓ Checked: no problems." : "Checking…"}
       </p>
     );
   }

@@ -1,4 +1,4 @@
-// What became of saving, in words, and what can be done when somebody else was faster.
+// The outcome of saving, and the choices if someone else saved first.
 
 import { Link } from "@tanstack/react-router";
 import { Trouble } from "../components/Trouble";
@@ -39,17 +39,17 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
     return (
       <div className="note waiting notice stack" role="alert">
         <p>
-          There is a workflow called <strong>{outcome.name}</strong> already, and this text was not made from it. Give yours another name, or make it the next version of that one.
+          A workflow called <strong>{outcome.name}</strong> already exists, and this text was not based on it. Choose another name, or save this as its next version.
         </p>
         <div className="row wrap">
           <Link className="button" to="/workflows/$name" params={{ name: outcome.name }} target="_blank">
-            Look at it
+            Open it
           </Link>
           <button type="button" className="danger" onClick={() => onOverwrite({ name: outcome.name, version: 0, tag: "*", source: "" })}>
-            Make it the next version
+            Save as the next version
           </button>
           <button type="button" onClick={onClose}>
-            Go on editing
+            Keep editing
           </button>
         </div>
       </div>
@@ -59,7 +59,7 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
   return (
     <div className="note waiting notice stack" role="alert">
       <p>
-        Not saved: somebody else saved version {theirs.version} of <strong>{theirs.name}</strong> while you were editing. Nothing of either is lost.
+        Not saved: someone else saved version {theirs.version} of <strong>{theirs.name}</strong> while you were editing. Nothing is lost.
       </p>
       <div className="row wrap">
         <button type="button" onClick={() => onTakeTheirs(theirs)}>
@@ -69,7 +69,7 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
           Save mine after theirs
         </button>
         <button type="button" onClick={onClose}>
-          Go on editing
+          Keep editing
         </button>
       </div>
     </div>

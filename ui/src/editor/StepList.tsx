@@ -1,4 +1,4 @@
-// The steps as a list: the same as the canvas, for those who rather read or listen.
+// The steps as a list: the same as the canvas, as accessible text.
 
 import { Status } from "../components/Status";
 import { KIND_NAMES, summary } from "./canvas/kindLook";

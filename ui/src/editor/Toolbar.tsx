@@ -47,18 +47,18 @@ export function Toolbar(props: Props) {
         <button type="button" disabled={!editable} onClick={props.onPaste} title="Paste steps (Ctrl+V)">
           Paste
         </button>
-        <button type="button" disabled={!editable || selected === 0} onClick={props.onRemove} title="Remove what is selected (Delete)">
+        <button type="button" disabled={!editable || selected === 0} onClick={props.onRemove} title="Remove the selection (Delete)">
           Remove
         </button>
         {props.isGraph && (
-          <button type="button" disabled={!editable} onClick={props.onTidy} title="Lay the nodes out anew and write their positions down">
+          <button type="button" disabled={!editable} onClick={props.onTidy} title="Lay out the nodes again and save their positions">
             Tidy up
           </button>
         )}
         <button type="button" aria-pressed={props.list} onClick={props.onList}>
           {props.list ? "Show as a canvas" : "Show as a list"}
         </button>
-        <button type="button" disabled={props.testing} onClick={props.onTest} title="Run the text as it stands (Ctrl+Enter)">
+        <button type="button" disabled={props.testing} onClick={props.onTest} title="Run the current text (Ctrl+Enter)">
           Test run
         </button>
         <button type="button" className="main" disabled={props.saving} onClick={props.onSave} title="Save (Ctrl+S)">

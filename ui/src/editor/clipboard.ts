@@ -1,5 +1,5 @@
-// Copies of steps: what is put on the clipboard, and the changes that paste it, with fresh names and the connections
-// the copied steps had among themselves.
+// Copies steps to the clipboard, and creates the changes that paste them, with fresh names and the connections between
+// the copied steps.
 
 import { freshName } from "./model/model";
 import type { Change, DialectName, Json, Kind, Model, Point } from "./model/types";
@@ -10,7 +10,7 @@ interface Copied {
   edges: { from: string; to: string; outlet: string }[];
 }
 
-/** What says where a step leads is told by the copied edges. */
+/** Fields that name the next step; the copied edges replace them. */
 const LINKS: Record<DialectName, readonly string[]> = {
   tasks: ["needs"],
   flow: ["next", "parallel", "join", "branch", "on_error", "done", "name"],
@@ -37,7 +37,7 @@ export function copy(model: Model, ids: ReadonlySet<string>): string | null {
     const from = names.get(edge.from);
     const to = names.get(edge.to);
     if (from === undefined || to === undefined || edge.derived) continue;
-    // The cases of a branch are not copied: they would have to be made first.
+    // The cases of a branch are not copied: they would have to be created first.
     if (model.dialect === "flow" && edge.outlet.startsWith("branch:")) continue;
     copied.edges.push({ from, to, outlet: edge.outlet });
   }
@@ -50,7 +50,7 @@ export interface Pasted {
   steps: string[];
 }
 
-/** Null if the text is not a copy, or of another dialect. */
+/** Null if the text is not a copy, or belongs to another dialect. */
 export function paste(model: Model, text: string, parent: string | undefined): Pasted | null {
   const copied = read(text);
   if (!copied || copied.stepwell !== model.dialect) return null;

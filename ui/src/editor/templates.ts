@@ -1,4 +1,4 @@
-// What a new workflow begins with, in each dialect.
+// The initial text of a new workflow, by dialect.
 
 import type { DialectName } from "./model/types";
 
@@ -29,7 +29,7 @@ edges:
 };
 
 export const DIALECT_WORDS: Record<DialectName, { title: string; text: string }> = {
-  tasks: { title: "Tasks", text: "Each step says what it needs; everything else runs side by side. The best start." },
-  flow: { title: "Flow", text: "Each step says what comes next: branches, loops, one path after another." },
-  graph: { title: "Nodes and edges", text: "A free drawing with positions, handles for errors and branches." },
+  tasks: { title: "Tasks", text: "Each step lists what it needs; everything else runs in parallel. The best place to start." },
+  flow: { title: "Flow", text: "Each step names the next one: branches, loops, one path after another." },
+  graph: { title: "Nodes and edges", text: "A free-form drawing with positions, and handles for errors and branches." },
 };

@@ -1,4 +1,4 @@
-// What people do to the drawing as a whole: add after what is selected, remove, copy, paste, tidy up.
+// Actions on the drawing as a whole: add after the selection, remove, copy, paste, tidy up.
 
 import { useCallback } from "react";
 import { arrange, freePlace, shapeOf } from "./canvas/boxes";
@@ -20,7 +20,7 @@ export interface Actions {
   tidy: () => void;
 }
 
-/** For browsers that keep the clipboard to themselves. */
+/** Fallback for browsers that deny access to the clipboard. */
 let kept = "";
 
 export function useActions(definition: Definition, placed: Placed, selection: Selection, select: (selection: Selection) => void): Actions {
@@ -34,7 +34,7 @@ export function useActions(definition: Definition, placed: Placed, selection: Se
       const parent = model.dialect === "graph" ? undefined : at ? at.parent : after?.parent;
       const name = freshName(model, FIRST_NAME[kind], parent);
       const id = parent === undefined ? name : `${parent}/${name}`;
-      // A task says itself what it follows.
+      // A task lists what it follows itself.
       const needs = model.dialect === "tasks" || parent !== undefined ? after?.name : undefined;
       const fields = { ...(needs === undefined ? {} : { needs }), ...blank(kind, model.dialect) };
       const changes: Change[] = [{ type: "addStep", name, kind, fields, ...(parent === undefined ? {} : { parent }), ...position(model, placed, at?.point, after?.id) }];
@@ -50,7 +50,7 @@ export function useActions(definition: Definition, placed: Placed, selection: Se
       if (change({ type: "disconnect", edge: selection.edge })) select(NOTHING);
       return;
     }
-    // What is in a body goes with its loop.
+    // The steps of a body are removed with their loop.
     const steps = [...selection.steps].filter((id) => ![...selection.steps].some((other) => id.startsWith(`${other}/`)));
     if (steps.length === 0) return;
     if (change({ type: "batch", changes: steps.map((step) => ({ type: "removeStep", step })) })) select(NOTHING);
@@ -100,7 +100,7 @@ function position(model: Model, placed: Placed, point: Point | undefined, after:
   return { position: point ?? freePlace(placed.boxes, after) };
 }
 
-/** The first way out that leads nowhere yet, else the first. */
+/** The first unconnected outlet, else the first. */
 function freeOutlet(model: Model, id: string): string | undefined {
   const outlets = model.steps.find((step) => step.id === id)?.outlets.filter((one) => !one.bad) ?? [];
   const used = new Set(model.edges.filter((edge) => edge.from === id && !edge.derived).map((edge) => edge.outlet));

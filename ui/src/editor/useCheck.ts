@@ -1,4 +1,4 @@
-// What the server's own checker says of the text, a moment after it stopped changing.
+// The server's faults for the text, checked shortly after it stops changing.
 
 import { useEffect, useState } from "react";
 import { ask, Problem } from "../api/client";

@@ -1,5 +1,5 @@
-// The definition under edit: its text, what is read from it, and the one way to change it from the canvas. The text
-// editor holds the text and the history; everything else follows.
+// The definition being edited: its text, the model read from it, and the one way to change it from the canvas. The text
+// editor owns the text and the history; everything else is derived.
 
 import { isolateHistory, redo, redoDepth, undo, undoDepth } from "@codemirror/commands";
 import { Transaction } from "@codemirror/state";
@@ -9,7 +9,7 @@ import { apply, parse } from "./model/model";
 import { difference } from "./model/splice";
 import { type Change, type Model, Refused } from "./model/types";
 
-/** While somebody types, the canvas follows after this pause; a longer one if there is more to read. */
+/** While the user types, the canvas updates after this pause; longer for larger texts. */
 const PAUSE = 160;
 const PAUSE_PER_CHARACTER = 0.01;
 
@@ -20,15 +20,15 @@ export interface Definition {
   drawn: Model;
   canUndo: boolean;
   canRedo: boolean;
-  /** Makes a change; false, and the words in `refusal`, if it cannot be made. */
+  /** Applies a change. Returns false and sets `refusal` if that is not possible. */
   change: (change: Change) => boolean;
   refusal: string | null;
   forget: () => void;
   undo: () => void;
   redo: () => void;
-  /** Puts another text in the place of all of it, as one change. */
+  /** Replaces the whole text as one change. */
   replace: (text: string) => void;
-  /** The text as it is this moment. */
+  /** The current text. */
   current: () => string;
   onView: (view: EditorView | null) => void;
   onChange: (text: string, byHand: boolean) => void;

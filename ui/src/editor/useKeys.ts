@@ -1,4 +1,4 @@
-// The keys of the editor. Copying and the like count on the canvas only: text fields have their own.
+// Keyboard shortcuts of the editor. Clipboard keys apply to the canvas only: text fields have their own.
 
 import { type KeyboardEvent, useCallback, useEffect } from "react";
 import type { Actions } from "./useActions";

@@ -4,7 +4,7 @@ import { useBlocker } from "@tanstack/react-router";
 
 export function useLeave(dirty: boolean): void {
   useBlocker({
-    shouldBlockFn: () => dirty && !window.confirm("What you changed is not saved. Leave all the same?"),
+    shouldBlockFn: () => dirty && !window.confirm("You have unsaved changes. Leave anyway?"),
     enableBeforeUnload: () => dirty,
     disabled: !dirty,
   });

@@ -1,4 +1,4 @@
-// Saving: a first version, the next one, and what to say when somebody else was faster.
+// Saves the first version or the next one, and detects that someone else saved first.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
@@ -7,7 +7,7 @@ import { ask, part, Problem, type Schemas } from "../api/client";
 type Summary = Schemas["WorkflowSummary"];
 type Workflow = Schemas["Workflow"];
 
-/** The version the text was made from. */
+/** The version that the text is based on. */
 export interface Base {
   name: string;
   version: number;
@@ -17,9 +17,9 @@ export interface Base {
 
 export type Outcome =
   | { kind: "saved"; name: string; version: number; isNew: boolean }
-  /** Another version came in between. */
+  /** Another version was saved meanwhile. */
   | { kind: "conflict"; theirs: Base }
-  /** There is a workflow of that name that this text was not made from. */
+  /** A workflow of that name exists that this text is not based on. */
   | { kind: "exists"; name: string }
   | { kind: "failed"; error: unknown };
 
@@ -50,7 +50,7 @@ export async function save(text: string, name: string, base: Base | undefined, f
     if (error.code === "exists") return { kind: "exists", name };
     if (error.code !== "changed-meanwhile" || !base) return { kind: "failed", error };
     const theirs = await load(base.name);
-    // Only a switch was turned, not the definition: the text still stands on the newest version.
+    // Only a switch changed, not the definition: the text is still based on the newest version.
     if (theirs.version === base.version) return write(text, theirs, false).catch((second: unknown) => ({ kind: "failed", error: second }));
     return { kind: "conflict", theirs };
   }

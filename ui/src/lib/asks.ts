@@ -1,13 +1,13 @@
-// What an approval asks, read with care: the server resolves it, but its shape is the workflow's author's.
+// Reads the content of an approval defensively: the server resolves it, but the workflow's author chooses its shape.
 
 export interface Call {
   step: string;
   kind: string;
   input: unknown;
   digest: string | undefined;
-  /** Of a call whose arguments are not there yet: what it will be. */
+  /** The template of a call whose arguments are not known yet. */
   about: string | undefined;
-  /** Its arguments depend on what is still to happen; the approval does not cover them. */
+  /** Its arguments depend on later steps; the approval does not cover them. */
   unknown: boolean;
   tooLarge: boolean;
 }
@@ -16,11 +16,11 @@ export interface Asks {
   message: string | undefined;
   form: unknown;
   calls: Call[];
-  /** There are more than are listed; the others are not covered. */
+  /** There are more calls than listed; the approval does not cover the others. */
   moreCalls: boolean;
   approvers: string[];
   escalateTo: string[];
-  /** Whether whoever started the run may answer. */
+  /** Whether the user who started the run may answer. */
   allowSelf: boolean;
   policy: string | undefined;
 }

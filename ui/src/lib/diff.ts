@@ -1,4 +1,4 @@
-// Which lines were taken out and which put in, between two texts. Myers' method, on lines, within bounds.
+// The removed and added lines between two texts. Myers' algorithm on lines, bounded.
 
 export interface DiffLine {
   kind: "same" | "out" | "in";
@@ -8,7 +8,7 @@ export interface DiffLine {
   new?: number;
 }
 
-/** Beyond this many changed lines everything between the common beginning and end counts as changed. */
+/** Beyond this many changed lines, everything between the common start and end counts as changed. */
 const MOST_CHANGES = 2_000;
 
 export function diffLines(before: string, after: string): DiffLine[] {

@@ -3,17 +3,17 @@ import type { Step } from "../api/queries";
 import { pattern } from "./paths";
 
 export interface Folded {
-  /** What the box says: the most telling of all. */
+  /** The status of the box: the most important of all. */
   status: string;
   count: number;
-  /** How many of each status. */
+  /** Counts by status. */
   by: Record<string, number>;
   /** The paths of the steps, in order. */
   paths: string[];
   attempt: number;
 }
 
-/** What a box shows if its steps differ: what needs a look first, then what moves, then what is over. */
+/** Priority of statuses if steps differ: needing attention, then in progress, then finished. */
 const TELLING = [
   "failed",
   "timeout",

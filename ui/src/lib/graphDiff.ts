@@ -9,7 +9,7 @@ export interface Both {
   changes: Map<string, Change>;
 }
 
-/** One graph with the steps and edges of both; what is gone comes after what is there. */
+/** One graph with the steps and edges of both; removed steps come last. */
 export function bothGraphs(before: Graph, after: Graph): Both {
   const changes = new Map<string, Change>();
   const old = new Map(before.nodes.map((node) => [node.path, node]));
@@ -35,7 +35,7 @@ export function bothGraphs(before: Graph, after: Graph): Both {
     if (there.has(name(before, edge))) continue;
     const from = place.get(before.nodes[edge.from]?.path ?? "");
     const to = place.get(before.nodes[edge.to]?.path ?? "");
-    // An edge between steps that stay is told by the steps it led to.
+    // A removed edge between existing steps marks its target as changed.
     if (from === undefined || to === undefined) continue;
     const target = nodes[to]?.path ?? "";
     const gone = changes.get(nodes[from]?.path ?? "") === "removed" || changes.get(target) === "removed";

@@ -1,4 +1,4 @@
-// Where the edges of a box begin and end, calculated: the boxes that nobody sees need not be drawn to be measured.
+// Calculates where the edges of a box start and end, so that boxes out of view need not be drawn to be measured.
 import { type NodeHandle, Position } from "@xyflow/react";
 
 export interface Size {

@@ -1,4 +1,4 @@
-// Where the boxes of a graph go: each loop or for_each is laid out by itself and is then one box in the scope around it.
+// Lays out a graph: each loop or for_each is laid out separately and is then one box in its enclosing scope.
 import { Graph as Dagre, layout as layOut } from "@dagrejs/dagre";
 
 export interface LayoutNode {
@@ -9,20 +9,20 @@ export interface LayoutNode {
 export interface LayoutEdge {
   from: string;
   to: string;
-  /** Leads back to something earlier: drawn, but has no say in the order. */
+  /** Leads back to an earlier step: drawn, but ignored for the order. */
   back?: boolean;
   label?: string;
 }
 
 export interface Box {
-  /** Relative to the scope it is inside. */
+  /** Relative to its enclosing scope. */
   x: number;
   y: number;
   width: number;
   height: number;
 }
 
-/** What a layout depends on. */
+/** The inputs of a layout. */
 export interface Shape {
   nodes: LayoutNode[];
   edges: LayoutEdge[];
@@ -33,7 +33,7 @@ export type Boxes = ReadonlyMap<string, Box>;
 export const NODE = { width: 210, height: 62 };
 const PADDING = { side: 24, top: 62, bottom: 24 };
 const GAP = { ranks: 56, nodes: 36 };
-/** Above this many boxes in one scope a simpler way to find ranks is used, which is twice as fast. */
+/** Above this many boxes in one scope a simpler ranking is used, which is twice as fast. */
 const MANY = 100;
 
 export function layout(nodes: LayoutNode[], edges: LayoutEdge[]): Map<string, Box> {

@@ -1,4 +1,4 @@
-// What concerns whoever is signed in, as a notification of the browser: only when they allowed it, and look elsewhere.
+// Browser notifications for the signed-in user: only with permission, and only while the page is in the background.
 import { useState } from "react";
 import type { Approval } from "../api/queries";
 import type { Notice } from "../live/stream";
@@ -18,7 +18,7 @@ export function showNotice(notice: Notice): void {
   }
 }
 
-/** How a notice is shown, and where it leads. One question has one notification, however often it is told. */
+/** The content and target of a notification. One question has one notification, even if it is sent again. */
 export function contentOf(notice: Notice): { title: string; body: string; tag: string; path: string } {
   const run = `/runs/${encodeURIComponent(notice.run_id)}`;
   const asks = notice.event === "gate_opened" || notice.event === "gate_escalated";
@@ -30,11 +30,11 @@ export function contentOf(notice: Notice): { title: string; body: string; tag: s
   };
 }
 
-/** What is asked, in one line. */
+/** The question in one line. */
 export function question(approval: Approval): string {
   const asks = approval.asks as { message?: unknown } | null;
   if (typeof asks?.message === "string" && asks.message) return asks.message;
-  return approval.kind === "verdict" ? `Did the call of ${approval.step} happen?` : `May ${approval.step} go on?`;
+  return approval.kind === "verdict" ? `Did the call of ${approval.step} happen?` : `May ${approval.step} continue?`;
 }
 
 export function useNoticePermission(): { state: NotificationPermission | "missing"; ask: () => void } {

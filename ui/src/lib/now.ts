@@ -1,4 +1,4 @@
-// A clock for words like "3 min ago": one timer for all who look, none while nobody does.
+// A clock for words like "3 min ago": one shared timer, stopped while nothing uses it.
 import { useSyncExternalStore } from "react";
 
 let now = Date.now();

@@ -1,4 +1,4 @@
-// How many runs ended well and badly in each slice of time, for the plot of the first page.
+// Counts successful and failed runs per time slice, for the plot of the home page.
 import type { RunSummary } from "../api/queries";
 
 export interface Slice {

@@ -1,4 +1,4 @@
-// What a failure is called in front of people, and how it can be mended.
+// Readable messages for failures, and hints how to fix them.
 import { Problem } from "../api/client";
 
 export interface Said {
@@ -7,21 +7,21 @@ export interface Said {
   requestId?: string;
 }
 
-/** How it can be mended, by the server's code. */
+/** Hints by the server's error code. */
 const HINTS: Record<string, string> = {
-  unreachable: "The page goes on by itself when the server is back.",
-  unauthorised: "Run `stepwell login` where the server is, and open the link it prints.",
-  forbidden: "Ask an administrator for the right that is named.",
-  "cross-origin": "Open the dashboard under the address the server knows itself by.",
-  "changed-meanwhile": "Somebody else was faster. Load the page again to see what they did.",
-  "other-digest": "What is asked has changed since it was shown. Look at it again, then answer.",
+  unreachable: "The page continues automatically when the server is back.",
+  unauthorised: "Run `stepwell login` on the server’s machine, and open the link it prints.",
+  forbidden: "Ask an administrator for this right.",
+  "cross-origin": "Open the dashboard at the server’s own address (see `public_url`).",
+  "changed-meanwhile": "Someone else changed it first. Reload the page to see the change.",
+  "other-digest": "The request has changed since it was shown. Review it again, then answer.",
   "workflow-disabled": "Enable the workflow first.",
   "rate-limited": "Wait a moment, then try again.",
   "plan-limit": "See Settings, Plan and usage.",
   unavailable: "Try again in a moment.",
   "not-ready": "Try again in a moment.",
   busy: "Try again in a moment.",
-  internal: "This is a fault of the server: its log says more.",
+  internal: "This is a fault of the server. Its log has the details.",
   broken: "Run `stepwell doctor` on the data.",
 };
 
@@ -35,10 +35,10 @@ export function words(error: unknown): Said {
     };
   }
   const text = error instanceof Error ? error.message : String(error);
-  return { title: sentence(text), hint: "This is a fault of the page. Load it again; if it stays, tell us." };
+  return { title: sentence(text), hint: "This is a fault of the page. Reload it; if it persists, report it." };
 }
 
-/** Details begin in lower case, as parts of a sentence do. */
+/** Details start in lower case, as parts of a sentence do. */
 function sentence(text: string): string {
   const whole = text.trim();
   if (!whole) return "Something went wrong.";

@@ -1,17 +1,17 @@
-// A long list of runs that stays right while things happen: pages are added at the end, what is new comes in at the top, and
-// events change the rows that are there. Pure; the hook is in `useRunList`.
+// A long list of runs that stays up to date: pages are added at the end, new runs appear at the top, and events change
+// existing rows. Pure; the hook is in `useRunList`.
 import type { RunSummary } from "../api/queries";
 import type { LiveEvent } from "../live/stream";
 
 export interface RunList {
   runs: RunSummary[];
-  /** Where the next page begins; null at the end, undefined before the first page. */
+  /** The cursor of the next page; null at the end, undefined before the first page. */
   next: string | null | undefined;
 }
 
 export const EMPTY: RunList = { runs: [], next: undefined };
 
-/** The first page anew. If nothing of it is known, too much has happened in between: begin with it. */
+/** Merges a reloaded first page. If it shares no run with the list, too much has happened: start over with it. */
 export function withFirst(list: RunList, page: { data: RunSummary[]; next?: string | null }): RunList {
   const known = new Map(list.runs.map((run, at) => [run.id, at]));
   const last = page.data.at(-1);
@@ -25,7 +25,7 @@ export function withNext(list: RunList, page: { data: RunSummary[]; next?: strin
   return { runs: [...list.runs, ...page.data.filter((run) => !known.has(run.id))], next: page.next ?? null };
 }
 
-/** What events say about rows, in one pass; the same list if they say nothing. `wanted`: statuses that belong in the list. */
+/** Applies events to rows in one pass; the same list if nothing changes. `wanted`: statuses that belong in it. */
 export function withEvents(list: RunList, events: LiveEvent[], wanted: readonly string[]): RunList {
   const changes = new Map<string, Partial<RunSummary>>();
   for (const event of events) {

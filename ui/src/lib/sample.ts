@@ -1,4 +1,4 @@
-// The workflow that the first page makes: it needs no network, and shows a wait, a question and an output.
+// The workflow that the home page creates: it needs no network, and shows a wait, a question and an output.
 import { api } from "../api/client";
 import { queries } from "../api/queries";
 
@@ -6,7 +6,7 @@ export const SAMPLE_NAME = "welcome";
 
 export const SAMPLE = `# A first workflow: four steps, one after the other. Change it as you like.
 name: welcome
-description: Greets somebody, waits a little, asks you, and says when you answered
+description: Greets someone, sleeps for three seconds, asks you, and reports when you answered
 input_schema:
   type: object
   properties:
@@ -21,7 +21,7 @@ tasks:
   ask:
     needs: nap
     approval:
-      message: "Shall I go on? So far I have: {{tasks.greet.body.text}}"
+      message: "Continue? So far I have: {{tasks.greet.body.text}}"
       timeout: 1d
   tell:
     needs: ask
@@ -31,7 +31,7 @@ output:
   answered_at: "{{tasks.tell.body.time}}"
 `;
 
-/** Makes the sample, unless it is there, and starts it. Gives back the run's id. */
+/** Creates the sample unless it exists, starts it, and returns the run's id. */
 export async function startSample(): Promise<string> {
   await api(`/workflows/${SAMPLE_NAME}`, { method: "PUT", text: SAMPLE });
   const started = await api<{ run_id: string }>(`/workflows/${SAMPLE_NAME}/trigger`, { method: "POST", body: { name: "world" } });

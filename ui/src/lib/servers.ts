@@ -1,4 +1,4 @@
-// How MCP servers and their tools stand, in words; and their texts, made safe to judge by eye.
+// The state of MCP servers and their tools in words, and their texts with invisible characters made visible.
 import type { Schemas } from "../api/client";
 import type { Tone } from "./status";
 
@@ -32,12 +32,12 @@ export function standingLook(standing: string): Look {
   return STANDINGS[standing] ?? { tone: "idle", words: standing };
 }
 
-/** Offered, and not called until somebody accepts it. */
+/** Whether the tool is offered but not callable until it is accepted. */
 export function isHeld(tool: McpTool): boolean {
   return tool.standing === "changed" || tool.standing === "new";
 }
 
-/** `3 tools: 1 changed, 2 accepted`, with what needs a look first. */
+/** `3 tools: 1 changed, 2 accepted`, with what needs attention first. */
 export function counted(tools: McpTool[]): string {
   const counts = ["changed", "new", "missing", "accepted"].flatMap((standing) => {
     const count = tools.filter((tool) => tool.standing === standing).length;
@@ -46,22 +46,22 @@ export function counted(tools: McpTool[]): string {
   return `${tools.length} ${tools.length === 1 ? "tool" : "tools"}${counts.length > 0 ? `: ${counts.join(", ")}` : ""}`;
 }
 
-/** Of what was accepted the server keeps this many characters. */
+/** The server stores this many characters of an accepted description. */
 const KEPT = 2_000;
 
-/** Whether a tool says what it said when it was accepted; of a long text only the beginning can be compared. */
+/** Compares a tool's description with the accepted one; only the start of a long text can be compared. */
 export function sayingNow(tool: McpTool): "same" | "begins the same" | "different" {
   const [now, before] = [tool.description ?? "", tool.accepted_description ?? ""];
   if ([...before].length < KEPT) return now === before ? "same" : "different";
   return now.startsWith(before) ? "begins the same" : "different";
 }
 
-/** Accepts what was looked at and nothing else: each tool goes with the digest that was shown. */
+/** Accepts only what was shown: each tool is sent with the digest that was displayed. */
 export function acceptance(tools: McpTool[]): Schemas["AcceptRequest"] {
   return { tools: tools.map(({ tool, digest }) => ({ tool, digest: digest ?? null })) };
 }
 
-/** How long until the list may say something else, of which no event tells; false if all are as they will stay. */
+/** When to poll again, because no event reports the state; false if no server is about to change state. */
 export function nextLook(servers: McpServer[], now: number): number | false {
   const waits = servers.flatMap((server) => {
     if (server.state === "connecting") return [2_000];
@@ -72,10 +72,10 @@ export function nextLook(servers: McpServer[], now: number): number | false {
   return waits.length > 0 ? Math.min(...waits) : false;
 }
 
-// What takes no room or turns the direction of text: a model reads it, a person does not see it.
+// Zero-width and direction characters: a model reads them, a person does not see them.
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\u{115F}\u{1160}\u{3164}\u{FE00}-\u{FE0E}\u{E0100}-\u{E01EF}]/gu;
 
-/** The text with a mark in place of each character that would not be seen. */
+/** The text with a mark for each invisible character. */
 export function visible(text: string): string {
   return text.replace(/\r\n/g, "\n").replace(UNSEEN, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }

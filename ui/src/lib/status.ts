@@ -1,4 +1,4 @@
-// What statuses are called and how they look. The words are the server's; colours never stand alone.
+// Names and styles of statuses. The names are the server's; colour is never the only sign.
 
 export type Tone = "good" | "bad" | "busy" | "wait" | "idle";
 
@@ -45,7 +45,7 @@ export function isOver(status: string): boolean {
   return ["completed", "failed", "cancelled", "timeout"].includes(status);
 }
 
-/** What can be retried. */
+/** Whether a run can be retried. */
 export function isRetryable(status: string): boolean {
   return ["failed", "cancelled", "timeout"].includes(status);
 }

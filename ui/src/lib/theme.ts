@@ -1,4 +1,4 @@
-// Light, dark or as the system has it; remembered in this browser.
+// Light, dark or the system's theme; remembered in this browser.
 import { useSyncExternalStore } from "react";
 
 export type Choice = "system" | "light" | "dark";

@@ -1,4 +1,4 @@
-// Instants and lengths in words.
+// Instants and durations in words.
 
 const UNITS: [string, number][] = [
   ["d", 86_400_000],

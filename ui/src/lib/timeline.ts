@@ -1,4 +1,4 @@
-// A run on a time axis: a row per step, a bar per attempt. Loops and for_each are one row until somebody unfolds them.
+// A run on a time axis: a row per step, a bar per attempt. Loops and for_each are one row until they are expanded.
 import type { Step } from "../api/queries";
 import { holder, shortName } from "./paths";
 
@@ -19,7 +19,7 @@ export interface Line {
   /** Passes or items inside; 0 for a plain step. */
   inside: number;
   open: boolean;
-  /** Items of an unfolded scope that are not shown yet. */
+  /** Items of an expanded scope that are not shown yet. */
   more: number;
 }
 
@@ -35,7 +35,7 @@ interface Items {
 }
 
 export interface Wanted {
-  /** Scopes that are unfolded, with how many of their items are shown. */
+  /** Expanded scopes, with the number of items shown. */
   open: ReadonlyMap<string, number>;
   now: number;
 }
@@ -95,7 +95,7 @@ function bars(step: Step, now: number): Bar[] {
   return [{ from, to: step.finished_at ? Date.parse(step.finished_at) : Math.max(now, from), status: step.status, attempt: step.attempt }];
 }
 
-/** Round marks for an axis of this length, about `count` of them, in milliseconds from the beginning. */
+/** Round marks for an axis of this length, about `count`, in milliseconds from the start. */
 export function marks(length: number, count: number): number[] {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 12e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
   const step = steps.find((one) => length / one <= count) ?? Math.ceil(length / count / 864e5) * 864e5;

@@ -1,10 +1,10 @@
-// Where the boxes of a graph go, anew whenever its shape changes: small graphs at once, large ones in a worker.
+// Lays out a graph whenever its shape changes: small graphs at once, large ones in a worker.
 import { useEffect, useMemo, useState } from "react";
 import { type Boxes, layout, type Shape } from "./layout";
 
-/** Up to this many boxes the layout is quicker than asking for it. */
+/** Up to this many boxes the layout is faster than a round trip to the worker. */
 const SMALL = 100;
-/** Layouts that are remembered. */
+/** Cached layouts. */
 const KEPT = 8;
 
 const kept = new Map<string, Boxes>();
@@ -16,7 +16,7 @@ function remember(key: string, boxes: Boxes): void {
   kept.set(key, boxes);
 }
 
-/** Each shape is laid out once, however many ask for it. */
+/** Each shape is laid out once, even for several callers. */
 function aside(key: string, then: (boxes: Boxes) => void): void {
   if (!worker) {
     worker = new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
@@ -33,11 +33,11 @@ function aside(key: string, then: (boxes: Boxes) => void): void {
   worker.postMessage({ key, shape: JSON.parse(key) as Shape });
 }
 
-/** Undefined until the first layout is there; then the last one, while another is on its way. */
+/** Undefined until the first layout is ready; then the last one, while another is computed. */
 export function useLayout(shape: Shape | undefined): Boxes | undefined {
   const key = useMemo(() => (shape ? JSON.stringify(shape) : undefined), [shape]);
   const small = (shape?.nodes.length ?? 0) <= SMALL;
-  // The same shape has the same layout, whatever else changed.
+  // The same shape has the same layout, regardless of other changes.
   const atOnce = useMemo(() => {
     if (key === undefined) return undefined;
     if (!small) return kept.get(key);

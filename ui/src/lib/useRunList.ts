@@ -1,4 +1,4 @@
-// The long list of runs as a hook: asks for pages, follows events, and gathers many events into one change of the page.
+// The long list of runs as a hook: loads pages, follows events, and batches events into one update.
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { page } from "../api/client";
 import type { RunFilter, RunSummary } from "../api/queries";
@@ -7,9 +7,9 @@ import type { LiveEvent } from "../live/stream";
 import { EMPTY, type RunList, withEvents, withFirst, withNext } from "./runList";
 
 const PAGE = 200;
-/** Later pages are larger: whoever goes there goes far. */
+/** Later pages are larger: a user who scrolls that far usually goes on. */
 const NEXT_PAGE = 1_000;
-/** Changes are shown at most this often. */
+/** The minimum time between updates. */
 const BEAT = 250;
 const LOOK_AGAIN = 1_000;
 
@@ -65,7 +65,7 @@ export function useRunList(filter: RunFilter): RunList & { more: () => void; err
         dispatch({ type: "events", events, wanted: statuses });
         events = [];
       }, BEAT);
-      // What comes into the list is not all in the event.
+      // An event does not contain everything that the list shows.
       if (["created", "started", "ended", "retried", "adopted"].includes(event.type)) look ??= setTimeout(() => void first(), LOOK_AGAIN);
     });
     return () => {

@@ -1,4 +1,4 @@
-// Tabs that do not fit beside each other: the one that is open is in view.
+// Keeps the open tab in view if the tabs do not fit side by side.
 import { type RefObject, useEffect, useRef } from "react";
 
 export function useTabInView<T extends HTMLElement>(open: string): RefObject<T | null> {

@@ -1,4 +1,4 @@
-// The page's one connection for live events: started while somebody is signed in, told to the query cache.
+// The page's one connection for live events: open while a user is signed in; its events update the query cache.
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useState } from "react";
 import { showNotice } from "../lib/notices";

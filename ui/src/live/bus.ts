@@ -1,4 +1,4 @@
-// Live events for those who patch what they show instead of looking again.
+// Live events for views that patch their data instead of reloading it.
 import type { LiveEvent } from "./stream";
 
 const listeners = new Set<(event: LiveEvent) => void>();

@@ -1,4 +1,4 @@
-// Server-sent events out of a stream of text. Pure: bytes, reconnecting and meaning are elsewhere.
+// Parses server-sent events from a stream of text. Pure: bytes, reconnecting and interpretation are elsewhere.
 
 export interface Told {
   id: string | undefined;
@@ -6,12 +6,12 @@ export interface Told {
   data: string;
 }
 
-/** Feeds on pieces of text, cut anywhere, and gives back what is complete. */
+/** Takes chunks of text, cut anywhere, and returns the complete events. */
 export class EventReader {
   private rest = "";
   private type = "";
   private data: string[] = [];
-  /** The last id that was told, with or without an event: where to go on. */
+  /** The last id received, with or without an event: where to resume. */
   place: string | undefined;
 
   read(text: string): Told[] {

@@ -1,11 +1,11 @@
-// Turns events into looks at what changed: many events soon after each other become one look, and a slow answer spaces them out.
+// Reloads what events report as changed: events in quick succession cause one reload, slow responses space them out.
 import type { QueryClient, QueryKey } from "@tanstack/react-query";
 import type { LiveEvent } from "./stream";
 
-/** At least this long between two looks at the same thing. */
+/** Minimum time between two reloads of the same data. */
 const RUN_PAUSE = 200;
 const LIST_PAUSE = 1_000;
-/** A look that took long is followed by a pause this many times as long. */
+/** A slow reload is followed by a pause this many times as long. */
 const SLOW = 2;
 
 export class Refresher {
@@ -50,7 +50,7 @@ export class Refresher {
     for (const [name, { key, due }] of this.waiting) {
       if (due > now + 1) continue;
       const begun = now;
-      // A look that is under way began before the event: it is thrown away and done again.
+      // A reload in progress started before the event: it is discarded and repeated.
       const done = this.client.invalidateQueries({ queryKey: key });
       this.waiting.delete(name);
       void done.then(() => this.took(name, performance.now() - begun));

@@ -1,4 +1,4 @@
-// One stream of events for the whole page. It comes back by itself after a break, where it stopped.
+// One stream of events for the whole page. It reconnects automatically after a break and resumes where it stopped.
 import { address, type Schemas } from "../api/client";
 import { EventReader } from "./parse";
 
@@ -11,13 +11,13 @@ export interface LiveEvent {
   at: string;
 }
 
-/** Something that concerns whoever is signed in. */
+/** A notification for the signed-in user. */
 export type Notice = Schemas["MessageView"];
 
 export interface Listener {
   event(event: LiveEvent): void;
   notice(notice: Notice): void;
-  /** True when events come in; false while the server is away. After a break that could not be bridged, `again` is called. */
+  /** True while events arrive; false while the server is unreachable. `again` is called after a gap. */
   connected(on: boolean): void;
   again(): void;
 }
@@ -41,7 +41,7 @@ async function loop(listener: Listener, signal: AbortSignal): Promise<void> {
     reader.place = place;
     const ended = await once(reader, listener, signal, () => {
       listener.connected(true);
-      // What happened between the page's first look and the stream's beginning was told to nobody.
+      // Events between the page's first load and the start of the stream were missed.
       if (place === undefined || broke) listener.again();
       pause = FIRST_PAUSE;
       broke = false;
@@ -50,7 +50,7 @@ async function loop(listener: Listener, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     listener.connected(false);
     if (ended === "signed-out") return;
-    // An id that the log has not come to, after a restore: begin anew.
+    // The id is ahead of the log, after a restore: start over.
     if (ended === "bad-place") [place, broke] = [undefined, true];
     await sleep(pause, signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE);

@@ -1,4 +1,4 @@
-// Approvals: what people are asked, with exactly what will happen, and the answer. Made for a phone as well.
+// Approvals: open requests with exactly what will happen, and the answer. Also designed for phones.
 import { useQuery } from "@tanstack/react-query";
 import { useRouterState } from "@tanstack/react-router";
 import { useEffect } from "react";
@@ -23,7 +23,7 @@ export default function Approvals() {
         <h1>Approvals</h1>
         {notices.state === "default" && (
           <button type="button" onClick={notices.ask}>
-            Tell me in the browser
+            Notify me in the browser
           </button>
         )}
       </div>
@@ -35,14 +35,14 @@ export default function Approvals() {
             <>
               {mine.length === 0 && (
                 <div className="card empty">
-                  <h2>Nothing waits for you</h2>
+                  <h2>Nothing is waiting for you</h2>
                   <p>When a workflow reaches an approval that you may answer, it appears here at once.</p>
                 </div>
               )}
               {mine.map((one) => (one.kind === "verdict" ? <Verdict key={one.id} asked={one} /> : <Ask key={`${one.id} ${one.digest ?? one.attempt}`} asked={one} />))}
               {others.length > 0 && (
                 <>
-                  <h2>Waits for others</h2>
+                  <h2>Waiting for others</h2>
                   {others.map((one) => (
                     <Ask key={`${one.id} ${one.digest ?? one.attempt}`} asked={one} />
                   ))}

@@ -1,4 +1,4 @@
-// The two addresses of the editor: a new workflow, and one that is there.
+// The two addresses of the editor: a new workflow, and an existing one.
 import { useParams } from "@tanstack/react-router";
 import EditorPage from "../editor/EditorPage";
 

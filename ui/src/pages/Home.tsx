@@ -1,4 +1,4 @@
-// Home: what runs, what failed, what waits for me, what comes next. Without a workflow: how to begin.
+// Home: running, failed and upcoming runs, and open approvals. Without a workflow: how to get started.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -15,7 +15,7 @@ import { startSample } from "../lib/sample";
 import "../styles/plot.css";
 
 const DAY = 86_400_000;
-/** Runs that the plot counts at the most. */
+/** Runs that the plot counts at most. */
 const COUNTED = 1_000;
 
 export default function Home() {
@@ -33,28 +33,28 @@ export function FirstRun() {
     <div className="card empty">
       <h1>Welcome to Stepwell</h1>
       <p>
-        A workflow is a graph of steps: calls to tools and services, waits, and questions to people. Everything that
-        happens is written down first, so a run goes on where it was, whatever happens to the server.
+        A workflow is a graph of steps: calls to tools and services, waits, and questions to people. Every
+        decision is saved before it takes effect, so a run continues where it was even if the server crashes.
       </p>
-      <p>The sample greets, sleeps three seconds, asks you whether to go on, and finishes. It needs no network.</p>
+      <p>The sample greets, sleeps three seconds, asks you whether to continue, and finishes. It needs no network.</p>
       <div className="row wrap">
         <button type="button" className="main" disabled={start.isPending} onClick={() => start.mutate()}>
-          Make and run the sample
+          Create and run the sample
         </button>
         <Link to="/workflows/new" className="button">
-          Draw a workflow of your own
+          Draw your own workflow
         </Link>
       </div>
       {start.error && <Trouble error={start.error} />}
       <p className="small">
-        From a terminal: <code>stepwell apply FILE</code>, or see <a href="/docs">the API</a>.
+        From a terminal: <code>stepwell apply -f FILE</code>, or see <a href="/docs">the API</a>.
       </p>
     </div>
   );
 }
 
 function Overview() {
-  // Fixed when the page is opened: a moving filter would be another question each second.
+  // Fixed when the page opens: a moving filter would be a new query every second.
   const [since] = useState(() => new Date(Math.floor((Date.now() - DAY) / 60_000) * 60_000).toISOString());
   const open = useQuery(runsOf({ status: "running,queued,paused" }, 8));
   const failed = useQuery(runsOf({ status: "failed,timeout", since }, 8));
@@ -90,7 +90,7 @@ function Overview() {
       <section className="card">
         <div className="card-head">
           <h2>Runs of the last 24 hours</h2>
-          {day.data?.more && <span className="small dim">the newest {COUNTED} of them</span>}
+          {day.data?.more && <span className="small dim">the newest {COUNTED}</span>}
         </div>
         {day.data && <Plot slices={slices(day.data.runs, now, DAY, 24)} label="Runs of the last 24 hours, by the hour in which they were created" />}
       </section>
@@ -99,17 +99,17 @@ function Overview() {
           <div className="card-head">
             <h2>Not finished</h2>
           </div>
-          <Got query={open}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing runs at the moment.</p>)}</Got>
+          <Got query={open}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing is running.</p>)}</Got>
         </section>
         <section className="card flush">
           <div className="card-head">
-            <h2>Failed in 24 hours</h2>
+            <h2>Failed in the last 24 hours</h2>
           </div>
           <Got query={failed}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing failed.</p>)}</Got>
         </section>
         <section className="card">
-          <h2>Waits for you</h2>
-          {mine.length === 0 && <p className="dim">Nobody asks you anything.</p>}
+          <h2>Waiting for you</h2>
+          {mine.length === 0 && <p className="dim">Nothing is waiting for you.</p>}
           {mine.slice(0, 6).map((one) => (
             <Link key={one.id} to="/approvals" hash={one.id}>
               {one.workflow}: {question(one)}

@@ -1,4 +1,4 @@
-// One run, live: its graph, its timeline, its log, what it was given and gave back, and what can be done with it.
+// One run, live: its graph, its timeline, its log, its input and output, and its actions.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
@@ -86,7 +86,7 @@ function Page({ run }: { run: RunView }) {
       )}
       {!isOver(run.status) && <WaitingFor run={run} />}
       <Tabs.Root value={view} onValueChange={show} className="stack">
-        <Tabs.List ref={tabs} className="tabs" aria-label="What to look at">
+        <Tabs.List ref={tabs} className="tabs" aria-label="Views">
           <Tabs.Trigger value="steps">Steps</Tabs.Trigger>
           <Tabs.Trigger value="timeline">Timeline</Tabs.Trigger>
           <Tabs.Trigger value="data">Input and output</Tabs.Trigger>
@@ -102,7 +102,7 @@ function Page({ run }: { run: RunView }) {
         </Tabs.Content>
         <Tabs.Content value="data" className="stack">
           <section className="card">
-            {run.erased_at && <p className="note">What this run was given and gave back was erased on request.</p>}
+            {run.erased_at && <p className="note">The payloads of this run were erased on request.</p>}
             <Value label="Input" value={run.input} />
             {run.output !== null && run.output !== undefined ? <Value label="Output" value={run.output} /> : <p className="dim">{isOver(run.status) ? "No output." : "No output yet."}</p>}
           </section>

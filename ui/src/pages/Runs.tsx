@@ -1,4 +1,4 @@
-// Runs: a filterable live list. Only the rows in view are in the page, so a hundred thousand are as smooth as ten.
+// Runs: a filterable live list. Only the visible rows are rendered, so a hundred thousand scroll as smoothly as ten.
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -33,9 +33,9 @@ export default function Runs() {
       {list.next !== undefined && list.runs.length === 0 && (
         <div className="card empty">
           <h2>No runs</h2>
-          <p>{Object.keys(filter).length > 0 ? "Nothing fits these filters." : "Start a workflow and its runs appear here."}</p>
+          <p>{Object.keys(filter).length > 0 ? "No run matches these filters." : "Start a workflow and its runs appear here."}</p>
           <Link to="/workflows" className="button">
-            To the workflows
+            Go to workflows
           </Link>
         </div>
       )}

@@ -1,4 +1,4 @@
-// Settings: one page for each sort of thing.
+// Settings: one page per topic.
 import { Link, useParams } from "@tanstack/react-router";
 import type { ComponentType } from "react";
 import { useTabInView } from "../lib/useTabInView";
@@ -44,7 +44,7 @@ export default function Settings() {
           </Link>
         ))}
       </nav>
-      {shown ? <shown.page /> : <p>There is no such setting.</p>}
+      {shown ? <shown.page /> : <p>This setting does not exist.</p>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-// Nobody is signed in: how to get in.
+// Shown without a session: how to sign in.
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
@@ -7,7 +7,7 @@ import { type Me, queries } from "../api/queries";
 
 export default function SignedOut() {
   const navigate = useNavigate();
-  // Looked at once more when the window comes to the front: the link may have been opened meanwhile.
+  // Checked again when the window gets focus: the link may have been opened meanwhile.
   const who = useQuery({ queryKey: ["signed-in"], queryFn: () => api<Me>("/me"), retry: false, refetchOnWindowFocus: "always", gcTime: 0 });
   useEffect(() => {
     if (!who.data) return;
@@ -18,13 +18,13 @@ export default function SignedOut() {
     <div className="card empty">
       <img src="/favicon.svg" alt="" width="48" height="48" />
       <h1>Sign in to Stepwell</h1>
-      <p>On the machine where the server runs, in a terminal:</p>
+      <p>In a terminal on the server’s machine, run:</p>
       <pre className="value">
         <code>stepwell login</code>
       </pre>
       <p>It prints a link. Open the link in this browser; it works once.</p>
       <p className="small">
-        No terminal there? Ask somebody with the right <code>admin</code> to make a link for you.
+        No access to that machine? Ask a user with the right <code>admin</code> to create a link for you.
       </p>
     </div>
   );

@@ -64,7 +64,7 @@ function Page({ workflow }: { workflow: WorkflowView }) {
       </div>
       {running && <RunDialog workflow={workflow} onClose={() => setRunning(false)} />}
       <Tabs.Root value={view} onValueChange={show} className="stack">
-        <Tabs.List ref={tabs} className="tabs" aria-label="What to look at">
+        <Tabs.List ref={tabs} className="tabs" aria-label="Views">
           <Tabs.Trigger value="graph">Graph</Tabs.Trigger>
           <Tabs.Trigger value="runs">Runs</Tabs.Trigger>
           <Tabs.Trigger value="triggers">Triggers</Tabs.Trigger>
@@ -113,7 +113,7 @@ function Switches({ workflow }: { workflow: WorkflowView }) {
         <Toggle label="Enabled" on={workflow.enabled} disabled={enable.isPending} onChange={(on) => enable.mutate(on)} />
         Enabled
       </span>
-      <button type="button" title={workflow.paused ? "New runs begin again" : "New runs are taken and wait"} disabled={pause.isPending} onClick={() => pause.mutate()}>
+      <button type="button" title={workflow.paused ? "Start new runs again" : "Accept new runs and hold them"} disabled={pause.isPending} onClick={() => pause.mutate()}>
         {workflow.paused ? "Resume" : "Pause"}
       </button>
       {error && <Trouble error={error} />}
@@ -158,7 +158,7 @@ function Delete({ workflow }: { workflow: WorkflowView }) {
   };
   return (
     <Confirm label="Delete…" title={`Delete ${workflow.name}`} act={act}>
-      <p>Nothing starts it any more, and its webhook addresses lead nowhere. Runs go on to their end and can still be looked at.</p>
+      <p>Nothing starts it any more, and its webhook addresses stop working. Runs continue to their end and stay visible.</p>
     </Confirm>
   );
 }

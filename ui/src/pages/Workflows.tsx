@@ -1,4 +1,4 @@
-// Workflows: all of them, with their last and next run and their switch.
+// All workflows, with their last and next run and their switch.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -10,7 +10,7 @@ import { Toggle } from "../components/Toggle";
 import { Trouble } from "../components/Trouble";
 import { FirstRun } from "./Home";
 
-/** Among this many newest runs each workflow's last one is looked for. */
+/** Each workflow's last run is searched among this many newest runs. */
 const RECENT = 500;
 
 export default function Workflows() {
@@ -62,7 +62,7 @@ function List({ all }: { all: WorkflowSummary[] }) {
   return (
     <section className="card flush">
       {toggle.error && <Trouble error={toggle.error} />}
-      {all.length === 0 && <p className="empty">No workflow fits.</p>}
+      {all.length === 0 && <p className="empty">No workflow matches.</p>}
       <div className="table-box" tabIndex={0}>
         <table>
           <thead>

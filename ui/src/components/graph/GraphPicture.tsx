@@ -15,7 +15,7 @@ import { Loading } from "../Loading";
 
 export interface PictureProps {
   graph: Graph;
-  /** By path; without it the graph is of a definition and not of a run. */
+  /** States by path; absent if the graph shows a definition and not a run. */
   folded?: Map<string, Folded>;
   changes?: Map<string, Change>;
   selected?: string | undefined;
@@ -46,7 +46,7 @@ type StepNode = Node<StepData, "step">;
 
 /** As wide as the library makes them. */
 const HANDLE = 6;
-/** Above this many boxes only those in view are kept in the page. */
+/** Above this many boxes only the visible ones are rendered. */
 const MANY = 120;
 
 export default function GraphPicture({ graph, folded, changes, selected, onSelect }: PictureProps) {
@@ -75,7 +75,7 @@ function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
         position: { x: box.x, y: box.y },
         width: box.width,
         height: box.height,
-        // Without these every box would be drawn once more to be measured, those that are out of view too.
+        // Without these every box would be drawn once more to be measured, including those out of view.
         measured: { width: box.width, height: box.height },
         handles: [wayIn(box, HANDLE), wayOut(box, HANDLE)],
         ...(parent === undefined ? {} : { parentId: parent }),
@@ -120,7 +120,7 @@ function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
   );
 }
 
-/** Frames come before what is inside them. */
+/** Frames come before their content. */
 function inOrder(graph: Graph): number[] {
   const depth = (at: number): number => {
     const parent = graph.nodes[at]?.parent;
@@ -149,7 +149,7 @@ function edgesOf(graph: Graph, folded: Map<string, Folded> | undefined): Edge[] 
 
 const CHANGES: Record<Change, string> = { same: "", added: "new", removed: "removed", changed: "changed" };
 
-/** A run's events come often, and most of them concern few steps: only those are drawn anew. */
+/** A run has many events, and most concern few steps: only those steps are redrawn. */
 const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
   const { folded, change } = data;
   const status = folded?.status;

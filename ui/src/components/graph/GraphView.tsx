@@ -1,4 +1,4 @@
-// A graph as a picture or, for those who rather read or listen, as a list of the same steps.
+// A graph as a picture, or as an accessible list of the same steps.
 import { lazy, Suspense, useState } from "react";
 import { counted } from "../../lib/fold";
 import { word } from "../../lib/status";

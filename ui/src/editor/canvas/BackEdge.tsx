@@ -1,4 +1,4 @@
-// An edge that leads back: it goes around the steps at the right instead of through them.
+// An edge that leads back: it goes around the right side of the steps instead of through them.
 
 import { BaseEdge, type Edge, type EdgeProps } from "@xyflow/react";
 import { NODE } from "../../lib/layout";
@@ -8,7 +8,7 @@ const DOWN = 20;
 const GAP = 26;
 const ROUND = 10;
 
-/** `right` is where the steps beside the way end. */
+/** `right` is the right edge of the steps beside the path. */
 export type BackEdgeOf = Edge<{ right: number }, "back">;
 
 export function BackEdge({ sourceX, sourceY, targetX, targetY, label, markerEnd, labelStyle, style, data }: EdgeProps<BackEdgeOf>) {

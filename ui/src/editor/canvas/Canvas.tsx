@@ -15,7 +15,7 @@ import { handlesOf, spoken, StepBox, type StepNode } from "./StepNode";
 import type { Placed } from "./useBoxes";
 
 export const DRAG_TYPE = "application/x-stepwell-kind";
-/** From here on only what is seen is rendered. */
+/** Above this many steps only the visible ones are rendered. */
 const MANY = 60;
 const TYPES = { step: StepBox };
 const EDGES = { back: BackEdge };
@@ -29,7 +29,7 @@ export interface CanvasProps {
   states: ReadonlyMap<string, StepState>;
   selection: Selection;
   editable: boolean;
-  /** Changes when the canvas gets more or less room. */
+  /** Changes when the canvas is resized. */
   room: string;
   onSelect: (selection: Selection) => void;
   onChange: (change: Change) => void;
@@ -44,7 +44,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
   const many = model.steps.length > MANY;
   const draggable = editable && model.dialect === "graph";
 
-  // Kept apart from what is selected and moved, so that only the steps concerned are drawn anew.
+  // Kept apart from selection and movement, so that only the affected steps are redrawn.
   const datas = useMemo(() => {
     const scopes = new Set(model.steps.map((step) => step.parent));
     return new Map(
@@ -67,7 +67,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
         position: { x: box.x, y: box.y },
         width: box.width,
         height: box.height,
-        // Without these every node would be drawn once more to be measured, the hundreds that are out of view too.
+        // Without these every node would be drawn once more to be measured, including hundreds out of view.
         measured: { width: box.width, height: box.height },
         handles: handlesOf(step, box),
         ...(step.parent === undefined ? {} : { parentId: step.parent }),
@@ -77,7 +77,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
     return list;
   }, [model, boxes, datas]);
 
-  // Those that are neither selected nor moved stay the same objects, which is what spares them.
+  // Nodes that are neither selected nor moved keep their identity, so they are not redrawn.
   const nodes = useMemo(
     () =>
       placedNodes.map((node) => {
@@ -144,7 +144,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
     [onSelect, selection],
   );
 
-  /** The first move writes down where everything stands: one position alone means nothing. */
+  /** The first move writes all positions: a single position has no meaning. */
   const settle = useCallback(() => {
     if (dragged.size === 0) return;
     const moved = written ? [...dragged.keys()] : model.steps.map((step) => step.id);
@@ -155,10 +155,10 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
     onChange({ type: "move", steps });
   }, [boxes, dragged, model, onChange, written]);
 
-  // Once the text says where they stand, nothing is being dragged.
+  // Once the text has the positions, nothing is being dragged.
   useEffect(() => setDragged(new Map()), [boxes]);
 
-  // A new layout is shown whole; of a large one, and where people place nodes themselves, what is selected.
+  // A new layout is shown whole; a large or hand-placed one shows the selection.
   const [first] = selection.steps;
   const shown = useRef({ boxes, room });
   useEffect(() => {

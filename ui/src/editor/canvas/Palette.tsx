@@ -1,4 +1,4 @@
-// The kinds of steps that can be added: by a click, after what is selected, or dragged to a place.
+// The kinds of steps that can be added: with a click, after the selection, or by dragging.
 
 import { palette } from "../model/kinds";
 import type { DialectName, Kind } from "../model/types";

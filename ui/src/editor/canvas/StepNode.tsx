@@ -1,5 +1,4 @@
-// One step on the canvas: what it is, what it does, what is wrong with it, how it fares in the test run, and the
-// places to connect from.
+// One step on the canvas: its kind, what it does, its faults, its state in the test run, and its connection points.
 
 import { Handle, type Node, type NodeHandle, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
@@ -67,7 +66,7 @@ export const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepN
   );
 });
 
-/** In percent of the width: ways on are spread evenly, those for errors stand at the right. */
+/** In percent of the width: outlets are spread evenly, error outlets are at the right. */
 function placeOf(outlets: readonly Outlet[], outlet: Outlet): number {
   const [good, bad] = [outlets.filter((one) => !one.bad), outlets.filter((one) => one.bad)];
   if (outlet.bad) return 94 - 9 * (bad.length - 1 - bad.indexOf(outlet));
@@ -88,7 +87,7 @@ function detail(step: Step): string {
   return does ? `${KIND_NAMES[step.kind]} · ${does}` : KIND_NAMES[step.kind];
 }
 
-/** For those who listen: everything the box shows. */
+/** For screen readers: everything the box shows. */
 export function spoken({ step, faults, state }: Pick<StepData, "step" | "faults" | "state">): string {
   const parts = [step.label ?? step.name, KIND_NAMES[step.kind], summary(step)];
   if (state) parts.push(state.note || word(state.status));

@@ -1,4 +1,4 @@
-// Places on the canvas.
+// Positions on the canvas.
 
 import { expect, test } from "vitest";
 import { parse } from "../model/model";
@@ -6,14 +6,14 @@ import { arrange, backEdges, freePlace, shapeOf, writtenBoxes } from "./boxes";
 
 const LOOP = parse("name: f\nflow:\n  start: {tool: a, next: b}\n  b: {tool: b, branch: [{if: result == more, then: start}, {then: c}]}\n  c: {tool: c}\n");
 
-test("the way back is found", () => expect([...backEdges(LOOP)]).toEqual(["b:branch:0>start"]));
+test("the back edge is found", () => expect([...backEdges(LOOP)]).toEqual(["b:branch:0>start"]));
 
-test("what follows stands below", () => {
+test("later steps are placed below", () => {
   const boxes = arrange(shapeOf(LOOP));
   expect(["start", "b", "c"].map((id) => boxes.get(id)?.y)).toEqual([...["start", "b", "c"].map((id) => boxes.get(id)?.y ?? 0)].sort((a, b) => a - b));
 });
 
-test("positions of the text count only if all are there and differ", () => {
+test("positions from the text are used only if all exist and differ", () => {
   const node = (id: string, x?: number) => `  - {id: ${id}, type: tool${x === undefined ? "" : `, position: {x: ${x}, y: 0}`}}\n`;
   const graph = (...nodes: string[]) => parse(`name: g\nnodes:\n${nodes.join("")}edges: []\n`);
   expect(writtenBoxes(graph(node("a", 0), node("b", 300)))?.get("b")?.x).toBe(300);
@@ -21,7 +21,7 @@ test("positions of the text count only if all are there and differ", () => {
   expect(writtenBoxes(graph(node("a", 0), node("b")))).toBeNull();
 });
 
-test("a new node finds a free place", () => {
+test("a new node gets a free position", () => {
   const boxes = new Map([["a", { x: 0, y: 0, width: 210, height: 62 }], ["b", { x: 0, y: 118, width: 210, height: 62 }]]);
   expect(freePlace(boxes, "a")).toEqual({ x: 246, y: 118 });
   expect(freePlace(boxes, undefined)).toEqual({ x: 0, y: 236 });

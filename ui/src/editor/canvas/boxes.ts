@@ -1,4 +1,4 @@
-// Where steps stand on the canvas: where the text says, if it does so sensibly, else where the layout puts them.
+// Positions of steps on the canvas: from the text if they are usable, else from the layout.
 
 import { type Box, type Boxes, layout, NODE, type Shape } from "../../lib/layout";
 import type { Model } from "../model/types";
@@ -12,7 +12,7 @@ export function shapeOf(model: Model): Shape {
   };
 }
 
-/** Edges that lead back to a step on the way to them. */
+/** Edges that lead back to a step on their own path. */
 export function backEdges(model: Model): Set<string> {
   const leaving = new Map<string, { id: string; to: string }[]>();
   for (const edge of model.edges) leaving.set(edge.from, [...(leaving.get(edge.from) ?? []), edge]);
@@ -44,7 +44,7 @@ export function backEdges(model: Model): Set<string> {
   return back;
 }
 
-/** Positions of the text count if every node has one and no two share it. */
+/** Positions from the text are used if every node has one and no two nodes share one. */
 export function writtenBoxes(model: Model): Boxes | null {
   if (model.dialect !== "graph" || model.steps.length === 0) return null;
   const boxes = new Map<string, Box>();
@@ -57,14 +57,14 @@ export function writtenBoxes(model: Model): Boxes | null {
   return boxes.size === model.steps.length && seen.size === boxes.size ? boxes : null;
 }
 
-/** Where the boxes between two of them end at the right. */
+/** The right edge of the boxes between two boxes. */
 export function rightOf(boxes: Boxes, one: string, other: string): number {
   const [a, b] = [boxes.get(one), boxes.get(other)];
   if (!a || !b) return 0;
   const [top, bottom] = [Math.min(a.y, b.y), Math.max(a.y + a.height, b.y + b.height)];
   let right = Math.max(a.x + a.width, b.x + b.width);
   const [from, to] = [Math.min(a.x, b.x), right];
-  // Only what stands in the way: steps far aside are left there.
+  // Only boxes in the way: steps far to the side are ignored.
   for (const box of boxes.values()) {
     if (box.y < bottom && box.y + box.height > top && box.x < to && box.x + box.width > from) right = Math.max(right, box.x + box.width);
   }
@@ -75,7 +75,7 @@ export function arrange(shape: Shape): Boxes {
   return layout(shape.nodes, shape.edges);
 }
 
-/** A free place for a new node: below `after`, or below everything. */
+/** A free position for a new node: below `after`, or below everything. */
 export function freePlace(boxes: Boxes, after: string | undefined): { x: number; y: number } {
   const all = [...boxes.values()];
   const from = after === undefined ? undefined : boxes.get(after);

@@ -1,4 +1,4 @@
-// What each kind of step is called and how it is drawn, and the one line that says what a step does.
+// The name and icon of each kind of step, and a one-line summary of what a step does.
 
 import type { ReactNode } from "react";
 import type { Json, Kind, Step } from "../model/types";
@@ -17,7 +17,7 @@ export const KIND_NAMES: Record<Kind, string> = {
   fork: "Fork",
   start: "Start",
   end: "End",
-  unknown: "Nothing yet",
+  unknown: "Not set yet",
 };
 
 /** For the buttons that add them. */
@@ -26,26 +26,26 @@ export const KIND_SHORT: Record<Kind, string> = {
   http: "HTTP",
   javascript: "Code",
   query: "SQL",
-  webhook: "Call back",
+  webhook: "Callback",
   each: "For each",
   workflow: "Workflow",
 };
 
 export const KIND_HELP: Record<Kind, string> = {
-  http: "calls an address",
-  tool: "calls a tool by its name",
-  javascript: "calculates with a few lines of code",
-  query: "asks a database",
-  condition: "chooses by what is known",
-  sleep: "waits for a time",
-  webhook: "waits until somebody calls back",
-  approval: "waits for a person to say yes or no",
+  http: "calls a URL",
+  tool: "calls a tool by name",
+  javascript: "runs a few lines of code",
+  query: "queries a database",
+  condition: "chooses by conditions",
+  sleep: "waits for a duration",
+  webhook: "waits for a callback",
+  approval: "waits for a person to approve or deny",
   each: "runs steps for each item of a list",
   workflow: "runs another workflow and waits for it",
-  fork: "goes on in several ways at once",
-  start: "where a run begins",
-  end: "gathers what the run gives back",
-  unknown: "says nothing about what it does",
+  fork: "continues on several paths at once",
+  start: "where a run starts",
+  end: "collects the run’s output",
+  unknown: "has no action yet",
 };
 
 const PATHS: Record<Kind, ReactNode> = {

@@ -1,4 +1,4 @@
-// The places of all steps on the canvas: where the text says, else where the layout puts them.
+// The positions of all steps on the canvas: from the text, else from the layout.
 
 import { useMemo } from "react";
 import type { Boxes } from "../../lib/layout";
@@ -10,7 +10,7 @@ const NONE: Boxes = new Map();
 
 export interface Placed {
   boxes: Boxes;
-  /** Whether the text says where nodes stand. */
+  /** Whether the text contains the positions of nodes. */
   written: boolean;
 }
 

@@ -1,5 +1,5 @@
 // Over every valid definition of the repository: reading is faithful, changing nothing changes nothing, and each kind
-// of change gives exactly the model it should.
+// of change yields exactly the expected model.
 
 import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
@@ -11,7 +11,7 @@ import { Refused, type Change, type Json, type Model, type Step } from "./types"
 
 const samples = corpus();
 
-/** The change, or nothing where the text does not allow it. */
+/** The changed text, or undefined if the text does not allow the change. */
 function tried(text: string, change: Change): string | null {
   try {
     return apply(text, change);
@@ -40,7 +40,7 @@ describe.each(samples)("$file", ({ text }) => {
     expect(toJson(readTree(text).root ?? undefined)).toEqual(parseYaml(text, { merge: true }));
   });
 
-  test("stays as it is when a field is set to what it was", () => {
+  test("does not change when a field is set to its current value", () => {
     for (const step of model.steps) {
       for (const [field, value] of Object.entries(step.fields)) {
         expect(apply(text, { type: "setField", step: step.id, field: [field], value })).toBe(text);
@@ -48,7 +48,7 @@ describe.each(samples)("$file", ({ text }) => {
     }
   });
 
-  test("takes new steps", () => {
+  test("accepts new steps", () => {
     for (const kind of ["tool", "approval", "sleep", "javascript"] as const) {
       const fields = blank(kind, model.dialect ?? "tasks");
       const after = apply(text, { type: "addStep", name: "brand new", kind, fields });
@@ -60,13 +60,13 @@ describe.each(samples)("$file", ({ text }) => {
     }
   });
 
-  test("gives a new step back when it is removed", () => {
+  test("is restored when a new step is removed", () => {
     const fields = blank("tool", model.dialect ?? "tasks");
     const added = apply(text, { type: "addStep", name: "brand-new", kind: "tool", fields });
     expect(apply(added, { type: "removeStep", step: "brand-new" })).toBe(text);
   });
 
-  test("loses just the step that is removed, and what led to it", () => {
+  test("loses only the removed step and its edges", () => {
     for (const step of editable(model)) {
       const after = tried(text, { type: "removeStep", step: step.id });
       if (after === null) continue;
@@ -80,7 +80,7 @@ describe.each(samples)("$file", ({ text }) => {
     }
   });
 
-  test("follows a renamed step wherever it is spoken of", () => {
+  test("updates every reference to a renamed step", () => {
     for (const step of editable(model)) {
       const after = tried(text, { type: "rename", step: step.id, name: "other-name" });
       if (after === null) continue;
@@ -97,7 +97,7 @@ describe.each(samples)("$file", ({ text }) => {
   });
 
   test("sets and removes a field of a step", () => {
-    // What stands behind an anchor changes in several places at once.
+    // An anchored value changes in several places at once.
     if (text.includes("<<:")) return;
     for (const step of editable(model)) {
       const after = tried(text, { type: "setField", step: step.id, field: ["description"], value: "what: it \"does\" # {{here}}" });
@@ -106,7 +106,7 @@ describe.each(samples)("$file", ({ text }) => {
       const changed = expected.steps.find((one) => one.id === step.id);
       const had = "description" in step.fields;
       if (changed) changed.fields = { ...changed.fields, description: "what: it \"does\" # {{here}}" };
-      // Outer steps hold the fields of inner ones too.
+      // Outer steps include the fields of inner ones.
       if (step.parent !== undefined) continue;
       expect(saidOf(after)).toEqual(expected);
       if (had) continue;
@@ -142,7 +142,7 @@ function plain(whole: ReturnType<typeof said>) {
   return { ...whole, steps: steps.map((step) => ({ ...step, fields: step.kind === "each" ? {} : step.fields })), edges: whole.edges };
 }
 
-/** Templates that still speak of a step. */
+/** Templates that still refer to a step. */
 function speaksOf(value: Json, step: Step, model: Model): string[] {
   if (model.steps.filter((one) => one.name === step.name).length > 1) return [];
   if (typeof value === "string") {

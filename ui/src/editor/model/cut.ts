@@ -1,9 +1,9 @@
-// Taking entries and items out of a collection, with the commas, dashes and comments that belong to them.
+// Removes entries and items from a collection, with their commas, dashes and comments.
 
 import { beginsLine, lineEnd, lineStart, nextLine, type Splice } from "./splice";
 import type { MapNode, Seq } from "./tree";
 
-/** An entry of a map or an item of a list: where it begins (its key or dash) and ends. */
+/** An entry of a map or an item of a list: where it starts (its key or dash) and ends. */
 interface Part {
   start: number;
   end: number;
@@ -14,7 +14,7 @@ export function partsOf(text: string, node: MapNode | Seq): Part[] {
   return node.items.map((item) => ({ start: node.flow ? item.start : dash(text, item.start), end: item.end }));
 }
 
-/** The dash of an item that begins at `at`, past anchors and tags. */
+/** The dash of an item that starts at `at`, past anchors and tags. */
 function dash(text: string, at: number): number {
   let found = text.lastIndexOf("-", at);
   while (found > 0 && !/^-(\s|$)/.test(text.slice(found, found + 2))) found = text.lastIndexOf("-", found - 1);
@@ -65,7 +65,7 @@ function wholeLines(text: string, part: Part, floor: number): Splice {
     start = above;
   }
   const end = nextLine(text, part.end);
-  // The last line of a text without a line break at its end takes the one before it along.
+  // If the text has no final line break, removing the last line also removes the line break before it.
   if (end === text.length && text[end - 1] !== "\n" && start > 0) {
     const before = text[start - 2] === "\r" ? start - 2 : start - 1;
     return { start: before, end, text: "" };
@@ -82,7 +82,7 @@ function cutFlow(text: string, parts: Part[], indexes: ReadonlySet<number>): Spl
   if (lastKept && last && kept < parts.length - 1) {
     const comma = commaAfter(text, lastKept.end);
     const lineBreak = lineEnd(text, comma);
-    // What stands behind the comma on its line is a comment on what stays.
+    // Text after the comma on its line is a comment on the entry that stays.
     if (lineBreak < (parts[kept + 1]?.start ?? 0)) {
       splices.push({ start: comma, end: comma + 1, text: "" }, { start: lineBreak, end: last.end, text: "" });
     } else {
@@ -101,7 +101,7 @@ function cutFlow(text: string, parts: Part[], indexes: ReadonlySet<number>): Spl
   return splices;
 }
 
-/** The comma behind a part that is not the last; comments may stand before it. */
+/** The comma after a part that is not the last; comments may precede it. */
 export function commaAfter(text: string, at: number): number {
   let found = at;
   while (found < text.length && text[found] !== ",") {

@@ -1,4 +1,4 @@
-// What each dialect has to say: how its steps and edges are read, and how a change is written into its text.
+// The interface of a dialect: how its steps and edges are read, and how a change is written into its text.
 
 import type { Draft } from "./draft";
 import { resolve, textOf, toJson, keys, child, type Node } from "./tree";
@@ -20,13 +20,13 @@ export interface Dialect {
 
 export function stepOf(model: Model, id: string): Step {
   const step = model.steps.find((one) => one.id === id);
-  if (!step) throw new Refused(`There is no step “${id}” any more.`);
+  if (!step) throw new Refused(`Step “${id}” no longer exists.`);
   return step;
 }
 
 export function edgeOf(model: Model, id: string): Edge {
   const edge = model.edges.find((one) => one.id === id);
-  if (!edge) throw new Refused("There is no such connection any more.");
+  if (!edge) throw new Refused("This connection no longer exists.");
   return edge;
 }
 
@@ -41,13 +41,13 @@ export function names(node: Node | undefined, path: Path): { name: string; path:
   });
 }
 
-/** Names that look like numbers are names all the same. */
+/** Names that look like numbers are still names. */
 function scalarText(node: Node): string | undefined {
   const at = resolve(node);
   return at?.kind === "scalar" && typeof at.value === "number" ? String(at.value) : undefined;
 }
 
-/** The fields of a step as plain values; null counts as left out, but for flow's `tool: null`. */
+/** The fields of a step as plain values; null counts as absent, except for flow's `tool: null`. */
 export function fieldsOf(node: Node, but: readonly string[] = []): Record<string, Json> {
   const fields: Record<string, Json> = {};
   for (const key of keys(node)) if (!but.includes(key)) fields[key] = toJson(child(node, key));
@@ -74,21 +74,21 @@ export function reaches(edges: readonly Edge[], from: string, to: string): boole
   return false;
 }
 
-/** Refuses what cannot be a step's name. */
+/** Throws if this is not a valid step name. */
 export function checkName(model: Model, name: string, parent: string | undefined, but?: string): void {
   if (!/^[\p{L}\p{N}_-](?:[\p{L}\p{N}_ -]*[\p{L}\p{N}_-])?$/u.test(name)) {
     throw new Refused("A name is made of letters, digits, _, - and spaces inside it.");
   }
   if (new TextEncoder().encode(name).length > 128) throw new Refused("A name has at most 128 bytes.");
   const taken = model.steps.some((one) => one.parent === parent && one.id !== but && (one.name === name || one.path.at(-1) === name));
-  if (taken) throw new Refused(`Another step is called “${name}” already.`);
+  if (taken) throw new Refused(`Another step is already called “${name}”.`);
 }
 
 export function sameScope(from: Step, to: Step): void {
-  if (from.parent !== to.parent) throw new Refused("Steps inside a loop’s body can be connected only among themselves.");
+  if (from.parent !== to.parent) throw new Refused("You can connect steps inside a loop’s body only to each other.");
 }
 
-/** Sets or removes a field; an object that is empty then goes with it, where nothing but its fields gave it a meaning. */
+/** Sets or removes a field; an object that becomes empty is removed too, if only its fields gave it a meaning. */
 export function setField(draft: Draft, path: Path, field: Path, value: Json | undefined): void {
   if (value !== undefined) return draft.set([...path, ...field], value);
   const [first] = field;

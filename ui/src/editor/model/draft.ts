@@ -1,5 +1,5 @@
-// A text being changed by paths. Each change becomes replacements that touch nothing else; those that would touch one
-// another wait until the earlier ones are made.
+// Edits a text by paths. Each change becomes replacements that touch nothing else; overlapping replacements wait until
+// the earlier ones are applied.
 
 import { cut } from "./cut";
 import { insertEntry, insertItem } from "./insert";
@@ -22,13 +22,13 @@ export class Draft {
     return this.tree.language;
   }
 
-  /** The text with all changes made. */
+  /** The text with all changes applied. */
   result(): string {
     this.flush();
     return this.text;
   }
 
-  /** The tree with all changes made. */
+  /** The tree with all changes applied. */
   read(): Tree {
     this.flush();
     return this.tree;
@@ -49,7 +49,7 @@ export class Draft {
     return this.tree.root;
   }
 
-  /** Sets a value; objects and lists that are there already are changed only where they differ. */
+  /** Sets a value; existing objects and lists are changed only where they differ. */
   set(path: Path, value: Json): void {
     this.flush();
     const before = at(this.tree.root, path);
@@ -77,7 +77,7 @@ export class Draft {
       this.add(this.cutting(path.slice(0, -1), parent, new Set([index])));
       this.flush();
     }
-    // What a merge key still brings in is left out by saying so.
+    // A field that a merge key still provides is overridden with null.
     const left = this.node(path);
     if (left && !(left.kind === "scalar" && left.value === null)) this.set(path, null);
   }
@@ -99,11 +99,11 @@ export class Draft {
     this.flush();
     const parent = this.parentOf(path);
     const entry = ownEntry(parent, String(path.at(-1)));
-    if (!entry) throw new Refused("This name comes from another place in the text: change it there.");
+    if (!entry) throw new Refused("This name is defined elsewhere in the text: change it there.");
     this.add([{ start: entry.keyStart, end: entry.keyEnd, text: keyText(name, this.language) }]);
   }
 
-  /** Replaces a piece of the text as it stands. */
+  /** Replaces a piece of the current text. */
   replace(pieces: readonly Splice[]): void {
     for (const piece of pieces) this.add([piece]);
   }
@@ -124,7 +124,7 @@ export class Draft {
     this.pending.push(...splices.filter((one) => this.text.slice(one.start, one.end) !== one.text));
   }
 
-  /** The node itself, refused where it is written somewhere else. */
+  /** The node itself; throws if it is defined elsewhere. */
   private editable(path: Path): Node | undefined {
     let node: Node | undefined = this.tree.root ?? undefined;
     for (const key of path) {
@@ -136,7 +136,7 @@ export class Draft {
   }
 
   private refuse(name: string): never {
-    throw new Refused(`This stands for what &${name} names elsewhere in the text: change it there, or in the text.`);
+    throw new Refused(`This is an alias of &${name}, which is defined elsewhere: change it there, or in the text.`);
   }
 
   private parentOf(path: Path): Node | undefined {
@@ -240,7 +240,7 @@ export class Draft {
     this.add(make());
   }
 
-  /** Writes a value anew where the old one stood. */
+  /** Rewrites a value in place. */
   private rewrite(path: Path, node: Node, value: Json): Splice[] {
     const place = this.place(path);
     const scalar = value === null || typeof value !== "object";
@@ -265,7 +265,7 @@ export class Draft {
   }
 }
 
-/** What an insertion has to know of where it happens. */
+/** Context of an insertion. */
 export interface Place {
   text: string;
   language: "yaml" | "json";
@@ -273,7 +273,7 @@ export interface Place {
   unit: string;
   /** Behind the colon or dash that the collection follows. */
   after: number;
-  /** Whether the collection itself stands within braces or brackets. */
+  /** Whether the collection itself is inside braces or brackets. */
   inFlow: boolean;
 }
 

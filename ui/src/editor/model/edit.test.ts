@@ -1,4 +1,4 @@
-// Single changes with the text that must come out: only the lines that have to change do, and comments stay.
+// Single changes with the expected text: only the necessary lines change, and comments stay.
 
 import { describe, expect, test } from "vitest";
 import { saidOf } from "../testing/corpus";
@@ -26,13 +26,13 @@ output: "{{tasks.ship.status}} {{input.tasks.charge}}"
 `;
 
 describe("tasks", () => {
-  test("a field is changed in its place, and its comment stays", () =>
+  test("a field is changed in place, and its comment stays", () =>
     check(ORDER, { type: "setField", step: "charge", field: ["url"], value: "https://other.example" }, ORDER.replace("https://pay.example/charges", "https://other.example")));
 
   test("a new field goes to the end of its step", () =>
     check(ORDER, { type: "setField", step: "charge", field: ["timeout"], value: "5s" }, ORDER.replace("retries: 3\n", "retries: 3\n    timeout: 5s\n")));
 
-  test("a field inside an object is made with the object", () =>
+  test("a field inside an object is created with the object", () =>
     check(ORDER, { type: "setField", step: "charge", field: ["retry", "on"], value: ["5xx", 429] }, ORDER.replace("retries: 3\n", "retries: 3\n    retry: {on: [5xx, 429]}\n")));
 
   test("text over several lines becomes a block", () =>
@@ -41,21 +41,21 @@ describe("tasks", () => {
   test("an object changes only where it differs", () =>
     check(ORDER, { type: "setField", step: "ship", field: ["args"], value: { id: "{{tasks.charge.body.id}}", to: "a, b" } }, ORDER.replace('body.id}}"}', 'body.id}}", to: "a, b"}')));
 
-  test("a rename is followed by needs and templates, and by nothing else", () =>
+  test("a rename updates needs and templates, and nothing else", () =>
     check(
       ORDER,
       { type: "rename", step: "charge", name: "take money" },
       ORDER.replace("  charge:", "  take money:").replace("needs: charge ", "needs: take money ").replace('"{{tasks.charge.body', '"{{tasks[\'take money\'].body'),
     ));
 
-  test("a removed step takes its own comment along", () =>
+  test("a removed step takes its comment with it", () =>
     check(
       ORDER,
       { type: "removeStep", step: "charge" },
       ORDER.replace("  # Money first.\n  charge:\n    url: https://pay.example/charges # the bank\n    retries: 3\n", "").replace("    needs: charge   # not before\n", ""),
     ));
 
-  test("a second need makes a list", () =>
+  test("a second need creates a list", () =>
     check(
       ORDER.replace("output:", "  last: {sleep: 1s}\noutput:"),
       { type: "connect", from: "last", to: "ship", outlet: "next" },
@@ -67,13 +67,13 @@ describe("tasks", () => {
     check(text, { type: "setField", step: "a", field: ["tool"], value: undefined }, "name: x\ntasks:\n  a: {} # why\n");
   });
 
-  test("circles are refused in words", () => {
-    expect(() => apply(ORDER, { type: "connect", from: "ship", to: "charge", outlet: "next" })).toThrow(/circle/);
+  test("cycles are refused with a message", () => {
+    expect(() => apply(ORDER, { type: "connect", from: "ship", to: "charge", outlet: "next" })).toThrow(/cycle/);
     expect(() => apply(ORDER, { type: "rename", step: "ship", name: "charge" })).toThrow(Refused);
     expect(() => apply(ORDER, { type: "rename", step: "ship", name: "a.b" })).toThrow(/letters/);
   });
 
-  test("a step in a body is renamed in the body and its output alone", () => {
+  test("a step in a body is renamed only in the body and its output", () => {
     const text = `name: x
 tasks:
   a: {tool: t}
@@ -96,7 +96,7 @@ output: "{{tasks.a.body}}"
     );
   });
 
-  test("an alias is not changed from here", () => {
+  test("an alias is not changed", () => {
     const text = "name: x\ntasks:\n  a: &same {tool: t}\n  b: *same\n";
     expect(() => apply(text, { type: "setField", step: "b", field: ["tool"], value: "u" })).toThrow(/&same/);
     expect(() => apply(text, { type: "removeStep", step: "a" })).toThrow(/anchor/);
@@ -105,7 +105,7 @@ output: "{{tasks.a.body}}"
   test("windows line breaks stay", () =>
     check("name: x\r\ntasks:\r\n  a:\r\n    tool: t\r\n", { type: "setField", step: "a", field: ["if"], value: "true" }, "name: x\r\ntasks:\r\n  a:\r\n    tool: t\r\n    if: \"true\"\r\n"));
 
-  test("a text without a last line break stays so", () => {
+  test("a text without a final line break keeps none", () => {
     const text = "name: x\ntasks:\n  a: {tool: t}";
     const added = apply(text, { type: "addStep", name: "b", kind: "tool", fields: { needs: "a", tool: "u" } });
     expect(added).toBe(`${text}\n  b: {needs: a, tool: u}`);
@@ -126,7 +126,7 @@ flow:
 `;
 
 describe("flow", () => {
-  test("two ways on are a fork, and one is not", () => {
+  test("two next steps are a fork, one is not", () => {
     const forked = apply(FLOW, { type: "connect", from: "start", to: "d", outlet: "next" });
     expect(forked).toBe(FLOW.replace("next: b", "parallel: [b, d]"));
     expect(apply(forked, { type: "disconnect", edge: "start:next>d" })).toBe(FLOW);
@@ -139,7 +139,7 @@ describe("flow", () => {
     check(FLOW, { type: "disconnect", edge: "b:branch:0>c" }, FLOW.replace("      - {if: result == ok, then: c} # good\n", ""));
   });
 
-  test("what ended goes on", () => check(FLOW, { type: "connect", from: "c", to: "d", outlet: "next" }, FLOW.replace("done: true", "next: d")));
+  test("a final step gets a next step", () => check(FLOW, { type: "connect", from: "c", to: "d", outlet: "next" }, FLOW.replace("done: true", "next: d")));
 
   test("on_error is a connection", () => {
     const after = apply(FLOW, { type: "connect", from: "d", to: "c", outlet: "error" });
@@ -152,10 +152,10 @@ describe("flow", () => {
     expect(() => apply(FLOW, { type: "removeStep", step: "start" })).toThrow(/start/);
   });
 
-  test("a removed step is no longer led to", () =>
+  test("edges to a removed step are removed", () =>
     check(FLOW, { type: "removeStep", step: "d" }, FLOW.replace("      - {then: d}\n", "").replace("  d: {tool: d}\n", "")));
 
-  test("open ends of a fork are shown to lead to its join", () => {
+  test("open ends of a fork lead to its join", () => {
     const edges = parse("name: f\nflow:\n  start: {parallel: [a, b], join: c}\n  a: {tool: a}\n  b: {tool: b, next: b2}\n  b2: {tool: b}\n  c: {tool: c}\n").edges;
     expect(edges.filter((edge) => edge.derived).map((edge) => edge.id)).toEqual(["a:next>c", "b2:next>c"]);
   });
@@ -176,33 +176,33 @@ const GRAPH = `{
 `;
 
 describe("graph", () => {
-  test("a move touches the position alone", () => {
+  test("a move changes only the position", () => {
     check(GRAPH, { type: "move", steps: [{ step: "s", position: { x: 10.4, y: 0 } }] }, GRAPH.replace('{"x": 0, "y": 0}', '{"x": 10, "y": 0}'));
     check(GRAPH, { type: "move", steps: [{ step: "e", position: { x: 1, y: 2 } }] }, GRAPH.replace('.body}}"}]}}', '.body}}"}]}, "position": {"x": 1, "y": 2}}'));
   });
 
-  test("a connection is written as the others are", () => {
+  test("a connection is written in the style of the others", () => {
     const after = apply(GRAPH, { type: "connect", from: "w", to: "e", outlet: "yes" });
     expect(after).toBe(GRAPH.replace('"else"}\n', '"else"},\n    {"id": "w-e", "source": "w", "target": "e", "sourceHandle": "yes"}\n'));
     check(after, { type: "disconnect", edge: "w:yes>e" }, GRAPH);
   });
 
-  test("a removed node takes its edges along", () => {
+  test("a removed node takes its edges with it", () => {
     expect(saidOf(apply(GRAPH, { type: "removeStep", step: "w" }))).toMatchObject({ edges: [], steps: [{ id: "s" }, { id: "e" }] });
   });
 
-  test("a rename is followed by edges and templates", () =>
+  test("a rename updates edges and templates", () =>
     check(GRAPH, { type: "rename", step: "w", name: "pick" }, GRAPH.replace('"id": "w"', '"id": "pick"').replace('"target": "w"', '"target": "pick"').replace('"source": "w"', '"source": "pick"').replace("steps.w.", "steps.pick.")));
 
-  test("a label that changes is followed by the id", () =>
+  test("references by a changed label switch to the id", () =>
     check(GRAPH, { type: "setField", step: "w", field: ["label"], value: "Else?" }, GRAPH.replace("Which?", "Else?").replace("steps['Which?']", "steps['w']")));
 
-  test("the default branch is one outlet, however it is called", () => {
+  test("the default branch is one outlet under any name", () => {
     expect(parse(GRAPH).edges.map((edge) => edge.outlet)).toEqual(["success", "default"]);
   });
 });
 
-describe("what cannot be read", () => {
+describe("unreadable texts", () => {
   test.each(["", "name: [", "{\"name\": }", "- a", "name: x\nname: y", "name: x\ntasks:\n  a: {body: {{input}}}"])("%j has faults and is not changed", (text) => {
     expect(parse(text).editable).toBe(false);
     expect(parse(text).faults.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// The flow dialect: steps that say what comes next. How they are read, and the places from which edges leave.
+// The flow dialect: steps that name the next one. How they are read, and their outlets.
 
 import { names, type Dialect, type Drawn } from "./dialect";
 import { writeFlow } from "./flowWrite";
@@ -36,7 +36,7 @@ function read(root: Node): Drawn {
   return drawn;
 }
 
-/** Says nothing about what comes next. */
+/** Whether the step does not name a next step. */
 export function isOpen(step: Step): boolean {
   return !step.fields.done && ["next", "branch", "parallel", "join"].every((name) => step.fields[name] === undefined || step.fields[name] === null);
 }
@@ -46,7 +46,7 @@ export function named(steps: readonly Step[], name: string): Step | undefined {
   return steps.find((step) => step.id === name) ?? steps.find((step) => step.id === "start" && step.name === name);
 }
 
-/** The word under which an entry of `branch` names its target. */
+/** The key under which an entry of `branch` names its target. */
 export function targetKey(entry: Node | undefined): string {
   return keys(entry).find((key) => ["then", "else", "next"].includes(key)) ?? "then";
 }

@@ -1,4 +1,4 @@
-// Changes of a flow, written into the fields that say what comes next.
+// Writes changes of a flow into the fields that name the next step.
 
 import { checkName, edgeOf, has, sameScope, setField, stepOf, type Simple } from "./dialect";
 import type { Draft } from "./draft";
@@ -47,7 +47,7 @@ function connect(draft: Draft, model: Model, from: Step, to: Step, outlet: strin
     const entry = [...path, "branch", Number(number)];
     return draft.set([...entry, targetKey(draft.node(entry))], to.name);
   }
-  if (Array.isArray(branch)) throw new Refused("This step chooses by `branch`: connect from one of its cases.");
+  if (Array.isArray(branch)) throw new Refused("This step uses `branch`: connect from one of its cases.");
   if (model.edges.some((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === "next" && !edge.derived)) return;
   if (Array.isArray(parallel)) {
     return parallel.length > 0 ? draft.append([...path, "parallel"], to.name) : draft.set([...path, "parallel"], [to.name]);
@@ -70,11 +70,11 @@ function addCase(draft: Draft, from: Step, to: string): void {
 }
 
 function disconnect(draft: Draft, model: Model, edge: Edge): void {
-  if (edge.derived) throw new Refused("This connection comes from a `join`: change that field of the step that forks.");
+  if (edge.derived) throw new Refused("This connection comes from a `join`: change that field on the forking step.");
   drop(draft, model, stepOf(model, edge.from), edge);
 }
 
-/** Takes one way out of a step. */
+/** Removes one edge of a step. */
 function drop(draft: Draft, model: Model, from: Step, edge: Edge): void {
   const path = from.path;
   if (edge.outlet === "error") return draft.remove([...path, "on_error"]);
@@ -114,7 +114,7 @@ function removeStep(draft: Draft, model: Model, step: Step): void {
   draft.remove(step.path);
 }
 
-/** The first step keeps its key, by which it is found, and takes a name beside it. */
+/** The first step keeps its key, which identifies it, and gets a separate name. */
 function rename(draft: Draft, model: Model, step: Step, name: string): void {
   if (name === step.name) return;
   checkName(model, name, undefined, step.id);

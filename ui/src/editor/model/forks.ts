@@ -1,5 +1,5 @@
-// The open ends of a `parallel` with a `join` lead to that join without saying so. This finds them, as the engine does:
-// inner forks take theirs first.
+// The open ends of a `parallel` with a `join` lead to that join implicitly. This finds them, as the engine does: inner
+// forks take theirs first.
 
 import type { Edge, Range, Step } from "./types";
 
@@ -9,7 +9,7 @@ export interface Fork {
   range: Range;
 }
 
-/** Beyond this nobody can follow the flow anyway; the engine refuses it. */
+/** Steps visited at most; the engine refuses larger flows. */
 const MAX_VISITS = 200_000;
 
 export function joinOpenEnds(steps: readonly Step[], edges: readonly Edge[], forks: readonly Fork[], isOpen: (step: Step) => boolean): Edge[] {

@@ -1,4 +1,4 @@
-// The graph dialect: nodes and edges as a canvas saves them, in the engine's words or React Flow's. How they are read.
+// The graph dialect: reads nodes and edges as a canvas saves them, with the engine's field names or React Flow's.
 
 import { fieldsOf, type Dialect, type Drawn } from "./dialect";
 import { writeGraph } from "./graphWrite";
@@ -11,7 +11,7 @@ export const graph: Dialect = { name: "graph", read, write: writeGraph };
 /** Objects of a node that hold its fields, the outermost first. */
 export const LAYERS: readonly Path[] = [[], ["nodeConfig"], ["config"], ["data"], ["data", "nodeConfig"]];
 
-/** What a node has beside the fields of its kind. */
+/** Fields of a node that do not belong to its kind. */
 const NOT_FIELDS = new Set([
   ...["nodeID", "id", "nodeType", "type", "nodeConfig", "config", "data", "position", "positionAbsolute", "width", "height"],
   ...["measured", "selected", "dragging", "style", "className", "sourcePosition", "targetPosition", "zIndex", "parentId"],

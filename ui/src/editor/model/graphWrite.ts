@@ -1,4 +1,4 @@
-// Changes of a graph, written in the words that its nodes and edges already use.
+// Writes changes of a graph with the field names that its nodes and edges already use.
 
 import { checkName, edgeOf, stepOf, type Simple } from "./dialect";
 import type { Draft } from "./draft";
@@ -38,7 +38,7 @@ function itemsOf(draft: Draft, list: string): Node[] {
   return node?.kind === "seq" ? node.items : [];
 }
 
-/** The first of some words that the entries of a list use. */
+/** The first of these field names that the entries of a list use. */
 function wordOf(items: readonly Node[], words: readonly [string, ...string[]]): string {
   return words.find((word) => items.some((item) => child(item, word) !== undefined)) ?? words[0];
 }
@@ -78,7 +78,7 @@ function rename(draft: Draft, model: Model, step: Step, name: string): void {
   draft.set([...step.path, child(node, "nodeID") ? "nodeID" : "id"], name);
 }
 
-/** Where a field stands, or should. */
+/** The path of a field, existing or new. */
 function placeOf(draft: Draft, step: Step, field: string): Path {
   const node = draft.node(step.path);
   const at = (layer: Path) => layer.reduce<Node | undefined>((found, key) => child(found, key), node);
@@ -98,7 +98,7 @@ function setField(draft: Draft, model: Model, step: Step, field: Path, value: Js
   draft.remove([...place, ...field]);
 }
 
-/** A label that only one node has names it too: what speaks of it follows. */
+/** A unique label also names its node: references by that label switch to the id. */
 function followLabel(draft: Draft, model: Model, step: Step, value: Json | undefined): void {
   const { label } = step;
   if (label === undefined || label === value) return;
@@ -130,7 +130,7 @@ function freshId(items: readonly Node[], base: string): string {
   return id;
 }
 
-/** Every edge that means the same goes: one drawn twice says nothing new. */
+/** Removes every equivalent edge: a duplicate has no effect of its own. */
 function disconnect(draft: Draft, model: Model, change: Of<"disconnect">): void {
   const edge = edgeOf(model, change.edge);
   const from = stepOf(model, edge.from);

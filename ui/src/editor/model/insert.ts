@@ -1,4 +1,4 @@
-// Putting an entry or an item at the end of a collection, written as its neighbours are.
+// Appends an entry or an item to a collection, in the style of its neighbours.
 
 import { commaAfter, partsOf } from "./cut";
 import type { Place } from "./draft";
@@ -15,7 +15,7 @@ export function insertEntry(place: Place, map: MapNode, key: string, value: Json
   if (!last) return [];
   const { text, newline, unit } = place;
   const indent = indentOf(text, map.entries[0]?.keyStart ?? last.keyStart);
-  // Neighbours on one line: so is the new one.
+  // The neighbours are on one line, so the new one is too.
   const neighbour = last.value.kind === "map" && last.value.flow && isObject(value);
   const written = neighbour ? ` ${inline(value, "yaml")}` : afterKey(value, { indent, unit, newline, short: !isObject(value) || isShortField(last.value) });
   const end = endOfPart(text, last.value.end, last.value);
@@ -35,7 +35,7 @@ export function insertItem(place: Place, list: Seq, value: Json): Splice[] {
   return [{ start: end, end, text: `${newline}${indent}-${written}` }];
 }
 
-/** Steps are written as blocks; what is inside them may be short. */
+/** Steps are written as blocks; values inside them may be on one line. */
 function isShortField(neighbour: Node): boolean {
   return neighbour.kind !== "map" || neighbour.flow;
 }

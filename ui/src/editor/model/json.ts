@@ -5,20 +5,20 @@ import type { Entry, Node, Tree } from "./tree";
 import type { Fault } from "./types";
 
 const WORDS: Record<string, string> = {
-  InvalidSymbol: "this is not JSON: texts stand in double quotes",
+  InvalidSymbol: "this is not JSON: text needs double quotes",
   InvalidNumberFormat: "this is not a number",
-  PropertyNameExpected: "a field's name in double quotes is needed here",
-  ValueExpected: "a value is needed here",
-  ColonExpected: "a `:` is needed here",
-  CommaExpected: "a `,` is needed here",
+  PropertyNameExpected: "expected a field name in double quotes",
+  ValueExpected: "expected a value",
+  ColonExpected: "expected `:`",
+  CommaExpected: "expected `,`",
   CloseBraceExpected: "a `}` is missing",
   CloseBracketExpected: "a `]` is missing",
-  EndOfFileExpected: "nothing may follow after the end of the document",
+  EndOfFileExpected: "unexpected text after the end of the document",
   InvalidCommentToken: "JSON has no comments",
   UnexpectedEndOfComment: "JSON has no comments",
   UnexpectedEndOfString: "the text is not closed: a `\"` is missing",
-  InvalidUnicode: "this escape is not a character",
-  InvalidEscapeCharacter: "there is no such escape",
+  InvalidUnicode: "this escape is not a valid character",
+  InvalidEscapeCharacter: "unknown escape",
   InvalidCharacter: "this character must be escaped",
 };
 

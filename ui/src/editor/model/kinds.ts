@@ -1,4 +1,4 @@
-// Which kind a step is, by dialect, and what a new one of each kind begins with.
+// The kind of a step, by dialect, and the initial fields of each kind.
 
 import { has } from "./dialect";
 import type { DialectName, Json, Kind } from "./types";
@@ -58,7 +58,7 @@ export function palette(dialect: DialectName): Kind[] {
   return ["start", ...calls, ...waits, "condition", "each", "end"];
 }
 
-/** What the name of a new step is made from. */
+/** Base names of new steps. */
 export const FIRST_NAME: Record<Kind, string> = {
   http: "request",
   tool: "tool",
@@ -76,7 +76,7 @@ export const FIRST_NAME: Record<Kind, string> = {
   unknown: "step",
 };
 
-/** What a new step says, so that it is complete as it stands where that is possible. */
+/** The initial fields of a new step, complete if possible. */
 export function blank(kind: Kind, dialect: DialectName): Record<string, Json> {
   if (dialect === "graph") return blankNode(kind);
   const body = { step: { tool: "echo", args: { item: "{{item}}" } } };
@@ -88,7 +88,7 @@ export function blank(kind: Kind, dialect: DialectName): Record<string, Json> {
     condition: { condition: [{ id: "yes", if: "exists(input)" }, { id: "no" }] },
     sleep: { sleep: "10s" },
     webhook: { wait_for_webhook: { timeout: "1d" } },
-    approval: { approval: { message: "Go on?", timeout: "1d" } },
+    approval: { approval: { message: "Continue?", timeout: "1d" } },
     each: { for_each: "{{input.items}}", tasks: body },
     workflow: { workflow: "other" },
     fork: { parallel: [] },
@@ -105,7 +105,7 @@ function blankNode(kind: Kind): Record<string, Json> {
     condition: { branches: [{ id: "yes", condition: "exists(input)" }], defaultBranch: "no" },
     sleep: { delaySeconds: 10 },
     webhook: { timeout: "1d" },
-    approval: { message: "Go on?", timeout: "1d" },
+    approval: { message: "Continue?", timeout: "1d" },
     each: { sourceVariable: "input.items" },
     workflow: { workflow: "other" },
     end: { outputParameters: [] },

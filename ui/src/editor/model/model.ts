@@ -1,4 +1,4 @@
-// The way in: text to model, and a change of the model to a change of the text.
+// Entry point: turns text into a model, and a change of the model into a change of the text.
 
 import type { Dialect, Simple } from "./dialect";
 import { Draft } from "./draft";
@@ -24,7 +24,7 @@ function modelOf(tree: Tree): Model {
   const model: Model = { language, dialect: null, name: "", inputSchema: undefined, steps: [], edges: [], faults, editable: false };
   const map = resolve(root ?? undefined);
   if (!root || map?.kind !== "map") {
-    if (faults.length === 0) faults.push({ message: "a definition has a name and steps", hint: "begin with `name: …`", start: 0, end: 1 });
+    if (faults.length === 0) faults.push({ message: "a definition needs a name and steps", hint: "start with `name: …`", start: 0, end: 1 });
     return model;
   }
   model.name = textOf(child(root, "name")) ?? textOf(child(root, "title")) ?? "";
@@ -40,16 +40,16 @@ function modelOf(tree: Tree): Model {
   return model;
 }
 
-/** The text after a change. Throws `Refused`, with words for people, where the text does not allow it. */
+/** Returns the text after a change. Throws `Refused`, with a readable message, if the text does not allow it. */
 export function apply(text: string, change: Change): string {
   if (change.type === "batch") return change.changes.reduce(apply, text);
   const draft = new Draft(text);
   const model = modelOf(draft.read());
   const dialect = DIALECTS.find(([, one]) => one.name === model.dialect)?.[1];
-  if (!model.editable || !dialect) throw new Refused("The text cannot be read at the moment: mend it first, or undo.");
+  if (!model.editable || !dialect) throw new Refused("The text has errors: fix it first, or undo.");
   dialect.write(draft, model, change satisfies Simple);
   const [fault] = draft.read().faults;
-  if (fault) throw new Refused(`The text could not be read after that (${fault.message}): change it in the text.`);
+  if (fault) throw new Refused(`That change would make the text unreadable (${fault.message}): edit the text instead.`);
   return draft.result();
 }
 

@@ -1,4 +1,4 @@
-// Random edits, one after another: the text stays readable, keeps its comments, and says what the changes said.
+// Random edits, one after another: the text stays readable, keeps its comments, and reflects every change.
 
 import { expect, test } from "vitest";
 import { comments, corpus, pick, random } from "../testing/corpus";

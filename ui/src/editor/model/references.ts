@@ -1,12 +1,12 @@
-// Where templates, conditions and code speak of a step by its name, and how they follow when it is renamed. Works on
-// the text as it is written, so that nothing else in it changes.
+// Finds references to a step in templates, conditions and code, and renames them with the step. Works on the source
+// text, so that nothing else changes.
 
 import type { Draft } from "./draft";
 import type { Splice } from "./splice";
 import { at, child, scalars, type Scalar } from "./tree";
 import type { Path, Step } from "./types";
 
-/** Fields that hold an expression without braces around it. */
+/** Fields that hold an expression without braces. */
 const EXPRESSIONS = new Set(["if", "condition", "leftValue", "sourceVariable", "delayVariable"]);
 const CODE = new Set(["javascript", "code"]);
 
@@ -14,7 +14,7 @@ const CODE = new Set(["javascript", "code"]);
 export function renameReferences(draft: Draft, step: Pick<Step, "path">, from: string, to: string): void {
   if (from === to) return;
   const root = draft.root();
-  // A step in a body is seen in the body and in the output of one item.
+  // A step in a body is visible in the body and in the output of one item.
   const within = step.path.includes("tasks") && step.path.length > 2 ? step.path.slice(0, -2) : [];
   const splices: Splice[] = [];
   for (const { path, node } of scalars(root)) {
@@ -44,7 +44,7 @@ function shadowed(path: Path, within: Path, has: (body: Path) => boolean): boole
 function rewritten(source: string, node: Scalar, key: string, from: string, to: string): string {
   const rename = (part: string) => inExpression(part, node.style, from, to);
   const after = CODE.has(key) || (EXPRESSIONS.has(key) && !source.includes("{{")) ? rename(source) : source.replace(/\{\{(?:[^}]|\}(?!\}))*\}\}/g, rename);
-  // Brackets and quotes cannot stand bare everywhere.
+  // Brackets and quotes need quoting in some places.
   const bare = node.style === "plain" && after !== source && /[[\]"']/.test(after) && !/[[\]"']/.test(source);
   return bare ? `"${after.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"` : after;
 }

@@ -1,4 +1,4 @@
-// Replacements in a text, and what is known of its lines.
+// Text replacements, and helpers for lines.
 
 export interface Splice {
   start: number;
@@ -43,7 +43,7 @@ export function newlineOf(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
 
-/** The smallest one replacement that makes `after` of `before`. */
+/** The smallest single replacement that turns `before` into `after`. */
 export function difference(before: string, after: string): Splice | null {
   if (before === after) return null;
   let start = 0;

@@ -1,4 +1,4 @@
-// The tasks dialect: named steps that say what they need. Also the bodies of `for_each`, in flows too.
+// The tasks dialect: named steps that list what they need. Also the bodies of `for_each`, including those in flows.
 
 import { checkName, edgeOf, fieldsOf, has, names, reaches, sameScope, setField, stepOf, type Dialect, type Drawn, type Simple } from "./dialect";
 import type { Draft } from "./draft";
@@ -13,7 +13,7 @@ export const tasks: Dialect = {
   write: writeTask,
 };
 
-/** The steps of a map of tasks, and those of the bodies inside them. */
+/** The steps of a map of tasks, including those of nested bodies. */
 export function readBody(node: Node | undefined, path: Path, parent: string | undefined, dialect: "tasks" | "flow"): Drawn {
   const drawn: Drawn = { steps: [], edges: [], faults: [] };
   const map = resolve(node);
@@ -107,7 +107,7 @@ export function renameTask(draft: Draft, model: Model, step: Step, name: string)
 export function connect(draft: Draft, model: Model, from: Step, to: Step): void {
   sameScope(from, to);
   if (model.edges.some((edge) => edge.from === from.id && edge.to === to.id)) return;
-  if (reaches(model.edges, to.id, from.id)) throw new Refused("That would make a circle: tasks cannot go back to an earlier step.");
+  if (reaches(model.edges, to.id, from.id)) throw new Refused("That would create a cycle: tasks cannot go back to an earlier step.");
   const path = [...to.path, "needs"];
   if (!has(to.fields, "needs")) return draft.set(path, from.name);
   const needs = to.fields.needs as Json;

@@ -1,5 +1,5 @@
-// The concrete tree of a document: values with the places where they stand. JSON and YAML meet here; edits are made
-// by place, so that all that is not changed stays as it was written.
+// The concrete tree of a document: values with their source positions. Shared by JSON and YAML; edits are made
+// by position, so that everything else stays as written.
 
 import { fromJson } from "./json";
 import { fromYaml } from "./yaml";
@@ -19,7 +19,7 @@ export interface MapNode {
   /** Written with braces. */
   flow: boolean;
   entries: Entry[];
-  /** What merge keys bring in, the nearest first. */
+  /** Maps from merge keys, the nearest first. */
   merged: MapNode[];
   start: number;
   end: number;
@@ -57,13 +57,13 @@ export interface Tree {
   faults: Fault[];
 }
 
-/** As the server decides it: a text that begins with `[`, or with `{` and a quote, is JSON. */
+/** As on the server: a text that starts with `[`, or with `{` and a quote, is JSON. */
 export function languageOf(text: string): Language {
   const start = text.replace(/^\uFEFF/, "").trimStart();
   return /^(\[|\{\s*["}])/.test(start) ? "json" : "yaml";
 }
 
-/** The text that was read last: a change reads what the page has just read, and the page what a change has made. */
+/** Cache of the last text: a change reads what the page just read, and the page reads the result of a change. */
 let last: { text: string; tree: Tree } | undefined;
 
 export function readTree(text: string): Tree {
@@ -105,7 +105,7 @@ export function at(node: Node | null | undefined, path: Path): Node | undefined 
   return found;
 }
 
-/** Keys of a map with those that merge keys bring in. */
+/** Keys of a map, including those from merge keys. */
 export function keys(node: Node | undefined): string[] {
   const map = resolve(node);
   if (map?.kind !== "map") return [];
@@ -121,13 +121,13 @@ export function toJson(node: Node | undefined, depth = 0): Json {
   return Object.fromEntries(keys(at).map((key) => [key, toJson(child(at, key), depth + 1)]));
 }
 
-/** A text, or what is read as one. */
+/** A string, or a scalar that is read as one. */
 export function textOf(node: Node | undefined): string | undefined {
   const at = resolve(node);
   return at?.kind === "scalar" && typeof at.value === "string" ? at.value : undefined;
 }
 
-/** Every scalar with its path, aliases left out: what stands behind them is met where it is written. */
+/** Every scalar with its path, without aliases: their values are visited where they are defined. */
 export function* scalars(node: Node | null | undefined, path: Path = []): Generator<{ path: Path; node: Scalar }> {
   if (!node) return;
   if (node.kind === "scalar") yield { path, node };

@@ -1,5 +1,5 @@
-// What the editor knows of a definition: its steps and edges as the canvas shows them, and the changes it can make.
-// The text stays the truth; everything here is read from it and thrown away again.
+// The editor's model of a definition: its steps and edges as the canvas shows them, and the changes it can make. The
+// text is the source of truth; everything here is derived from it.
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Path = readonly (string | number)[];
@@ -23,29 +23,29 @@ export type Kind =
   | "end"
   | "unknown";
 
-/** A place on a step from which edges leave. */
+/** A point on a step from which edges leave. */
 export interface Outlet {
   id: string;
   label: string;
-  /** What leaves here after a failure or a denial. */
+  /** Whether edges leave here after a failure or a denial. */
   bad?: boolean;
 }
 
 export interface Step {
   /** Its name; for a step in a body, that of the loop, a slash and its own. */
   id: string;
-  /** How other steps speak of it. */
+  /** How other steps refer to it. */
   name: string;
-  /** What the canvas shows in place of the name, where the dialect has such a thing. */
+  /** Shown on the canvas instead of the name, if the dialect has labels. */
   label?: string;
   kind: Kind;
   /** The `for_each` whose body it is in. */
   parent?: string;
-  /** Where it stands in the document. */
+  /** Its path in the document. */
   path: Path;
-  /** Where it stands in the text. */
+  /** Its position in the text. */
   range: Range;
-  /** Its fields as written, whichever object of the node they stand in. */
+  /** Its fields as written, from whichever object of the node. */
   fields: Record<string, Json>;
   outlets: Outlet[];
   position?: Point;
@@ -59,7 +59,7 @@ export interface Edge {
   /** The outlet it leaves by. */
   outlet: string;
   label?: string;
-  /** Follows from something else, such as the join of a fork, and cannot be taken away alone. */
+  /** Derived from something else, such as the join of a fork; it cannot be removed alone. */
   derived?: boolean;
   range: Range;
 }
@@ -90,7 +90,7 @@ export interface Model {
   inputSchema: Json | undefined;
   steps: Step[];
   edges: Edge[];
-  /** What keeps the text from being read, or a part of it from being drawn. */
+  /** Faults that prevent reading the text, or drawing a part of it. */
   faults: Fault[];
   /** Whether the canvas may change the text. */
   editable: boolean;

@@ -1,4 +1,4 @@
-// Values as text: JSON, and YAML in flow or block style. Only what is new is written by this; the rest stays.
+// Values as text: JSON, and YAML in flow or block style. Writes only new values; existing text is kept.
 
 import { Document, isCollection, isScalar, stringify, visit } from "yaml";
 import type { Json, Language } from "./types";
@@ -6,7 +6,7 @@ import type { Json, Language } from "./types";
 /** Longer objects and lists are written over several lines. */
 const SHORT = 72;
 
-/** On one line, as it can stand inside braces. */
+/** On one line, valid inside braces. */
 export function inline(value: Json, language: Language): string {
   return language === "json" ? inlineJson(value) : inlineYaml(value);
 }
@@ -21,20 +21,20 @@ function inlineJson(value: Json): string {
 }
 
 function inlineYaml(value: Json): string {
-  // Inside a list, so that what cannot stand bare between braces is put in quotes.
+  // Written inside a list, so that text that is not valid between braces is quoted.
   const document = new Document([value]);
   visit(document, {
     Node: (_, node) => {
       if (isCollection(node)) node.flow = true;
-      // A text over several lines, or with a tab, is safest with escapes.
+      // Text with line breaks or tabs is safest with escapes.
       if (isScalar(node) && typeof node.value === "string" && /[\n\t\r]/.test(node.value)) node.type = "QUOTE_DOUBLE";
     },
   });
-  // Escapes stand for line breaks: without limits of width nothing is folded.
+  // Line breaks are escaped, and no width limit is set, so nothing is folded.
   const options = { lineWidth: 0, flowCollectionPadding: false, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER } as const;
   const text = document.toString(options).trim();
   if (!text.includes("\n")) return text.slice(1, -1);
-  // The package breaks long collections: what is written in JSON is YAML too.
+  // The package breaks long collections over lines. JSON is valid YAML, so use that.
   return inlineLong(value);
 }
 
@@ -52,7 +52,7 @@ export function keyText(key: string, language: Language): string {
   return /[\n\r,[\]{}#:&*!|>'"%@`?]/.test(key) || plain.includes("\n") ? JSON.stringify(key) : plain;
 }
 
-/** JSON over several lines; the first line stands where the value begins. */
+/** JSON over several lines; the first line is written where the value starts. */
 export function prettyJson(value: Json, indent: string, unit: string): string {
   return JSON.stringify(value, null, unit).replaceAll("\n", `\n${indent}`);
 }

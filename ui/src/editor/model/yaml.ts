@@ -1,4 +1,4 @@
-// YAML text as a concrete tree. What the yaml package reads is kept with its places; blocks end where their last
+// YAML text as a concrete tree. Keeps the source positions of what the yaml package reads. Blocks end where their last
 // value ends, so that comments after them stay outside.
 
 import { isAlias, isMap, isScalar, isSeq, parseDocument, type Document, type Pair } from "yaml";
@@ -92,8 +92,8 @@ function entryOf(reading: Reading, pair: Pair): Entry | undefined {
     const range = isMap(key) || isSeq(key) ? key.range : undefined;
     const start = range?.[0] ?? 0;
     reading.faults.push({
-      message: "a key must be a plain text",
-      hint: "a text that begins with {{ has to stand in quotes",
+      message: "a key must be plain text",
+      hint: "put text that starts with {{ in quotes",
       code: "bad-key",
       start,
       end: range?.[1] ?? start + 1,
@@ -102,7 +102,7 @@ function entryOf(reading: Reading, pair: Pair): Entry | undefined {
   }
   const name = typeof key.value === "symbol" ? "<<" : String(key.source ?? key.value);
   const [keyStart, keyEnd] = key.range;
-  // Where the colon is: nothing but space can stand between it and the key.
+  // The position of the colon: only space can come between it and the key.
   const colon = reading.text.indexOf(":", keyEnd);
   const after = colon < 0 ? keyEnd : colon + 1;
   const read = convert(reading, value, after);
@@ -122,7 +122,7 @@ function scalarValue(value: unknown): null | boolean | number | string {
   return value === undefined ? null : String(value);
 }
 
-/** A block text ends with its last line; only `+` makes the empty lines behind it part of it. */
+/** A block scalar ends with its last line; only `+` includes the empty lines after it. */
 function blockEnd(text: string, start: number, end: number): number {
   const header = text.slice(start, start + 4).split(/\s/, 1)[0] ?? "";
   if (header.includes("+")) return text[end - 1] === "\n" ? end - 1 : end;

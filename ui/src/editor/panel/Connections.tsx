@@ -1,4 +1,4 @@
-// What leads to a step and where it leads, and how to connect it without a mouse.
+// The edges into and out of a step, and a way to connect it without a mouse.
 
 import { useId, useState } from "react";
 import type { Change, Edge, Model, Step } from "../model/types";
@@ -16,7 +16,7 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
   const [outlet, setOutlet] = useState("");
   const into = model.edges.filter((edge) => edge.to === step.id);
   const out = model.edges.filter((edge) => edge.from === step.id);
-  // Of a large graph the choices are made only when somebody comes to choose.
+  // In a large graph the options are rendered only when the field is used.
   const [open, setOpen] = useState(false);
   const others = open ? model.steps.filter((one) => one.parent === step.parent && one.kind !== "start") : [];
   const chosen = step.outlets.some((one) => one.id === outlet) ? outlet : (step.outlets[0]?.id ?? "");
@@ -56,7 +56,7 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
           <label htmlFor={id}>Connect to</label>
           <div className="row">
             {step.outlets.length > 1 && (
-              <select aria-label="From which way out" value={chosen} disabled={disabled} onChange={(event) => setOutlet(event.target.value)}>
+              <select aria-label="From which outlet" value={chosen} disabled={disabled} onChange={(event) => setOutlet(event.target.value)}>
                 {step.outlets.map((one) => (
                   <option key={one.id} value={one.id}>
                     {one.label}

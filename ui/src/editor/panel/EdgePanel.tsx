@@ -36,7 +36,7 @@ export function EdgePanel({ model, edge, disabled, onChange, onSelect, onShowTex
         </button>
       </p>
       {edge.label && <p className="dim">{edge.label}</p>}
-      {edge.derived && <p className="dim">It comes from the join of a fork, and goes when that does.</p>}
+      {edge.derived && <p className="dim">It comes from the join of a fork, and is removed with it.</p>}
       <div className="row wrap">
         <button type="button" onClick={() => onShowText(edge.range.start)}>
           Show in the text

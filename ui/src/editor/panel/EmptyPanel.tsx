@@ -1,13 +1,13 @@
-// The side panel while no single step is selected: what can be done, and with which keys.
+// The side panel while no single step is selected: the possible actions and their keys.
 
 import { Fragment } from "react";
 import type { Model } from "../model/types";
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ["Tab", "goes from step to step"],
-  ["Enter", "selects one"],
-  ["Shift+click", "selects several"],
-  ["Delete", "removes them"],
+  ["Tab", "moves from step to step"],
+  ["Enter", "selects a step"],
+  ["Shift+click", "selects several steps"],
+  ["Delete", "removes the selection"],
   ["Ctrl+C, Ctrl+V", "copies and pastes"],
   ["Ctrl+Z, Ctrl+Y", "undoes and redoes"],
   ["Ctrl+Enter", "starts a test run"],
@@ -19,8 +19,8 @@ export function EmptyPanel({ model, selected }: { model: Model; selected: number
     <div className="panel-inner">
       <h2>{selected > 1 ? `${selected} steps are selected` : "Nothing is selected"}</h2>
       <p className="dim small">
-        {model.steps.length === 1 ? "One step" : `${model.steps.length} steps`}. Select one to see and change what it does. A new step goes after the selected one; draw from the dot at
-        the bottom of a step to the top of another to connect them.
+        {model.steps.length === 1 ? "One step" : `${model.steps.length} steps`}. Select one to view and edit it. A new step goes after the selected one. To connect two steps, draw from the dot at
+        the bottom of one to the top of the other.
       </p>
       <dl className="keys">
         {KEYS.map(([key, does]) => (

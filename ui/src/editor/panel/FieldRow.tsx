@@ -12,7 +12,7 @@ interface Props {
   step: Step;
   language: Language;
   disabled: boolean;
-  /** What the checker says of it. */
+  /** The fault of this field. */
   said: string[];
   known: () => Known;
   onSet: (spec: FieldSpec, value: Json | undefined) => void;
@@ -97,7 +97,7 @@ interface PlainProps {
   onCommit: (text: string) => void;
 }
 
-/** Taken over with Enter or when the field is left; Escape brings back what was there. */
+/** Committed with Enter or on blur; Escape restores the previous value. */
 export function PlainInput({ id, text, number, disabled, placeholder, onCommit }: PlainProps) {
   const [draft, setDraft] = useState<string | null>(null);
   const commit = () => {

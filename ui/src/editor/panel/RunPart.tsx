@@ -1,4 +1,4 @@
-// What a step was given and gave in the test run, and the answer to a gate that waits.
+// Input and output of a step in the test run, and the answer to a waiting gate.
 
 import { useState } from "react";
 import { Status, Took } from "../../components/Status";
@@ -6,7 +6,7 @@ import { Value } from "../../components/Value";
 import type { StepState } from "../run/states";
 import type { TestRun } from "../run/useTestRun";
 
-/** Of a long loop only so many are in the list of choices. */
+/** Passes of a long loop that the list offers at most. */
 const SHOWN = 200;
 
 export function RunPart({ state, test }: { state: StepState; test: TestRun }) {

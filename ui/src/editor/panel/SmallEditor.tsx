@@ -34,7 +34,7 @@ export function SmallEditor(props: Props) {
   });
   const { type, label, disabled } = props;
 
-  // Made right after the panel is drawn, so that opening it is quick.
+  // Created right after the panel is drawn, so that it opens quickly.
   useEffect(() => {
     let done: (() => void) | undefined;
     const soon = setTimeout(() => {
@@ -64,7 +64,7 @@ export function SmallEditor(props: Props) {
       look,
       small,
       EditorView.contentAttributes.of({ tabindex: disabled ? "-1" : "0", "aria-label": label }),
-      // Enter on a field of one line takes it over, unless something is offered.
+      // Enter commits a one-line field, unless suggestions are open.
       ...(oneLine ? [keymap.of([...completionKeymap, { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) }])] : []),
       Prec.low(keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap])),
       EditorView.updateListener.of((update) => {
@@ -86,7 +86,7 @@ export function SmallEditor(props: Props) {
     };
   };
 
-  // What the text says, unless somebody is typing here.
+  // Follows the text, unless the user is typing here.
   useEffect(() => {
     const at = view.current;
     const before = at?.state.doc.toString();

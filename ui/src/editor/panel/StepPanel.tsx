@@ -1,4 +1,4 @@
-// The side panel of one step: its name, its faults, how it fares in the test run, its fields, its connections.
+// The side panel of one step: its name, its faults, its state in the test run, its fields, its connections.
 
 import { useId } from "react";
 import { KIND_HELP, KIND_NAMES, KindIcon } from "../canvas/kindLook";
@@ -33,7 +33,7 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
     const first = model.dialect === "flow" && step.id === "start";
     onSelect(first ? step.id : step.parent === undefined ? name.trim() : `${step.parent}/${name.trim()}`);
   };
-  // A fault is told at its field if the panel has that, else at the top.
+  // A fault is shown at its field if the panel has it, else at the top.
   const groups = model.dialect ? groupsFor(step, model.dialect) : [];
   const specs = groups.flatMap((one) => one.fields);
   const about = (spec: FieldSpec) => faults.filter((fault) => spec.path.every((key, n) => fieldOf(step, fault)[n] === key));
@@ -79,7 +79,7 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
       </div>
       <p className="dim small">{KIND_HELP[step.kind]}</p>
       {loose.length > 0 && (
-        <ul className="panel-faults" aria-label="What is wrong">
+        <ul className="panel-faults" aria-label="Problems">
           {loose.map((fault, n) => (
             <li key={n}>
               {sentence(fault)}{" "}

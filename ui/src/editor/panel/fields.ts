@@ -1,4 +1,4 @@
-// Which fields the panel shows for a step, by kind and dialect. What is not listed can be edited in the text.
+// Which fields the panel shows for a step, by kind and dialect. Other fields can be edited in the text.
 
 import { has } from "../model/dialect";
 import type { DialectName, Kind, Path, Step } from "../model/types";
@@ -12,13 +12,13 @@ export interface FieldSpec {
   help?: string;
   choices?: readonly string[];
   placeholder?: string;
-  /** Of a flag: what it is when the text does not say. */
+  /** The default of a flag. */
   usual?: boolean;
 }
 
 export interface FieldGroup {
   title: string;
-  /** Shown only when asked for, unless something in it is set. */
+  /** Collapsed, unless one of its fields is set. */
   folded: boolean;
   fields: FieldSpec[];
 }
@@ -34,7 +34,7 @@ export function groupsFor(step: Step, dialect: DialectName): FieldGroup[] {
   const groups: FieldGroup[] = [{ title: "What it does", folded: false, fields: mainFields(step, dialect) }];
   groups.push({ title: "When it runs", folded: false, fields: whenFields(step, dialect) });
   if (CALLS.includes(step.kind)) groups.push({ title: "Retries and time", folded: true, fields: retryFields(dialect) });
-  groups.push({ title: "About it", folded: true, fields: aboutFields(step, dialect) });
+  groups.push({ title: "Details", folded: true, fields: aboutFields(step, dialect) });
   return groups.filter((group) => group.fields.length > 0);
 }
 
@@ -44,7 +44,7 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
     case "http":
       return [
         field("url", "Address", "template", { placeholder: "https://…" }),
-        field("method", "Method", "choice", { choices: METHODS, help: "POST unless it is said" }),
+        field("method", "Method", "choice", { choices: METHODS, help: "default: POST" }),
         field("headers", "Headers", "value"),
         field("body", "Body", "value"),
       ];
@@ -52,7 +52,7 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
       return [field(has(step.fields, "toolName") ? "toolName" : "tool", "Tool", "text", { help: "such as echo, log, now" }), field("args", "Arguments", "value")];
     case "javascript":
       return [
-        field(graph ? "code" : "javascript", "Code", "javascript", { help: "is given ctx: the input, and what steps before it gave" }),
+        field(graph ? "code" : "javascript", "Code", "javascript", { help: "receives ctx: the input and the results of earlier steps" }),
         field("memory", "Memory", "text", { placeholder: "64MB" }),
       ];
     case "query": {
@@ -66,8 +66,8 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
     }
     case "condition":
       return graph
-        ? [field("branches", "Branches", "value", { help: "each has an id, which is its way out, and a condition" }), field("defaultBranch", "Otherwise", "text")]
-        : [field("condition", "Cases", "value", { help: "the id of the first that holds is the body" })];
+        ? [field("branches", "Branches", "value", { help: "each has a condition and an id, which names its outlet" }), field("defaultBranch", "Otherwise", "text")]
+        : [field("condition", "Cases", "value", { help: "the body is the id of the first case that matches" })];
     case "sleep":
       return graph
         ? [field("delayMinutes", "Minutes", "number"), field("delaySeconds", "Seconds", "number"), field("untilTime", "Or until", "template")]
@@ -92,21 +92,21 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
 function gateFields(at: string): FieldSpec[] {
   return [
     field(`${at}message`, "Question", "template"),
-    field(`${at}approvers`, "Who may answer", "value", { help: "a name or a list of names; anyone with the right if left out" }),
+    field(`${at}approvers`, "Who may answer", "value", { help: "a name or a list of names; default: anyone with the right" }),
     field(`${at}approvals`, "How many must approve", "number"),
     field(`${at}timeout`, "Open for", "text", { placeholder: "1d" }),
-    field(`${at}on_timeout`, "When time is up", "choice", { choices: ["deny", "approve", "escalate"] }),
-    field(`${at}escalate_to`, "Who may answer as well if nobody does", "value"),
-    field(`${at}escalate_after`, "After", "text", { placeholder: "1h", help: "when time is up, if this is empty" }),
-    field(`${at}notify`, "Who is told", "value", { help: "those who may answer, if this is empty" }),
+    field(`${at}on_timeout`, "On timeout", "choice", { choices: ["deny", "approve", "escalate"] }),
+    field(`${at}escalate_to`, "Who else may answer if there is no answer", "value"),
+    field(`${at}escalate_after`, "After", "text", { placeholder: "1h", help: "default: on timeout" }),
+    field(`${at}notify`, "Who is notified", "value", { help: "default: everyone who may answer" }),
     field(`${at}form`, "Form (JSON Schema)", "value"),
-    field(`${at}allow_self`, "Whoever started it may answer", "flag", { usual: true }),
+    field(`${at}allow_self`, "The user who started the run may answer", "flag", { usual: true }),
   ];
 }
 
 function eachFields(): FieldSpec[] {
   return [
-    field("for_each", "List", "value", { help: "a list, or {{…}} that gives one" }),
+    field("for_each", "List", "value", { help: "a list, or {{…}} that returns one" }),
     field("max_parallel", "At a time", "number"),
     field("on_item_error", "When an item fails", "choice", { choices: ["stop", "continue"] }),
     field("output", "Result of one item", "value"),
@@ -125,11 +125,11 @@ function loopFields(): FieldSpec[] {
 }
 
 function whenFields(step: Step, dialect: DialectName): FieldSpec[] {
-  if (dialect === "tasks" || step.parent !== undefined) return [field("if", "Only if", "expression", { help: "then it also waits for what failed" })];
+  if (dialect === "tasks" || step.parent !== undefined) return [field("if", "Only if", "expression", { help: "also waits for failed steps" })];
   if (dialect === "flow") {
     return [
-      field("branch", "Choose what comes next", "value", { help: "a list of {if, then}; the first that holds is followed" }),
-      ...(has(step.fields, "parallel") ? [field("join", "All ways meet at", "text")] : []),
+      field("branch", "Choose what comes next", "value", { help: "a list of {if, then}; the first match is followed" }),
+      ...(has(step.fields, "parallel") ? [field("join", "All paths join at", "text")] : []),
       field("done", "The run’s result", "flag"),
       field("on_error", "On error", "text", { help: "fail, continue, or the name of a step" }),
     ];
@@ -146,9 +146,9 @@ function retryFields(dialect: DialectName): FieldSpec[] {
   return [
     field("timeout", "Time for each attempt", "text", { placeholder: "30s" }),
     field(dialect === "graph" ? "maxAttempts" : "retries", dialect === "graph" ? "Attempts" : "Tries again", "number"),
-    field("retry", "Pauses and more", "value", { help: "{backoff, first, cap, jitter, on}" }),
+    field("retry", "Backoff and more", "value", { help: "{backoff, first, cap, jitter, on}" }),
     field("at_most_once", "Never call twice", "flag"),
-    field("on_unknown", "If nobody knows whether it happened", "choice", { choices: ["fail", "ask"] }),
+    field("on_unknown", "If the outcome is unknown", "choice", { choices: ["fail", "ask"] }),
   ];
 }
 

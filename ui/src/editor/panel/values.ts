@@ -21,7 +21,7 @@ export function shown(value: Json | undefined, type: FieldType, language: Langua
 
 export type Typed = { value: Json | undefined } | { fault: string };
 
-/** Nothing typed is nothing said: the field goes. */
+/** An empty input removes the field. */
 export function typed(text: string, type: FieldType): Typed {
   if (text.trim() === "") return { value: undefined };
   if (type === "number") {
@@ -31,8 +31,8 @@ export function typed(text: string, type: FieldType): Typed {
   if (type !== "value") return { value: text };
   const document = parseDocument(text, { prettyErrors: false, logLevel: "silent" });
   const [error] = document.errors;
-  if (error) return { fault: /^\s*\{\{/.test(text) ? "A value that begins with {{ has to stand in quotes." : `This cannot be read: ${error.message}` };
-  if (hasObjectKey(document)) return { fault: "A value that begins with {{ has to stand in quotes." };
+  if (error) return { fault: /^\s*\{\{/.test(text) ? "Put a value that starts with {{ in quotes." : `This cannot be read: ${error.message}` };
+  if (hasObjectKey(document)) return { fault: "Put a value that starts with {{ in quotes." };
   return { value: document.toJS() as Json };
 }
 
@@ -51,7 +51,7 @@ export function isOn(value: Json | undefined, usual = false): boolean {
   return typeof value === "boolean" ? value : usual;
 }
 
-/** What is written for a flag: nothing if it is as usual. */
+/** The value written for a flag: undefined if it is the default. */
 export function flagFor(on: boolean, usual = false): boolean | undefined {
   return on === usual ? undefined : on;
 }

@@ -1,4 +1,4 @@
-// The test run under the canvas: its input, how it goes, and the buttons to stop and discard it.
+// The test run under the canvas: its input, its state, and the buttons to stop and discard it.
 
 import { useState } from "react";
 import { Status, Took } from "../../components/Status";
@@ -39,7 +39,7 @@ export function RunBar({ test }: { test: TestRun }) {
         </div>
       )}
       {open && run && (
-        <Dialog title="What the run gave" onClose={() => setOpen(false)}>
+        <Dialog title="Output of the run" onClose={() => setOpen(false)}>
           <Value label="Output" value={run.output} />
         </Dialog>
       )}
@@ -64,7 +64,7 @@ export function StartDialog({ schema, given, busy, onStart, onClose }: StartProp
   };
   return (
     <Dialog title="Test run" onClose={onClose}>
-      <p className="dim">Runs the text as it stands, without saving it. Its calls are really made.</p>
+      <p className="dim">Runs the current text without saving it. It makes real calls.</p>
       {form.view}
       <div className="row">
         <button type="button" className="main" disabled={busy} onClick={start}>

@@ -1,4 +1,4 @@
-// Paths of a run lead to the steps of the definition, in every dialect.
+// Paths of a run map to the steps of the definition, in every dialect.
 
 import { expect, test } from "vitest";
 import { parse } from "../model/model";
@@ -18,7 +18,7 @@ test.each([
   [GRAPH, "l[0].w", "w"],
 ])("%#: %s", (model, path, id) => expect(stepOfPath(model, path)?.id).toBe(id));
 
-test("many of one step become one state that tells what needs a look", () => {
+test("many executions of one step fold into the state that needs attention", () => {
   const step = (status: string, output: unknown) => ({ id: "", kind: "tool", status, attempt: 1, output }) as RunStep;
   const all = states(TASKS, { a: step("success", 1), "each[0].a": step("success", 7), "each[1].a": step("failed", null), "each[2].a": step("running", null) });
   expect(all.get("a")).toMatchObject({ status: "success", note: "" });

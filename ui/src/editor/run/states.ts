@@ -9,7 +9,7 @@ export type RunStep = Schemas["Step"];
 
 export interface StepState {
   status: string;
-  /** What is said beside the status when there were several: `3 success, 1 failed`. */
+  /** Shown beside the status if there were several: `3 success, 1 failed`. */
   note: string;
   /** Every pass or item, by its path in the run. */
   each: { path: string; step: RunStep }[];
@@ -49,7 +49,7 @@ export function states(model: Model, tasks: Record<string, RunStep>): Map<string
   return all;
 }
 
-/** What steps gave, for the offers in expressions. */
+/** Results of steps, for suggestions in expressions. */
 export function outputs(all: ReadonlyMap<string, StepState>): Map<string, Json> {
   const found = new Map<string, Json>();
   for (const [id, { each }] of all) {

@@ -1,4 +1,4 @@
-// A test run of the text as it stands: started, watched through the page's live events, answered, stopped, discarded.
+// A test run of the current text: started, watched through the page's live events, answered, stopped, discarded.
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
@@ -9,14 +9,14 @@ import type { Json } from "../model/types";
 
 export interface TestRun {
   run: Run | undefined;
-  /** Whether a run is shown, even if nothing is known of it yet. */
+  /** Whether a run is shown, even before its data is loaded. */
   shown: boolean;
   going: boolean;
   busy: boolean;
   error: unknown;
   start: (definition: string, input: Json) => Promise<boolean>;
   stop: () => Promise<void>;
-  /** Stops it if it goes on, and removes all of it. */
+  /** Stops it if it is running, and removes it completely. */
   discard: () => Promise<void>;
   /** Answers a gate. */
   answer: (path: string, yes: boolean) => Promise<void>;
@@ -64,7 +64,7 @@ export function useTestRun(): TestRun {
       (definition, input) =>
         doing(async () => {
           const started = await api<Schemas["Triggered"]>("/test-runs", { method: "POST", body: { definition, input } });
-          // The one before is of no use any more; that it could not be removed is no reason to stop.
+          // The previous run is obsolete; a failure to remove it is no reason to stop.
           await remove(id).catch(() => undefined);
           setId(started.run_id);
         }),

@@ -1,4 +1,4 @@
-// What is offered where: only what can be read there.
+// Suggestions contain only what can be read at that position.
 
 import { describe, expect, test } from "vitest";
 import { parse } from "../model/model";
@@ -40,13 +40,13 @@ function labels(model: typeof TASKS, step: string | undefined, before: string, o
 }
 
 describe("names", () => {
-  test("steps that come before, and no others", () => {
+  test("only earlier steps", () => {
     expect(labels(TASKS, "last", "tasks.")).toEqual(["first", "odd name"]);
     expect(labels(TASKS, "first", "tasks.")).toEqual([]);
     expect(labels(TASKS, undefined, "tasks.")).toEqual(["first", "odd name", "last", "aside", "each"]);
   });
 
-  test("a body sees itself and what comes before its loop", () => {
+  test("a body sees its own steps and those before its loop", () => {
     expect(labels(TASKS, "each/two", "tasks.")).toEqual(["first", "each/one".split("/")[1]]);
     expect(labels(TASKS, "each/two", "")).toContain("item");
     expect(labels(TASKS, "last", "")).not.toContain("item");
@@ -56,7 +56,7 @@ describe("names", () => {
     expect(suggest({ model: TASKS, step: "last", before: "tasks." }).options[1]?.insert).toBe('["odd name"]');
   });
 
-  test("variables of a graph where they are known", () => {
+  test("variables of a graph, where they are in scope", () => {
     expect(labels(GRAPH, "mail", "ctx.")).toEqual(["input", "people", "person"]);
     expect(labels(GRAPH, "get", "ctx.")).toEqual(["input"]);
   });
@@ -82,7 +82,7 @@ describe("fields", () => {
   });
 });
 
-test("where an expression begins", () => {
+test("the start of an expression", () => {
   expect(expressionBefore('    url: "https://x/{{input.i')).toBe("input.i");
   expect(expressionBefore('    url: "https://x/{{input.i}}/')).toBeNull();
   expect(expressionBefore("    if: tasks.a.st")).toBe("tasks.a.st");

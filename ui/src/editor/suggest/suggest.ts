@@ -1,12 +1,12 @@
-// What can be written next in an expression: names that are known there, fields of steps, what the input schema and the
-// last test run tell of values, and functions.
+// Suggestions for the next part of an expression: names in scope, fields of steps, values known from the input schema
+// and the last test run, and functions.
 
 import type { Json, Model, Step } from "../model/types";
 import { isInLoop, loopsAround, upstream } from "./upstream";
 
 export interface Suggestion {
   label: string;
-  /** What is put in, if it is not the label. */
+  /** The text to insert, if it differs from the label. */
   insert?: string;
   detail?: string;
   type: "variable" | "property" | "function" | "keyword";
@@ -14,11 +14,11 @@ export interface Suggestion {
 
 export interface Asked {
   model: Model;
-  /** The step in which the expression stands; none for the output of the run. */
+  /** The step that contains the expression; none for the output of the run. */
   step: string | undefined;
   /** The expression up to the cursor. */
   before: string;
-  /** What steps gave in the last test run, by id. */
+  /** Results of steps in the last test run, by id. */
   outputs?: ReadonlyMap<string, Json>;
   secrets?: readonly string[];
 }
@@ -75,13 +75,13 @@ function roots({ model, step }: Asked): Suggestion[] {
   const word = model.dialect === "tasks" ? "tasks" : "steps";
   const own = model.steps.find((one) => one.id === step);
   const list: Suggestion[] = [
-    { label: "input", detail: "what the run was started with", type: "variable" },
+    { label: "input", detail: "the input of the run", type: "variable" },
     { label: word, detail: "steps before this one", type: "variable" },
   ];
   if (model.dialect === "graph") list.push({ label: "ctx", detail: "variables of nodes before this one", type: "variable" });
-  if (model.dialect === "flow" && own) list.push({ label: "result", detail: "of the step itself, in its branch", type: "variable" });
+  if (model.dialect === "flow" && own) list.push({ label: "result", detail: "the step’s own result, in its branch", type: "variable" });
   if (isInLoop(model, step)) {
-    list.push({ label: "item", detail: "of the list", type: "variable" }, { label: "index", detail: "of the item, from 0", type: "variable" });
+    list.push({ label: "item", detail: "the current item", type: "variable" }, { label: "index", detail: "position of the item, from 0", type: "variable" });
   }
   list.push(
     { label: "trigger", detail: "body and headers of the call that started the run", type: "variable" },

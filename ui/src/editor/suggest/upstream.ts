@@ -2,7 +2,7 @@
 
 import type { Edge, Model, Step } from "../model/types";
 
-/** Everything from which an edge leads to `step`, directly or not. In a circle a step comes before itself too. */
+/** Everything from which an edge leads to `step`, directly or not. In a cycle a step also precedes itself. */
 function before(edges: readonly Edge[], step: string): Set<string> {
   const into = new Map<string, string[]>();
   for (const edge of edges) into.set(edge.to, [...(into.get(edge.to) ?? []), edge.from]);
@@ -17,7 +17,7 @@ function before(edges: readonly Edge[], step: string): Set<string> {
   return found;
 }
 
-/** The steps that can have ended when `id` begins; those of the output of the run if there is no such step. */
+/** The steps that can have ended when `id` starts; if there is no such step, those visible to the run's output. */
 export function upstream(model: Model, id: string | undefined): Step[] {
   const step = model.steps.find((one) => one.id === id);
   if (!step) return model.steps.filter((one) => one.parent === undefined);

@@ -1,4 +1,4 @@
-// Every definition of the repository that is valid, for tests that go over all of them.
+// Every valid definition of the repository, for tests that cover them all.
 
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -21,7 +21,7 @@ export function corpus(): Sample[] {
   );
 }
 
-/** What a model says, without where in the text it stands. */
+/** A model without its positions in the text. */
 export function said(model: Model) {
   const steps = model.steps.map(({ id, name, kind, parent, fields, label, position }) => ({ id, name, kind, parent, fields, label, position }));
   const edges = model.edges.map(({ from, to, outlet, label, derived }) => ({ from, to, outlet, label, derived }));
@@ -33,12 +33,12 @@ export function saidOf(text: string) {
   return said(parse(text));
 }
 
-/** Comments of a YAML text; `#` inside of texts does not count. */
+/** Comments of a YAML text; `#` inside strings does not count. */
 export function comments(text: string): string[] {
   return [...text.matchAll(/(?:^|\s)#.*$/gm)].map((found) => found[0].trim());
 }
 
-/** A small generator of numbers: the same seed gives the same numbers. */
+/** A small random number generator: the same seed yields the same numbers. */
 export function random(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {

@@ -19,12 +19,12 @@ export interface TextPaneProps {
   initial: string;
   language: Language;
   faults: readonly Fault[];
-  /** The place of the selected step. */
+  /** The position of the selected step. */
   marked: { start: number; end: number } | undefined;
   known: () => Known;
   onView: (view: EditorView | null) => void;
   onChange: (text: string, byHand: boolean) => void;
-  /** The cursor came to another step. */
+  /** Called when the cursor moves to another step. */
   onCursor: (step: string | undefined) => void;
 }
 
@@ -61,7 +61,7 @@ export function TextPane(props: TextPaneProps) {
     now.current = props;
   });
 
-  // The editor is made once; what changes later is told to it below.
+  // The editor is created once; later changes are passed to it below.
   useEffect(() => {
     if (!host.current) return;
     const known = () => now.current.known();
@@ -72,7 +72,7 @@ export function TextPane(props: TextPaneProps) {
         now.current.onChange(update.state.doc.toString(), byHand);
         clearTimeout(moved);
       } else if (update.selectionSet && update.view.hasFocus) {
-        // Whoever walks through the text is followed when they stop.
+        // The selection follows the cursor once it stops moving.
         clearTimeout(moved);
         moved = setTimeout(() => {
           if (update.view.hasFocus) now.current.onCursor(stepAt(known().model, update.state.selection.main.head));

@@ -1,4 +1,4 @@
-// Faults find their place in the text and their step.
+// Faults are mapped to their position in the text and their step.
 
 import { expect, test } from "vitest";
 import { parse } from "../model/model";
@@ -21,14 +21,14 @@ test("columns are characters", () => {
   expect(fault && 'a: "𝒶𝒶" b'.slice(fault.start, fault.end)).toBe("b");
 });
 
-test("each belongs to the innermost step that holds it", () => {
+test("each belongs to the innermost step around it", () => {
   const faults = placed(TEXT, [told(5, 14), told(8, 34), told(4, 5), told(1, 1), told(null, null)]);
   expect(faults.slice(0, 2).map((fault) => TEXT.slice(fault.start, fault.end))).toEqual(["nobody", "who"]);
   const found = byStep(parse(TEXT), faults);
   expect([...found].map(([id, list]) => `${id}:${list.length}`)).toEqual(["b:1", "each/in:1", "𝒶:1", ":2"]);
 });
 
-test("a fault finds its field", () => {
+test("a fault is mapped to its field", () => {
   const graph = parse("name: g\nnodes:\n  - {id: a, type: http, data: {url: x, headers: {b: {}}}}\n");
   const [node] = graph.steps;
   const [, b] = parse(TEXT).steps;

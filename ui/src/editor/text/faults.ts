@@ -1,9 +1,9 @@
-// Faults of a definition: the server's, with lines and columns, as places in the text, and to which step they belong.
+// Maps the server's faults, with lines and columns, to positions in the text and to steps.
 
 import type { Fault as Told } from "../../api/client";
 import type { Fault, Model, Step } from "../model/types";
 
-/** Columns count characters, from 1; places count UTF-16 units, from 0. */
+/** Columns count characters, from 1; positions count UTF-16 units, from 0. */
 export function placed(text: string, told: readonly Told[]): Fault[] {
   const lines = text.split("\n");
   const starts: number[] = [];
@@ -23,7 +23,7 @@ export function placed(text: string, told: readonly Told[]): Fault[] {
   });
 }
 
-/** By id of the step, the innermost that holds the place; by "" what belongs to none. */
+/** By id of the innermost step at that position; under "" if there is none. */
 export function byStep(model: Model, faults: readonly Fault[]): Map<string, Fault[]> {
   const found = new Map<string, Fault[]>();
   const put = (id: string, fault: Fault) => found.set(id, [...(found.get(id) ?? []), fault]);

@@ -17,7 +17,7 @@ const colours = HighlightStyle.define([
 
 const shape = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--card)", fontSize: "13px", height: "100%" },
-  // The focus is shown by what is around: the pane, or the small field.
+  // The surrounding element shows the focus: the pane, or the small field.
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5", overflow: "auto" },
   ".cm-content": { caretColor: "var(--text)" },
@@ -40,7 +40,7 @@ const shape = EditorView.theme({
   ".cm-foldPlaceholder": { backgroundColor: "var(--raised)", border: "0", color: "var(--dim)" },
 });
 
-/** For small fields: no height of their own. */
+/** For small fields, which have no fixed height. */
 export const small = EditorView.theme({
   "&": { border: "1px solid var(--dim)", borderRadius: "6px", height: "auto", minHeight: "34px" },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-1px" },

@@ -1,5 +1,5 @@
-// A CodeMirror editor inside a shadow root: there its styles are made by script and not as <style> elements, which the
-// page's policy forbids.
+// A CodeMirror editor inside a shadow root: there its styles are set by script and not as <style> elements, which the
+// page's Content-Security-Policy forbids.
 
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";

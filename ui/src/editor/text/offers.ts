@@ -1,4 +1,4 @@
-// Completion of expressions in an editor, from what can be read at that place.
+// Completion of expressions in an editor, from what can be read at that position.
 
 import { autocompletion, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import type { Extension } from "@codemirror/state";
@@ -13,7 +13,7 @@ export interface Known {
 
 interface Asking {
   known: () => Known;
-  /** The step at a place of the text. */
+  /** The step at a position in the text. */
   stepAt: (offset: number) => string | undefined;
   /** Whether the whole text is an expression, without braces. */
   bare: boolean;

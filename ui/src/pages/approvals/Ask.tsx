@@ -33,7 +33,7 @@ export function Ask({ asked }: { asked: Approval }) {
         </Link>{" "}
         · run by {asked.created_by} · asked <When at={asked.since} />
       </p>
-      {asks.policy && <p className="note">This call is held by the policy {asks.policy}: it is made once it is approved.</p>}
+      {asks.policy && <p className="note">The policy {asks.policy} holds this call until it is approved.</p>}
       <Who asked={asked} asks={asks} />
       <Calls calls={asks.calls} more={asks.moreCalls} />
       <Mine asked={asked} form={asks.form} />
@@ -41,14 +41,14 @@ export function Ask({ asked }: { asked: Approval }) {
         <details className="small">
           <summary>Digest of what is shown</summary>
           <code className="digest">{asked.digest}</code>
-          <p className="dim">The answer names it: if anything here changes before you answer, the answer is refused.</p>
+          <p className="dim">Your answer names this digest. If anything here changes before you answer, the answer is refused.</p>
         </details>
       )}
     </article>
   );
 }
 
-/** Who may answer, how many have to, and who is asked later. */
+/** Who may answer, how many answers are needed, and the escalation. */
 function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
   const approved = asked.approved_by ?? [];
   const needed = asked.approvals ?? 1;
@@ -75,10 +75,10 @@ function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
           <dt>Escalation</dt>
           <dd>
             {asked.escalated ? (
-              `nobody answered in time, so ${others} may answer as well`
+              `there was no answer in time, so ${others} may also answer`
             ) : (
               <>
-                {others} may answer as well, <When at={asked.escalates_at} />
+                {others} may also answer, <When at={asked.escalates_at} />
               </>
             )}
           </dd>
@@ -90,8 +90,8 @@ function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
 
 function Mine({ asked, form }: { asked: Approval; form: unknown }) {
   const who = useQuery(me);
-  if (!asked.mine) return <p className="dim">You may look, but not answer this one.</p>;
-  if (who.data && asked.approved_by?.includes(who.data.user)) return <p>You have approved. It goes on when enough others have.</p>;
+  if (!asked.mine) return <p className="dim">You may view this one, but not answer it.</p>;
+  if (who.data && asked.approved_by?.includes(who.data.user)) return <p>You have approved. The run continues when enough others have.</p>;
   return <Answer asked={asked} form={form} />;
 }
 
@@ -105,8 +105,8 @@ function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
           <summary>
             <strong>{call.step}</strong> <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
           </summary>
-          {call.unknown && <p className="dim">Its arguments depend on what is still to happen, so this approval does not cover them.</p>}
-          {call.tooLarge && <p className="dim">Its arguments are too long to show; they are covered by the digest.</p>}
+          {call.unknown && <p className="dim">Its arguments depend on later steps, so this approval does not cover them.</p>}
+          {call.tooLarge && <p className="dim">Its arguments are too long to show; the digest covers them.</p>}
           {call.input !== undefined && <Value label={`Arguments of ${call.step}`} value={call.input} />}
           {call.digest && (
             <p className="small dim">
@@ -133,7 +133,7 @@ function Answer({ asked, form }: { asked: Approval; form: unknown }) {
           ...(asked.digest ? { digest: asked.digest } : {}),
         },
       }),
-    // Refused or not, what is shown may be out of date.
+    // Even after a refusal the displayed data may be out of date.
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
   const approve = () => {

@@ -1,4 +1,4 @@
-// Who answered what, from the audit trail; for administrators, who may read it.
+// Recent answers from the audit trail, for administrators.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { page, type Schemas } from "../../api/client";
@@ -20,12 +20,12 @@ export function History() {
   return (
     <section className="card flush">
       <div className="card-head">
-        <h2>Answered lately</h2>
+        <h2>Recently answered</h2>
       </div>
       <Got query={query}>
         {(rows) =>
           rows.length === 0 ? (
-            <p className="empty">Nothing was answered yet.</p>
+            <p className="empty">Nothing has been answered yet.</p>
           ) : (
             <div className="table-box" tabIndex={0}>
               <table>

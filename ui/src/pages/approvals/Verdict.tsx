@@ -1,4 +1,4 @@
-// A call that may have happened: somebody has to look, and say what became of it.
+// A call with an unknown outcome: a person has to check and report what happened.
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, part } from "../../api/client";
@@ -9,7 +9,7 @@ import { Trouble } from "../../components/Trouble";
 import { Value } from "../../components/Value";
 
 export function Verdict({ asked }: { asked: Approval }) {
-  const form = useSchemaForm(undefined, {}, "What it gave back");
+  const form = useSchemaForm(undefined, {}, "Its result");
   const say = useMutation({
     mutationFn: (body: unknown) => api(`/runs/${part(asked.run_id)}/steps/${part(asked.step)}/verdict`, { method: "POST", body }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
@@ -22,8 +22,8 @@ export function Verdict({ asked }: { asked: Approval }) {
     <article className="card" id={asked.id}>
       <h2 className="question">Did the call of {asked.step} happen?</h2>
       <p>
-        It may be made at most once, and its process was lost before it could tell. Look where it was sent, then say what
-        you saw.
+        It may be made at most once, and its process was lost before it reported the outcome. Check the called
+        service, then choose what happened.
       </p>
       <p className="small dim">
         {asked.workflow} ·{" "}

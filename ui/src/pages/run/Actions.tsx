@@ -1,4 +1,4 @@
-// What can be done with a run: cancel it, retry it, run it again with another input.
+// Actions on a run: cancel it, retry it, run it again with another input.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -60,7 +60,7 @@ function Cancel({ run, onClose }: Props) {
   const act = useAct(run, onClose);
   return (
     <Dialog title="Cancel this run" onClose={onClose}>
-      <p>What runs is stopped, and the rest does not begin. Child runs are cancelled too. You can retry it later.</p>
+      <p>Running steps are stopped, and the rest does not start. Child runs are cancelled too. You can retry the run later.</p>
       <label className="field">
         <span className="label">Why (optional)</span>
         <input type="text" value={reason} onChange={(event) => setReason(event.target.value)} />
@@ -71,7 +71,7 @@ function Cancel({ run, onClose }: Props) {
           Cancel the run
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
       </div>
     </Dialog>
@@ -96,14 +96,14 @@ function Retry({ run, onClose }: Props) {
   return (
     <Dialog title="Retry this run" onClose={onClose}>
       <fieldset>
-        <legend>Under which version</legend>
+        <legend>Version</legend>
         <label className="check">
           <input type="radio" name="version" checked={!newest} onChange={() => setNewest(false)} />
           The run’s own, {run.workflow_version}
         </label>
         <label className="check">
           <input type="radio" name="version" checked={newest} disabled={!newer} onChange={() => setNewest(true)} />
-          {newer ? `The newest, ${now.data?.version}` : "The newest is the run’s own"}
+          {newer ? `The newest, ${now.data?.version}` : "The newest is the run’s version"}
         </label>
       </fieldset>
       {!newest && <Stands stands={stands.map(([path]) => path)} again={again.map(([path]) => path)} />}
@@ -116,18 +116,18 @@ function Retry({ run, onClose }: Props) {
           Retry
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
       </div>
     </Dialog>
   );
 }
 
-/** What stays as it is, and what runs again. */
+/** The steps that are kept, and those that run again. */
 function Stands({ stands, again }: { stands: string[]; again: string[] }) {
   return (
     <div className="columns">
-      <Names title={`Stands (${stands.length})`} names={stands} none="Nothing: all of it runs again." />
+      <Names title={`Kept (${stands.length})`} names={stands} none="Nothing: everything runs again." />
       <Names title={`Runs again (${again.length})`} names={again} none="Nothing." />
     </div>
   );
@@ -179,7 +179,7 @@ function RerunForm({ run, schema, onClose }: Props & { schema: unknown }) {
           Start
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
       </div>
     </Dialog>

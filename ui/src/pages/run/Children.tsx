@@ -19,7 +19,7 @@ export function Children({ run }: { run: string }) {
               {got.more && (
                 <p className="card-foot">
                   <Link to="/runs" search={{ parent: run }}>
-                    All of them
+                    Show all
                   </Link>
                 </p>
               )}

@@ -1,4 +1,4 @@
-// The log of a run: what was decided, in order. Pages are added at the end; while the run goes on, the end grows.
+// The log of a run: its decisions, in order. Pages are added at the end, which grows while the run is unfinished.
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { page, part } from "../../api/client";
 import type { RunEvent } from "../../api/queries";
@@ -11,7 +11,7 @@ const KNOWN = new Set(["run_id", "version", "at", "type", "step"]);
 
 export function Events({ run, version }: { run: string; version: number }) {
   const query = useInfiniteQuery({
-    // The run's version is part of the key: what is there stays while the longer log is on its way.
+    // The run's version is part of the key: the current log stays visible while the longer one loads.
     queryKey: ["events", run, version],
     queryFn: ({ pageParam }) => page<RunEvent>(`/runs/${part(run)}/events`, { limit: PAGE, cursor: pageParam }),
     initialPageParam: undefined as string | undefined,

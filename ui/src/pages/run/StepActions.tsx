@@ -1,4 +1,4 @@
-// What can be done with one step while it waits, and what an administrator can do when it is stuck.
+// Actions on a waiting step, and those of an administrator on a stuck one.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -23,7 +23,7 @@ export function StepActions({ step, run, path }: Props) {
     onSuccess: () => queries.invalidateQueries({ queryKey: ["run", run.id] }),
   });
   if (!waits) return null;
-  const words: Record<string, string> = { sleep: "Wake it now", retry: "Try again now", webhook: "Go on without the call" };
+  const words: Record<string, string> = { sleep: "Wake it now", retry: "Try again now", webhook: "Continue without the call" };
   const label = words[waits.for];
   const admin = who.data?.grants.includes("admin") ?? false;
   return (
@@ -71,7 +71,7 @@ function Finish({ run, path, onClose }: { run: Run; path: string; onClose: () =>
   };
   return (
     <Dialog title={`End ${path} by hand`} onClose={onClose}>
-      <p>What the step is doing is stopped. The log and the audit trail say who did it.</p>
+      <p>The step is stopped. The log and the audit trail record who did it.</p>
       <label className="check">
         <input type="checkbox" checked={failed} onChange={(event) => setFailed(event.target.checked)} /> It failed
       </label>
@@ -93,7 +93,7 @@ function Finish({ run, path, onClose }: { run: Run; path: string; onClose: () =>
           End it
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
       </div>
     </Dialog>

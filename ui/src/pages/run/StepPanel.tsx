@@ -1,4 +1,4 @@
-// A step of a run: what it was given and gave back, its attempts; of a step inside a loop first which of them.
+// A step of a run: its input, output and attempts. For a step inside a loop, first a choice of the pass or item.
 import { useState } from "react";
 import type { Run } from "../../api/queries";
 import { Status, Took, When } from "../../components/Status";
@@ -9,7 +9,7 @@ import { StepActions } from "./StepActions";
 
 interface Props {
   run: Run;
-  /** A path, or a pattern such as `each[].charge`, which stands for many. */
+  /** A path, or a pattern such as `each[].charge`, which matches many. */
   step: string;
   select: (path: string | undefined) => void;
 }

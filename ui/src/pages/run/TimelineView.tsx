@@ -1,4 +1,4 @@
-// The timeline of a run: a row per step, a bar per attempt, loops and for_each folded until they are opened.
+// The timeline of a run: a row per step, a bar per attempt, loops and for_each collapsed until they are opened.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
 import type { Run } from "../../api/queries";

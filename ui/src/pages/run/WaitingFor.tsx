@@ -1,4 +1,4 @@
-// Why a run is not finished: what it waits for, since when, until when, and who can move it on.
+// Why a run is not finished: what it waits for, since when, until when, and what will move it on.
 import { Link } from "@tanstack/react-router";
 import type { Run } from "../../api/queries";
 import { When } from "../../components/Status";
@@ -12,7 +12,7 @@ const WORDS: Record<string, string> = {
   sleep: "sleeps",
   webhook: "waits for a call from outside",
   approval: "waits for an answer",
-  verdict: "waits for somebody to say what became of a call",
+  verdict: "waits for a person to report the outcome of a call",
   child: "waits for a child run",
 };
 
@@ -34,7 +34,7 @@ export function WaitingFor({ run }: { run: Run }) {
             )}
             {one.until && (
               <>
-                ; {one.for === "approval" ? "without an answer it is decided" : "it goes on by itself"} <When at={one.until} />
+                ; {one.for === "approval" ? "without an answer it is decided automatically" : "it continues automatically"} <When at={one.until} />
               </>
             )}
             <span className="dim">. Moved on by {one.moved_on_by}.</span>{" "}

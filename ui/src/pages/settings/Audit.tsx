@@ -1,4 +1,4 @@
-// The audit log: who did what, newest first, and whether anybody tampered with it.
+// The audit log: who did what, newest first, and whether it was tampered with.
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, page, type Schemas } from "../../api/client";
@@ -25,7 +25,7 @@ export function Audit() {
       <div className="card-head">
         <div className="grow">
           <h2>Audit log</h2>
-          <p className="small dim">Every row holds a hash over itself and the row before, so that no row can be changed or left out unseen.</p>
+          <p className="small dim">Every row has a hash over itself and the previous row, so a changed or removed row is detected.</p>
         </div>
         <button type="button" disabled={verify.isPending} onClick={() => verify.mutate()}>
           Verify
@@ -42,14 +42,14 @@ export function Audit() {
         </label>
         {verify.data && (
           <p role="status" className={verify.data.broken_at == null ? "badge tone-good" : "badge tone-bad"}>
-            {verify.data.broken_at == null ? `✓ all ${verify.data.rows.toLocaleString()} rows follow each other` : `✕ row ${verify.data.broken_at} does not follow: it was changed, or one before it is gone`}
+            {verify.data.broken_at == null ? `✓ all ${verify.data.rows.toLocaleString()} rows verified` : `✕ row ${verify.data.broken_at} is invalid: it was changed, or a row before it was removed`}
           </p>
         )}
       </div>
       {verify.error && <Trouble error={verify.error} />}
       {query.error && <Trouble error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
-      {query.data && rows.length === 0 && <p className="empty">Nothing fits.</p>}
+      {query.data && rows.length === 0 && <p className="empty">No rows match.</p>}
       {rows.length > 0 && (
         <div className="table-box" tabIndex={0}>
           <table className="log">

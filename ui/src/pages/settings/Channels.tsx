@@ -1,4 +1,4 @@
-// Notification channels: where people are told, and what became of the last messages.
+// Notification channels, and the delivery of recent messages.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, part, type Schemas } from "../../api/client";
@@ -19,9 +19,9 @@ export function Channels() {
       <Listed<Channel>
         path={CHANNELS}
         title="Notification channels"
-        about="Where people are told what waits for them and what failed: their own, or the organisation’s."
-        none="There are no channels: people see what waits for them on the page Approvals."
-        heads={["Name", "By", "To", "Whose", "Told when", ""]}
+        about="Where notifications of approvals and failures go: channels of users, or of the organisation."
+        none="There are no channels: people find what is waiting for them on the Approvals page."
+        heads={["Name", "By", "To", "Owner", "Events", ""]}
         id={(one) => one.id}
         add={{ label: "Add a channel", form: (done) => <Add done={done} /> }}
         row={(one) => (
@@ -43,8 +43,8 @@ export function Channels() {
       <Listed<Notification>
         path="/notifications"
         title="Messages"
-        about="What was sent lately, and what became of it."
-        none="Nothing was sent yet."
+        about="Recent messages and their delivery."
+        none="Nothing has been sent yet."
         heads={["When", "Channel", "Message", "Status", "Attempts", "Why not"]}
         id={(one) => one.id}
         row={(one) => (
@@ -81,7 +81,7 @@ function Test({ channel }: { channel: Channel }) {
           await changed(CHANNELS);
         }}
       >
-        <p>Nobody is told through it any more.</p>
+        <p>No more notifications are sent through it.</p>
       </Confirm>
       {test.data && <span role="status">{test.data.arrived ? "It arrived." : `It did not arrive: ${test.data.error ?? "no reason given"}`}</span>}
       {test.error && <Trouble error={test.error} />}
@@ -92,7 +92,7 @@ function Test({ channel }: { channel: Channel }) {
 function Add({ done }: { done: () => void }) {
   const [medium, setMedium] = useState("email");
   const [secret, setSecret] = useState<string>();
-  if (secret) return <Once label="What calls are signed with" secret={secret} done={done} />;
+  if (secret) return <Once label="The signing secret" secret={secret} done={done} />;
   const act = async (data: FormData) => {
     const settings = Object.fromEntries(["url", "token", "user_key", "topic", "to"].map((name) => [name, text(data, name)] as const).filter(([, value]) => value !== ""));
     const events = Object.keys(TOPICS).filter((event) => data.get(event) === "on");
@@ -115,11 +115,11 @@ function Add({ done }: { done: () => void }) {
       {medium === "email" && <Text name="to" label="Address" type="email" required />}
       {(medium === "slack" || medium === "webhook") && <Text name="url" label="URL" type="url" required />}
       {medium === "ntfy" && <Text name="topic" label="Topic" required />}
-      {(medium === "ntfy" || medium === "pushover") && <Text name="url" label="Server" type="url" help="The public one, if this is empty." />}
-      {(medium === "ntfy" || medium === "pushover") && <Text name="token" label={medium === "ntfy" ? "Access token" : "Application token"} type="password" help={medium === "ntfy" ? "Only if the topic needs one." : "The server’s own, if this is empty."} />}
+      {(medium === "ntfy" || medium === "pushover") && <Text name="url" label="Server" type="url" help="Leave empty for the public one." />}
+      {(medium === "ntfy" || medium === "pushover") && <Text name="token" label={medium === "ntfy" ? "Access token" : "Application token"} type="password" help={medium === "ntfy" ? "Only if the topic needs one." : "Leave empty for the server’s own."} />}
       {medium === "pushover" && <Text name="user_key" label="User or group key" type="password" required />}
       <fieldset>
-        <legend>Tell when</legend>
+        <legend>Notify when</legend>
         {Object.entries(TOPICS).map(([name, label]) => (
           <Check key={name} name={name} label={label} initial={name !== "gate_answered"} />
         ))}

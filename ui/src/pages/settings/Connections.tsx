@@ -33,18 +33,18 @@ function Databases() {
     <Listed<Connection>
       path={PATH}
       title="Connections"
-      about="Databases for query steps. An address is kept sealed and never shown."
+      about="Databases for query steps. Addresses are stored sealed and never shown."
       none="There are no connections."
       heads={["Name", "Where", "May write", "Most rows", "Changed", ""]}
       id={(one) => one.id}
       add={{
         label: "Set a connection",
         form: (done) => (
-          <Form label="Set it" done={done} act={put}>
+          <Form label="Save" done={done} act={put}>
             <Text name="name" label="Name" required />
-            <Text name="url" label="Address" type="password" help="postgres://… or sqlite:/path, with {{secrets.NAME}} where need be. Empty: the one it has." />
-            <Text name="rows" label="Most rows of an answer" type="number" help="The server’s own limit, if this is empty." />
-            <Text name="timeout" label="Longest statement, in milliseconds" type="number" help="The server’s own limit, if this is empty." />
+            <Text name="url" label="Address" type="password" help="postgres://… or sqlite:/path, with {{secrets.NAME}} if needed. Leave empty to keep the current one." />
+            <Text name="rows" label="Maximum rows" type="number" help="Leave empty for the server’s limit." />
+            <Text name="timeout" label="Statement timeout in milliseconds" type="number" help="Leave empty for the server’s limit." />
             <Check name="write" label="Statements may write" />
           </Form>
         ),
@@ -71,7 +71,7 @@ function Databases() {
                 await changed(PATH);
               }}
             >
-              <p>Query steps that use it fail from then on.</p>
+              <p>Query steps that use it will fail.</p>
             </Confirm>
           </td>
         </>

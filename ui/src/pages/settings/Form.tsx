@@ -1,10 +1,10 @@
-// A short form in a dialog: fields by name, one call, and what went wrong.
+// A short form in a dialog: fields by name, one request, and its error.
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type HTMLInputTypeAttribute, type ReactNode, useId } from "react";
 import { Trouble } from "../../components/Trouble";
 
 interface Props {
-  /** Sends what was filled in. */
+  /** Sends the form. */
   act: (data: FormData) => Promise<unknown>;
   done: () => void;
   label: string;

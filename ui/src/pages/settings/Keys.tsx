@@ -1,4 +1,4 @@
-// Keys: how programs show who they are. A new key is shown once.
+// Keys: how programs authenticate. A new key is shown once.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, part, type Schemas } from "../../api/client";
@@ -19,11 +19,11 @@ export function Keys() {
     <Listed<Key>
       path={PATH}
       title="Keys"
-      about="A program shows a key. It may do what its user may, or less. Keys for agents never answer approvals unless their grants say so by name."
+      about="Programs authenticate with keys. A key has the rights of its user, or fewer. Agent keys never answer approvals unless their grants list it by name."
       none="There are no keys."
       heads={["Name", "User", "Leaves", "Last used", "Ends", "Works", ""]}
       id={(key) => key.id}
-      add={{ label: "Make a key", form: (done) => <Make done={done} /> }}
+      add={{ label: "Create a key", form: (done) => <Make done={done} /> }}
       row={(key) => (
         <>
           <td>
@@ -55,7 +55,7 @@ export function Keys() {
                     await changed(PATH);
                   }}
                 >
-                  <p>It opens nothing any more, for ever. Runs it started go on.</p>
+                  <p>It stops working permanently. Runs it started continue.</p>
                 </Confirm>
               </td>
             </>
@@ -94,12 +94,12 @@ function Make({ done }: { done: () => void }) {
     setMade(await api<NewKey>(PATH, { method: "POST", body }));
   };
   return (
-    <Form label="Make it" done={() => undefined} act={act}>
+    <Form label="Create" done={() => undefined} act={act}>
       <Text name="name" label="Name" required help="What it is for, such as laptop or build server." />
-      <Text name="user" label="User" help="You, if nobody is named." />
-      <Text name="grants" label="Grants" help="What it leaves of its user’s grants; all of them if this is empty." />
-      <Text name="ends" label="Works until" type="datetime-local" help="For ever, if this is empty." />
-      <Check name="agent" label="For an agent: a program that decides for itself" />
+      <Text name="user" label="User" help="Leave empty for yourself." />
+      <Text name="grants" label="Grants" help="Restricts the key to these of its user’s grants. Leave empty for all." />
+      <Text name="ends" label="Expires" type="datetime-local" help="Leave empty for no expiry." />
+      <Check name="agent" label="For an agent: a program that makes its own decisions" />
     </Form>
   );
 }

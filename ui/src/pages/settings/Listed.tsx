@@ -1,4 +1,4 @@
-// What all pages of the settings share: a list from the server with a table, a way to add, and words for what is missing.
+// Shared by all settings pages: a list from the server as a table, a way to add an entry, and an empty state.
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { page, Problem } from "../../api/client";
@@ -6,7 +6,7 @@ import { queries } from "../../api/queries";
 import { Dialog } from "../../components/Dialog";
 import { Got } from "../../components/Loading";
 
-/** A list by its path; also under which key others find it. */
+/** A list by its path, and its query key. */
 export function useListed<T>(path: string) {
   return useQuery({ queryKey: ["settings", path], queryFn: async () => (await page<T>(path)).data, staleTime: 0 });
 }
@@ -18,9 +18,9 @@ export function changed(path: string): Promise<void> {
 interface Props<T> {
   path: string;
   title: string;
-  /** What these are for, in a sentence. */
+  /** Their purpose, in one sentence. */
   about: ReactNode;
-  /** What is said when there are none. */
+  /** Shown when the list is empty. */
   none: string;
   heads: string[];
   row: (item: T) => ReactNode;
@@ -40,7 +40,7 @@ export function Listed<T>({ path, title, about, none, heads, row, id, add }: Pro
     return (
       <section className="card">
         <h2>{title}</h2>
-        <p className="dim">This server does not have it. A newer version may.</p>
+        <p className="dim">This server does not support it. A newer version may.</p>
       </section>
     );
   }

@@ -1,4 +1,4 @@
-// MCP servers: whether they answer, what they offer, and accepting tools that are new or have changed.
+// MCP servers: their state and tools, and accepting new or changed tools.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { page } from "../../api/client";
@@ -31,10 +31,10 @@ export function McpServers() {
         <div className="card-head">
           <div className="grow">
             <h2>MCP servers</h2>
-            <p className="small dim">Programs and services whose tools steps can call. A tool that is new or has changed is held until an administrator has looked at it.</p>
+            <p className="small dim">Programs and services whose tools steps can call. A new or changed tool is held until an administrator accepts it.</p>
           </div>
           <button type="button" disabled={query.isFetching} onClick={() => void query.refetch()}>
-            Look again
+            Refresh
           </button>
         </div>
         <Got query={query}>{(all) => (all.length === 0 ? <None /> : null)}</Got>
@@ -47,7 +47,7 @@ export function McpServers() {
 function None() {
   return (
     <div className="stack">
-      <p>There are none. They are named in the server’s configuration, as other programs that use such servers have it:</p>
+      <p>There are none. Add them to the server’s configuration, in the format of other MCP clients:</p>
       <pre className="value" tabIndex={0} aria-label="An example of the configuration">
         {FORM}
       </pre>
@@ -63,7 +63,7 @@ const TRANSPORTS: Record<string, string> = { stdio: "a program, on standard inpu
 function Server({ server, admin }: { server: McpServer; admin: boolean }) {
   const look = stateLook(server.state);
   const held = server.tools.filter(isHeld);
-  // Opens by itself when there is something to look at, and does not shut when that is accepted.
+  // Opens automatically if a tool needs attention, and stays open after it is accepted.
   const [open, setOpen] = useState(false);
   if (held.length > 0 && !open) setOpen(true);
   return (
@@ -77,10 +77,10 @@ function Server({ server, admin }: { server: McpServer; admin: boolean }) {
       </div>
       {server.state === "down" && (
         <p>
-          {server.why ? visible(server.why) : "No reason is known"}. {server.next_attempt_at && <>Tried again <When at={server.next_attempt_at} />.</>}
+          {server.why ? visible(server.why) : "Reason unknown"}. {server.next_attempt_at && <>Tried again <When at={server.next_attempt_at} />.</>}
         </p>
       )}
-      {server.state === "absent" && <p>Its tools were accepted once, but the configuration of this node does not name it: nothing can be called or accepted here.</p>}
+      {server.state === "absent" && <p>Its tools were accepted earlier, but it is not in the configuration of this node: nothing can be called or accepted here.</p>}
       <dl className="facts">
         {server.transport && <Fact name="Reached as" value={TRANSPORTS[server.transport] ?? server.transport} />}
         {server.about && <Fact name="Calls itself" value={visible(server.about)} />}
@@ -96,7 +96,7 @@ function Server({ server, admin }: { server: McpServer; admin: boolean }) {
           </ul>
         </details>
       ) : (
-        <p className="dim">{server.state === "ready" ? "It offers no tools." : "No tools of it are known."}</p>
+        <p className="dim">{server.state === "ready" ? "It offers no tools." : "No tools are known."}</p>
       )}
     </article>
   );

@@ -1,4 +1,4 @@
-// A tool of an MCP server: how it stands, what it says of itself, and accepting it.
+// A tool of an MCP server: its state, its description, and accepting it.
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, part } from "../../api/client";
@@ -10,7 +10,7 @@ import { acceptance, isHeld, type McpTool, sayingNow, standingLook, visible } fr
 import { changed } from "./Listed";
 
 export const PATH = "/mcp-servers";
-/** Who accepted what nobody was asked about. */
+/** The `accepted_by` of tools accepted automatically. */
 const FIRST_SEEN = "first seen";
 
 export function Tool({ server, tool, admin }: { server: string; tool: McpTool; admin: boolean }) {
@@ -43,7 +43,7 @@ function Descriptions({ tool }: { tool: McpTool }) {
     return (
       <>
         <Description text={now} />
-        <p>{saying === "same" ? "It says the same as when it was accepted. What it is titled, takes, gives or claims of itself is different." : "It begins as when it was accepted; the rest was too long to be kept, and may be different."}</p>
+        <p>{saying === "same" ? "Its description is the one that was accepted. Its title, input, output or annotations changed." : "Its description starts like the accepted one; the rest was too long to store and may differ."}</p>
       </>
     );
   }
@@ -55,17 +55,17 @@ function Descriptions({ tool }: { tool: McpTool }) {
   );
 }
 
-/** The server's own words: shown as they are, and never as anything but text. */
+/** Text from the MCP server, shown verbatim and only as plain text. */
 function Description({ label, text }: { label?: string; text: string }) {
   return (
     <div>
       {label && <p className="small dim">{label}</p>}
-      {text ? <p className="says">{visible(text)}</p> : <p className="dim">It does not say what it does.</p>}
+      {text ? <p className="says">{visible(text)}</p> : <p className="dim">It has no description.</p>}
     </div>
   );
 }
 
-/** What is offered now, and what was accepted, when and by whom. */
+/** The offered and the accepted version, with when and by whom. */
 function Digests({ tool }: { tool: McpTool }) {
   const same = tool.digest === tool.accepted_digest;
   return (
@@ -79,7 +79,7 @@ function Digests({ tool }: { tool: McpTool }) {
       {tool.accepted_digest && (
         <>
           {same ? "as it was accepted" : <>accepted was <Short digest={tool.accepted_digest} /></>} <When at={tool.accepted_at} />
-          {tool.accepted_by === FIRST_SEEN ? ", when it was first seen" : ` by ${tool.accepted_by ?? "somebody"}`}
+          {tool.accepted_by === FIRST_SEEN ? ", when it was first seen" : ` by ${tool.accepted_by ?? "someone"}`}
         </>
       )}
     </p>
@@ -94,19 +94,19 @@ function Takes({ tool }: { tool: McpTool }) {
   if (tool.input_schema == null) return null;
   return (
     <details className="small">
-      <summary>What it takes</summary>
-      <Value label={`What ${visible(tool.tool)} takes`} value={visible(JSON.stringify(tool.input_schema, null, 2))} />
+      <summary>Input</summary>
+      <Value label={`Input of ${visible(tool.tool)}`} value={visible(JSON.stringify(tool.input_schema, null, 2))} />
     </details>
   );
 }
 
-/** Asks once more. What is shown is what is accepted, whatever the list behind says by then. */
+/** Asks for confirmation. Accepts exactly what is shown, even if the list behind has changed. */
 export function Accept({ server, tools, label, of }: { server: string; tools: McpTool[]; label: string; of?: string }) {
   const [looked, setLooked] = useState<McpTool[]>();
   const send = useMutation({
     mutationFn: (these: McpTool[]) => api(`${PATH}/${part(server)}/accept`, { method: "POST", body: acceptance(these) }),
     onSuccess: () => setLooked(undefined),
-    // A refusal, too, says that the list is out of date.
+    // A refusal also means that the list is out of date.
     onSettled: () => changed(PATH),
   });
   const open = () => {
@@ -120,7 +120,7 @@ export function Accept({ server, tools, label, of }: { server: string; tools: Mc
       </button>
       {looked && (
         <Dialog title={of ? `Accept ${of}` : `Accept ${looked.length} tools of ${server}`} onClose={() => setLooked(undefined)}>
-          <p>Steps can call what is shown here from then on. A description is what a model is told to believe: read it as a stranger’s words.</p>
+          <p>Steps can then call what is shown here. Models trust a tool’s description: treat it as untrusted text.</p>
           {looked.map((tool) => (
             <div key={tool.tool} className="stack">
               <h3 className="mono digest">{visible(tool.name ?? tool.tool)}</h3>
@@ -137,7 +137,7 @@ export function Accept({ server, tools, label, of }: { server: string; tools: Mc
               Accept
             </button>
             <button type="button" onClick={() => setLooked(undefined)}>
-              Leave it
+              Go back
             </button>
           </div>
         </Dialog>

@@ -10,8 +10,8 @@ export function Nodes() {
       path="/nodes"
       title="Nodes"
       about="The processes that execute steps on the same data: one on a directory, any number on a database."
-      none="No process executes steps at the moment."
-      heads={["Name", "Version", "Running", "At most", "Since", "Last heard of"]}
+      none="No process is executing steps."
+      heads={["Name", "Version", "Running", "Slots", "Since", "Last seen"]}
       id={(node) => node.id}
       row={(node) => (
         <>

@@ -15,7 +15,7 @@ export function Plan() {
               {name}: plan {plan}
             </h2>
             <Use label="Workflows" used={usage.workflows} most={limits.workflows} />
-            <Use label="Runs that have not ended" used={usage.open_runs} most={limits.concurrent_runs} />
+            <Use label="Unfinished runs" used={usage.open_runs} most={limits.concurrent_runs} />
             <Use label={`Steps executed in ${usage.month}`} used={usage.executions} most={limits.executions_per_month} />
             <p>
               Steps of one workflow: at most {limits.tasks_per_workflow?.toLocaleString() ?? "as many as you like"}. Schedules: {limits.cron === false ? "not allowed" : "allowed"}.

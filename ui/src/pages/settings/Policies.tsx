@@ -1,4 +1,4 @@
-// Policies: what the organisation says about calls, whatever its workflows say.
+// Policies: the organisation's rules for calls, which apply to all workflows.
 import { api, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { Check, Form, Text, text, words } from "./Form";
@@ -28,16 +28,16 @@ export function Policies() {
     <Listed<Policy>
       path={PATH}
       title="Policies"
-      about="Which calls are allowed, need somebody’s approval, or are denied, in all workflows."
-      none="There are no policies: calls are bound by grants and by what workflows say."
+      about="Which calls are allowed, need approval, or are denied, in all workflows."
+      none="There are no policies: only grants and workflows restrict calls."
       heads={["Name", "Calls", "Effect", "Approval", "At most", "Why", ""]}
       id={(policy) => policy.name}
       add={{
         label: "Set a policy",
         form: (done) => (
-          <Form label="Set it" done={done} act={put}>
+          <Form label="Save" done={done} act={put}>
             <Text name="name" label="Name" required />
-            <Text name="calls" label="Calls" required help="tool:PATTERN, host:PATTERN or connection:PATTERN; * stands for anything." />
+            <Text name="calls" label="Calls" required help="tool:PATTERN, host:PATTERN or connection:PATTERN; * matches anything." />
             <label className="field">
               <span className="label">Effect</span>
               <select name="effect" defaultValue="require_approval">
@@ -48,21 +48,21 @@ export function Policies() {
                 ))}
               </select>
             </label>
-            <Text name="approvers" label="Who may approve" help="Users or roles; anyone who may approve, if this is empty." />
-            <Text name="approvals" label="How many of them" type="number" initial="1" />
-            <Check name="allow_self" label="Whoever started the run may approve" initial />
+            <Text name="approvers" label="Who may approve" help="Users or roles. Leave empty for anyone who may approve." />
+            <Text name="approvals" label="Approvals needed" type="number" initial="1" />
+            <Check name="allow_self" label="The user who started the run may approve" initial />
             <Text name="timeout" label="Denied after" help="Such as 4h." />
-            <Text name="rate" label="Calls at most" type="number" />
-            <Text name="per" label="In this time" help="Such as 1m." />
+            <Text name="rate" label="Maximum calls" type="number" />
+            <Text name="per" label="Per" help="Such as 1m." />
             <label className="field">
-              <span className="label">A call that may have happened already</span>
+              <span className="label">A call that may already have happened</span>
               <select name="once" defaultValue="">
-                <option value="">is made again, as its step says</option>
+                <option value="">is made again, as its step defines</option>
                 <option value="fail">fails</option>
-                <option value="ask">waits until somebody says whether it happened</option>
+                <option value="ask">waits until a person reports whether it happened</option>
               </select>
             </label>
-            <Text name="reason" label="Why" help="For those who are stopped by it." />
+            <Text name="reason" label="Reason" help="Shown to users whose calls it stops." />
           </Form>
         ),
       }}
@@ -87,7 +87,7 @@ export function Policies() {
                 await changed(PATH);
               }}
             >
-              <p>It no longer binds calls, those of runs under way included.</p>
+              <p>It no longer applies, including to runs in progress.</p>
             </Confirm>
           </td>
         </>

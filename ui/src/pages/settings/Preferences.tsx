@@ -1,4 +1,4 @@
-// What you are told of, and where: in the browser, and through each channel of your own.
+// Your notifications: which events, in the browser and through each of your channels.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, type Schemas } from "../../api/client";
 import { queries } from "../../api/queries";
@@ -13,21 +13,21 @@ export type Topic = Schemas["TopicView"];
 
 export const CHANNELS = "/channels";
 export const TOPICS: Record<Topic, string> = {
-  gate_opened: "an approval is asked for",
-  gate_escalated: "an approval goes to others",
+  gate_opened: "an approval is requested",
+  gate_escalated: "an approval is escalated",
   gate_answered: "an approval was answered",
   gate_expired: "an approval was not answered in time",
   run_failed: "a run failed",
 };
 
-/** Below that of the channels: whoever adds one looks at both again. */
+/** Nested below the channels' key, so that adding a channel reloads both. */
 const KEY = ["settings", CHANNELS, "preferences"];
 const ALL = Object.keys(TOPICS) as Topic[];
 
 const BROWSER: Record<string, string> = {
-  granted: "This browser shows it while the page is open in the background.",
-  denied: "This browser does not let the page tell you. Change it in the browser’s settings for this site.",
-  missing: "This browser cannot tell you.",
+  granted: "This browser notifies you while the page is open in the background.",
+  denied: "This browser blocks notifications from this page. Change it in the browser’s settings for this site.",
+  missing: "This browser does not support notifications.",
 };
 
 export function Preferences() {
@@ -35,7 +35,7 @@ export function Preferences() {
   const channels = useListed<Channel>(CHANNELS);
   const notices = useNoticePermission();
   const change = useMutation({
-    // One after the other: each says all of a place's events.
+    // In sequence: each request contains all events of a channel.
     scope: { id: "preferences" },
     mutationKey: KEY,
     mutationFn: (body: Partial<Wishes>) => api<Wishes>("/preferences", { method: "PATCH", body }),
@@ -43,7 +43,7 @@ export function Preferences() {
       await queries.cancelQueries({ queryKey: KEY });
       queries.setQueryData(KEY, (now: Wishes | undefined) => now && { browser: body.browser ?? now.browser, channels: { ...now.channels, ...body.channels } });
     },
-    // While another change is on its way, an answer without it would undo it on the screen.
+    // While another change is in flight, a response without it would revert it on screen.
     onSettled: () => (queries.isMutating({ mutationKey: KEY }) === 1 ? changed(CHANNELS) : undefined),
   });
   const names = new Map((channels.data ?? []).map((one) => [one.id, one.name]));
@@ -51,12 +51,12 @@ export function Preferences() {
     <section className="card flush">
       <div className="card-head">
         <div className="grow">
-          <h2>What you are told of</h2>
-          <p className="small dim">{BROWSER[notices.state] ?? "This browser has not been asked yet whether it may tell you."}</p>
+          <h2>Your notifications</h2>
+          <p className="small dim">{BROWSER[notices.state] ?? "This browser has not been asked for permission yet."}</p>
         </div>
         {notices.state === "default" && (
           <button type="button" onClick={notices.ask}>
-            Tell me in the browser
+            Notify me in the browser
           </button>
         )}
       </div>

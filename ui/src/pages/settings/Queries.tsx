@@ -15,8 +15,8 @@ export function Queries() {
     <Listed<Saved>
       path={PATH}
       title="Saved queries"
-      about="Statements that query steps use by name. A change counts from the next step on."
-      none="There are no saved queries: query steps bring their own statements."
+      about="Statements that query steps use by name. A change takes effect with the next step."
+      none="There are no saved queries: query steps contain their own statements."
       heads={["Name", "Connection", "Statement", "Writes", "Most rows", "Changed", ""]}
       id={(one) => one.id}
       add={{ label: "Save a query", form: (done) => <Fields done={done} /> }}
@@ -60,7 +60,7 @@ function Change({ saved }: { saved: Saved }) {
           await changed(PATH);
         }}
       >
-        <p>Query steps that use it fail from then on.</p>
+        <p>Query steps that use it will fail.</p>
       </Confirm>
       {open && (
         <Dialog title={`Change ${saved.name}`} onClose={done}>
@@ -89,11 +89,11 @@ function Fields({ saved, done }: { saved?: Saved; done: () => void }) {
   return (
     <Form label="Save" done={done} act={put}>
       <Text name="name" label="Name" initial={saved?.name ?? ""} disabled={saved !== undefined} required />
-      <Text name="connection" label="Connection" initial={saved?.connection ?? ""} help={names ? `There are: ${names}` : ""} required />
-      <Area name="sql" label="Statement" initial={saved?.sql ?? ""} help="One, with :name or $1 for what steps give." />
-      <Text name="params" label="Values for steps that give none (optional)" initial={given} help={'An object, as JSON: {"day": "2026-01-01"}'} />
-      <Text name="rows" label="Most rows of an answer" type="number" initial={saved?.rows?.toString() ?? ""} help="The connection’s own limit, if this is empty." />
-      <Check name="write" label="It writes" initial={saved?.write ?? false} />
+      <Text name="connection" label="Connection" initial={saved?.connection ?? ""} help={names ? `Available: ${names}` : ""} required />
+      <Area name="sql" label="Statement" initial={saved?.sql ?? ""} help="One statement, with :name or $1 for parameters." />
+      <Text name="params" label="Default parameters (optional)" initial={given} help={'An object, as JSON: {"day": "2026-01-01"}'} />
+      <Text name="rows" label="Maximum rows" type="number" initial={saved?.rows?.toString() ?? ""} help="Leave empty for the connection’s limit." />
+      <Check name="write" label="Writes data" initial={saved?.write ?? false} />
     </Form>
   );
 }
@@ -104,7 +104,7 @@ function params(written: string): Record<string, unknown> {
     const value: unknown = JSON.parse(written);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Said below, in words that help more.
+    // Reported below, with a more helpful message.
   }
-  throw new Problem({ status: 422, code: "bad-values", detail: "The values are not an object in JSON, such as {\"day\": \"2026-01-01\"}." });
+  throw new Problem({ status: 422, code: "bad-values", detail: "The parameters must be a JSON object, such as {\"day\": \"2026-01-01\"}." });
 }

@@ -13,7 +13,7 @@ export function Roles() {
     <Listed<Role>
       path={PATH}
       title="Roles"
-      about="A role is a named set of grants. Those that come with the product cannot be changed."
+      about="A role is a named set of grants. Built-in roles cannot be changed."
       none="There are no roles."
       heads={["Name", "Grants", ""]}
       id={(role) => role.name}
@@ -21,7 +21,7 @@ export function Roles() {
         label: "Add or change a role",
         form: (done) => (
           <Form label="Save" done={done} act={(data) => put(text(data, "name"), words(data, "grants"))}>
-            <Text name="name" label="Name" required help="The name of one that is there gives it these grants." />
+            <Text name="name" label="Name" required help="An existing name replaces its grants." />
             <Text name="grants" label="Grants" required help="workflow.read, workflow.define, workflow.run, workflow.approve, tool:…, connection:…, secret:…, admin" />
           </Form>
         ),
@@ -44,7 +44,7 @@ export function Roles() {
                   await changed(PATH);
                 }}
               >
-                <p>It is refused while somebody has the role.</p>
+                <p>This is refused while a user has the role.</p>
               </Confirm>
             )}
           </td>

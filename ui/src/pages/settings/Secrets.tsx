@@ -19,19 +19,19 @@ export function Secrets() {
       title="Secrets"
       about={
         <>
-          Steps use them as <code>{"{{secrets.NAME}}"}</code>. A value is kept sealed, is in no log, and is never shown, not even here.
+          Steps use them as <code>{"{{secrets.NAME}}"}</code>. Values are stored sealed, never logged, and never shown, not even here.
         </>
       }
       none="There are no secrets."
-      heads={["Name", "May be sent to", "Values so far", "Changed", ""]}
+      heads={["Name", "May be sent to", "Versions", "Changed", ""]}
       id={(secret) => secret.id}
       add={{
         label: "Set a secret",
         form: (done) => (
-          <Form label="Set it" done={done} act={put}>
-            <Text name="name" label="Name" required help="The name of one that is there gives it another value." />
-            <Text name="value" label="Value" type="password" help="Without one, only the hosts are changed." />
-            <Text name="hosts" label="Hosts it may be sent to" help="Such as api.example.com or *.example.org; anywhere, if this is empty." />
+          <Form label="Save" done={done} act={put}>
+            <Text name="name" label="Name" required help="An existing name replaces the value." />
+            <Text name="value" label="Value" type="password" help="Leave empty to change only the hosts." />
+            <Text name="hosts" label="Hosts it may be sent to" help="Such as api.example.com or *.example.org; leave empty for any host." />
           </Form>
         ),
       }}
@@ -54,7 +54,7 @@ export function Secrets() {
                 await changed(PATH);
               }}
             >
-              <p>Steps that use it fail from then on.</p>
+              <p>Steps that use it will fail.</p>
             </Confirm>
           </td>
         </>

@@ -16,7 +16,7 @@ export function Users() {
     <Listed<User>
       path={PATH}
       title="Users"
-      about="A user has the grants of all their roles and their own. Changes count at once, for runs under way too."
+      about="A user has the grants of all their roles plus their own. Changes take effect at once, also for runs in progress."
       none="There are no users."
       heads={["Name", "Roles", "Grants", "Made", ""]}
       id={(user) => user.id}
@@ -52,11 +52,11 @@ export function Users() {
 function RolesField({ initial }: { initial: string }) {
   const roles = useListed<Role>("/roles");
   const names = (roles.data ?? []).map((role) => role.name).join(", ");
-  return <Text name="roles" label="Roles" initial={initial} help={names ? `With commas between them. There are: ${names}` : "With commas between them."} />;
+  return <Text name="roles" label="Roles" initial={initial} help={names ? `Separated by commas. Available: ${names}` : "Separated by commas."} />;
 }
 
 function GrantsField({ initial }: { initial: string }) {
-  return <Text name="grants" label="Grants beside those (optional)" initial={initial} help="Such as workflow.run, tool:mail.*, secret:SMTP_*" />;
+  return <Text name="grants" label="Additional grants (optional)" initial={initial} help="Such as workflow.run, tool:mail.*, secret:SMTP_*" />;
 }
 
 function Change({ user }: { user: User }) {
@@ -76,8 +76,8 @@ function Change({ user }: { user: User }) {
       <button type="button" onClick={() => setOpen(true)} aria-label={`Change ${user.name}`}>
         Change
       </button>
-      <Confirm label={user.disabled ? "Enable" : "Disable"} title={user.disabled ? `Let ${user.name} in again` : `Disable ${user.name}`} act={disable} className={user.disabled ? "" : "danger"}>
-        <p>{user.disabled ? "They can do again what their roles allow." : "They can do nothing any more, and neither can what acts as them. Their name stays theirs."}</p>
+      <Confirm label={user.disabled ? "Enable" : "Disable"} title={user.disabled ? `Enable ${user.name}` : `Disable ${user.name}`} act={disable} className={user.disabled ? "" : "danger"}>
+        <p>{user.disabled ? "They regain the rights of their roles." : "They lose all access, and so does everything that acts as them. Their name stays reserved."}</p>
       </Confirm>
       {open && (
         <Dialog title={`Change ${user.name}`} onClose={done}>

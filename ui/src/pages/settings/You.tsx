@@ -1,4 +1,4 @@
-// Who you are here, and what is yours in this browser.
+// The signed-in user, and settings of this browser.
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { api } from "../../api/client";
@@ -10,9 +10,9 @@ import { useNoticePermission } from "../../lib/notices";
 import { Once } from "./Once";
 
 const NOTICES: Record<string, string> = {
-  granted: "This browser tells you while the page is open in the background. What it tells you of is chosen under Notifications.",
-  denied: "This browser does not let the page tell you. Change it in the browser’s settings for this site.",
-  missing: "This browser cannot tell you.",
+  granted: "This browser notifies you while the page is open in the background. Choose the events under Notifications.",
+  denied: "This browser blocks notifications from this page. Change it in the browser’s settings for this site.",
+  missing: "This browser does not support notifications.",
 };
 
 export function You() {
@@ -40,14 +40,14 @@ export function You() {
           {notices.state === "default" ? (
             <div>
               <button type="button" onClick={notices.ask}>
-                Tell me in the browser
+                Notify me in the browser
               </button>
             </div>
           ) : (
             <p>{NOTICES[notices.state]}</p>
           )}
           {link.data ? (
-            <Once label="The link, which signs another browser in as you, once," secret={link.data.url} done={() => link.reset()} />
+            <Once label="The one-time link that signs another browser in as you" secret={link.data.url} done={() => link.reset()} />
           ) : (
             <div className="row wrap">
               <button type="button" disabled={link.isPending} onClick={() => link.mutate()}>

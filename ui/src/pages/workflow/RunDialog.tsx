@@ -1,4 +1,4 @@
-// Runs a workflow: a form made from its input schema.
+// Runs a workflow: a form generated from its input schema.
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { api, part, type Schemas } from "../../api/client";
@@ -35,7 +35,7 @@ export function RunDialog({ workflow, onClose }: { workflow: Workflow; onClose: 
             Start
           </button>
           <button type="button" onClick={onClose}>
-            Leave it
+            Go back
           </button>
         </div>
       </form>

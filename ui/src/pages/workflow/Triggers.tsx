@@ -37,7 +37,7 @@ export function Triggers({ workflow }: { workflow: Workflow }) {
         <h2>Webhooks</h2>
         {(workflow.webhooks ?? []).length === 0 && (
           <p className="dim">
-            None that you may see. A <code>webhook</code> trigger gives it an address that others can call.
+            None that you may see. A <code>webhook</code> trigger gives the workflow an address that others can call.
           </p>
         )}
         {(workflow.webhooks ?? []).map((url) => (
@@ -48,13 +48,13 @@ export function Triggers({ workflow }: { workflow: Workflow }) {
         {(workflow.webhooks ?? []).length > 0 && (
           <div>
             <Confirm label="New addresses…" title="New webhook addresses" act={rotate}>
-              <p>The old addresses lead nowhere from then on. Tell those who call them.</p>
+              <p>The old addresses stop working. Inform their callers.</p>
             </Confirm>
           </div>
         )}
       </section>
       <section className="card">
-        <h2>By hand and by program</h2>
+        <h2>From the command line and the API</h2>
         <pre className="value">{`curl -H "Authorization: Bearer $KEY" \\\n  ${window.location.origin}/api/v1/workflows/${workflow.name}/trigger -d '{}'`}</pre>
         <pre className="value">{`stepwell trigger ${workflow.name}`}</pre>
       </section>
@@ -68,7 +68,7 @@ function Fires({ schedule, enabled }: { schedule: Schedule; enabled: boolean }) 
       <p>
         <code>{schedule.cron ?? "once"}</code> <span className="dim">{schedule.timezone}</span>
       </p>
-      {schedule.last_error && <p className="bad">The last time it started nothing: {schedule.last_error}</p>}
+      {schedule.last_error && <p className="bad">The last fire started no run: {schedule.last_error}</p>}
       {schedule.last && (
         <p className="small">
           Last: <When at={schedule.last} />{" "}

@@ -1,4 +1,4 @@
-// The versions of a workflow, and what changed between two of them: in the text and in the graph.
+// The versions of a workflow, and the changes between two versions: in the text and in the graph.
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { type Version, versions, type Workflow, workflowGraph } from "../../api/queries";
@@ -62,7 +62,7 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
           <TextDiff before={before.source} after={after.source} title={`Version ${from} to ${to}`} />
         </>
       )}
-      {all.length === 1 && <p className="dim">There is one version so far. The next one can be compared with it here.</p>}
+      {all.length === 1 && <p className="dim">There is only one version. You can compare it with the next one here.</p>}
     </div>
   );
 }
