@@ -6,7 +6,10 @@ const SHOWN = 20_000;
 export function Value({ value, label }: { value: unknown; label: string }) {
   const [all, setAll] = useState(false);
   const [copied, setCopied] = useState(false);
-  const text = useMemo(() => (typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "nothing")), [value]);
+  const text = useMemo(
+    () => (typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "nothing")),
+    [value],
+  );
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     setCopied(true);

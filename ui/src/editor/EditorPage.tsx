@@ -16,7 +16,12 @@ export default function EditorPage({ name }: { name?: string }) {
 
 function Existing({ name }: { name: string }) {
   // Loaded once: what others save meanwhile is told when this is saved.
-  const found = useQuery({ queryKey: ["editor", name], queryFn: ({ signal }) => load(name, signal), staleTime: Number.POSITIVE_INFINITY, gcTime: 0 });
+  const found = useQuery({
+    queryKey: ["editor", name],
+    queryFn: ({ signal }) => load(name, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
   if (found.error) return <Trouble error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading />;
   return <Editor initial={found.data.source} base={found.data} />;
@@ -28,7 +33,9 @@ function NewWorkflow() {
   return (
     <>
       <h1>A new workflow</h1>
-      <p className="dim">There are three ways to write one. All run by the same rules; the canvas draws each of them.</p>
+      <p className="dim">
+        There are three ways to write one. All run by the same rules; the canvas draws each of them.
+      </p>
       <div className="columns">
         {(Object.keys(TEMPLATES) as DialectName[]).map((one) => (
           <section key={one} className="card">

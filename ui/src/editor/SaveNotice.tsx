@@ -39,13 +39,18 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
     return (
       <div className="note waiting notice stack" role="alert">
         <p>
-          There is a workflow called <strong>{outcome.name}</strong> already, and this text was not made from it. Give yours another name, or make it the next version of that one.
+          There is a workflow called <strong>{outcome.name}</strong> already, and this text was not made from it. Give
+          yours another name, or make it the next version of that one.
         </p>
         <div className="row wrap">
           <Link className="button" to="/workflows/$name" params={{ name: outcome.name }} target="_blank">
             Look at it
           </Link>
-          <button type="button" className="danger" onClick={() => onOverwrite({ name: outcome.name, version: 0, tag: "*", source: "" })}>
+          <button
+            type="button"
+            className="danger"
+            onClick={() => onOverwrite({ name: outcome.name, version: 0, tag: "*", source: "" })}
+          >
             Make it the next version
           </button>
           <button type="button" onClick={onClose}>
@@ -59,7 +64,8 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
   return (
     <div className="note waiting notice stack" role="alert">
       <p>
-        Not saved: somebody else saved version {theirs.version} of <strong>{theirs.name}</strong> while you were editing. Nothing of either is lost.
+        Not saved: somebody else saved version {theirs.version} of <strong>{theirs.name}</strong> while you were
+        editing. Nothing of either is lost.
       </p>
       <div className="row wrap">
         <button type="button" onClick={() => onTakeTheirs(theirs)}>

@@ -46,7 +46,10 @@ export function StepList({ model, faults, states, selection, onSelect }: Props) 
                 <td>
                   {KIND_NAMES[step.kind]} <span className="dim">{summary(step)}</span>
                 </td>
-                <td className="dim">{out.map((edge) => (edge.label ? `${name(edge.to)} (${edge.label})` : name(edge.to))).join(", ") || "the end"}</td>
+                <td className="dim">
+                  {out.map((edge) => (edge.label ? `${name(edge.to)} (${edge.label})` : name(edge.to))).join(", ") ||
+                    "the end"}
+                </td>
                 <td>
                   {state && <Status status={state.status} note={state.note} />}
                   {(faults.get(step.id) ?? []).map((fault, n) => (

@@ -47,18 +47,33 @@ export function Toolbar(props: Props) {
         <button type="button" disabled={!editable} onClick={props.onPaste} title="Paste steps (Ctrl+V)">
           Paste
         </button>
-        <button type="button" disabled={!editable || selected === 0} onClick={props.onRemove} title="Remove what is selected (Delete)">
+        <button
+          type="button"
+          disabled={!editable || selected === 0}
+          onClick={props.onRemove}
+          title="Remove what is selected (Delete)"
+        >
           Remove
         </button>
         {props.isGraph && (
-          <button type="button" disabled={!editable} onClick={props.onTidy} title="Lay the nodes out anew and write their positions down">
+          <button
+            type="button"
+            disabled={!editable}
+            onClick={props.onTidy}
+            title="Lay the nodes out anew and write their positions down"
+          >
             Tidy up
           </button>
         )}
         <button type="button" aria-pressed={props.list} onClick={props.onList}>
           {props.list ? "Show as a canvas" : "Show as a list"}
         </button>
-        <button type="button" disabled={props.testing} onClick={props.onTest} title="Run the text as it stands (Ctrl+Enter)">
+        <button
+          type="button"
+          disabled={props.testing}
+          onClick={props.onTest}
+          title="Run the text as it stands (Ctrl+Enter)"
+        >
           Test run
         </button>
         <button type="button" className="main" disabled={props.saving} onClick={props.onSave} title="Save (Ctrl+S)">
@@ -69,9 +84,28 @@ export function Toolbar(props: Props) {
   );
 }
 
-function Tool({ label, keys, disabled, onClick, children }: { label: string; keys: string; disabled: boolean; onClick: () => void; children: ReactNode }) {
+function Tool({
+  label,
+  keys,
+  disabled,
+  onClick,
+  children,
+}: {
+  label: string;
+  keys: string;
+  disabled: boolean;
+  onClick: () => void;
+  children: ReactNode;
+}) {
   return (
-    <button type="button" className="tool" aria-label={label} title={`${label} (${keys})`} disabled={disabled} onClick={onClick}>
+    <button
+      type="button"
+      className="tool"
+      aria-label={label}
+      title={`${label} (${keys})`}
+      disabled={disabled}
+      onClick={onClick}
+    >
       <span aria-hidden="true">{children}</span>
     </button>
   );

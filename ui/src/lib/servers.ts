@@ -77,5 +77,7 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\u{115F}\u{1160}\u{3164}\u{FE00}-\u
 
 /** The text with a mark in place of each character that would not be seen. */
 export function visible(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(UNSEEN, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(UNSEEN, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }

@@ -66,7 +66,8 @@ export function useRunList(filter: RunFilter): RunList & { more: () => void; err
         events = [];
       }, BEAT);
       // What comes into the list is not all in the event.
-      if (["created", "started", "ended", "retried", "adopted"].includes(event.type)) look ??= setTimeout(() => void first(), LOOK_AGAIN);
+      if (["created", "started", "ended", "retried", "adopted"].includes(event.type))
+        look ??= setTimeout(() => void first(), LOOK_AGAIN);
     });
     return () => {
       off();

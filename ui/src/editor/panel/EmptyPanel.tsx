@@ -19,8 +19,9 @@ export function EmptyPanel({ model, selected }: { model: Model; selected: number
     <div className="panel-inner">
       <h2>{selected > 1 ? `${selected} steps are selected` : "Nothing is selected"}</h2>
       <p className="dim small">
-        {model.steps.length === 1 ? "One step" : `${model.steps.length} steps`}. Select one to see and change what it does. A new step goes after the selected one; draw from the dot at
-        the bottom of a step to the top of another to connect them.
+        {model.steps.length === 1 ? "One step" : `${model.steps.length} steps`}. Select one to see and change what it
+        does. A new step goes after the selected one; draw from the dot at the bottom of a step to the top of another to
+        connect them.
       </p>
       <dl className="keys">
         {KEYS.map(([key, does]) => (

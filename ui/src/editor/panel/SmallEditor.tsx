@@ -65,7 +65,14 @@ export function SmallEditor(props: Props) {
       small,
       EditorView.contentAttributes.of({ tabindex: disabled ? "-1" : "0", "aria-label": label }),
       // Enter on a field of one line takes it over, unless something is offered.
-      ...(oneLine ? [keymap.of([...completionKeymap, { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) }])] : []),
+      ...(oneLine
+        ? [
+            keymap.of([
+              ...completionKeymap,
+              { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) },
+            ]),
+          ]
+        : []),
       Prec.low(keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap])),
       EditorView.updateListener.of((update) => {
         if (!update.docChanged || update.transactions.some((one) => one.isUserEvent("outside"))) return;

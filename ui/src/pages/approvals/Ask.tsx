@@ -33,7 +33,9 @@ export function Ask({ asked }: { asked: Approval }) {
         </Link>{" "}
         · run by {asked.created_by} · asked <When at={asked.since} />
       </p>
-      {asks.policy && <p className="note">This call is held by the policy {asks.policy}: it is made once it is approved.</p>}
+      {asks.policy && (
+        <p className="note">This call is held by the policy {asks.policy}: it is made once it is approved.</p>
+      )}
       <Who asked={asked} asks={asks} />
       <Calls calls={asks.calls} more={asks.moreCalls} />
       <Mine asked={asked} form={asks.form} />
@@ -91,7 +93,8 @@ function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
 function Mine({ asked, form }: { asked: Approval; form: unknown }) {
   const who = useQuery(me);
   if (!asked.mine) return <p className="dim">You may look, but not answer this one.</p>;
-  if (who.data && asked.approved_by?.includes(who.data.user)) return <p>You have approved. It goes on when enough others have.</p>;
+  if (who.data && asked.approved_by?.includes(who.data.user))
+    return <p>You have approved. It goes on when enough others have.</p>;
   return <Answer asked={asked} form={form} />;
 }
 
@@ -103,9 +106,14 @@ function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
       {calls.map((call) => (
         <details key={call.step} open={calls.length <= 3}>
           <summary>
-            <strong>{call.step}</strong> <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
+            <strong>{call.step}</strong>{" "}
+            <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
           </summary>
-          {call.unknown && <p className="dim">Its arguments depend on what is still to happen, so this approval does not cover them.</p>}
+          {call.unknown && (
+            <p className="dim">
+              Its arguments depend on what is still to happen, so this approval does not cover them.
+            </p>
+          )}
           {call.tooLarge && <p className="dim">Its arguments are too long to show; they are covered by the digest.</p>}
           {call.input !== undefined && <Value label={`Arguments of ${call.step}`} value={call.input} />}
           {call.digest && (
@@ -115,7 +123,9 @@ function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
           )}
         </details>
       ))}
-      {more && <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>}
+      {more && (
+        <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>
+      )}
     </div>
   );
 }
@@ -153,7 +163,12 @@ function Answer({ asked, form }: { asked: Approval; form: unknown }) {
         <button type="button" className="main" disabled={answer.isPending || answer.isSuccess} onClick={approve}>
           Approve
         </button>
-        <button type="button" className="danger" disabled={answer.isPending || answer.isSuccess} onClick={() => answer.mutate({ verb: "deny" })}>
+        <button
+          type="button"
+          className="danger"
+          disabled={answer.isPending || answer.isSuccess}
+          onClick={() => answer.mutate({ verb: "deny" })}
+        >
           Deny
         </button>
       </div>

@@ -25,7 +25,9 @@ export function Audit() {
       <div className="card-head">
         <div className="grow">
           <h2>Audit log</h2>
-          <p className="small dim">Every row holds a hash over itself and the row before, so that no row can be changed or left out unseen.</p>
+          <p className="small dim">
+            Every row holds a hash over itself and the row before, so that no row can be changed or left out unseen.
+          </p>
         </div>
         <button type="button" disabled={verify.isPending} onClick={() => verify.mutate()}>
           Verify
@@ -38,11 +40,18 @@ export function Audit() {
         </label>
         <label className="field">
           <span className="label">Action</span>
-          <input type="search" value={action} placeholder="run.cancel" onChange={(event) => setAction(event.target.value)} />
+          <input
+            type="search"
+            value={action}
+            placeholder="run.cancel"
+            onChange={(event) => setAction(event.target.value)}
+          />
         </label>
         {verify.data && (
           <p role="status" className={verify.data.broken_at == null ? "badge tone-good" : "badge tone-bad"}>
-            {verify.data.broken_at == null ? `✓ all ${verify.data.rows.toLocaleString()} rows follow each other` : `✕ row ${verify.data.broken_at} does not follow: it was changed, or one before it is gone`}
+            {verify.data.broken_at == null
+              ? `✓ all ${verify.data.rows.toLocaleString()} rows follow each other`
+              : `✕ row ${verify.data.broken_at} does not follow: it was changed, or one before it is gone`}
           </p>
         )}
       </div>

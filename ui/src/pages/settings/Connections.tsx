@@ -42,9 +42,24 @@ function Databases() {
         form: (done) => (
           <Form label="Set it" done={done} act={put}>
             <Text name="name" label="Name" required />
-            <Text name="url" label="Address" type="password" help="postgres://… or sqlite:/path, with {{secrets.NAME}} where need be. Empty: the one it has." />
-            <Text name="rows" label="Most rows of an answer" type="number" help="The server’s own limit, if this is empty." />
-            <Text name="timeout" label="Longest statement, in milliseconds" type="number" help="The server’s own limit, if this is empty." />
+            <Text
+              name="url"
+              label="Address"
+              type="password"
+              help="postgres://… or sqlite:/path, with {{secrets.NAME}} where need be. Empty: the one it has."
+            />
+            <Text
+              name="rows"
+              label="Most rows of an answer"
+              type="number"
+              help="The server’s own limit, if this is empty."
+            />
+            <Text
+              name="timeout"
+              label="Longest statement, in milliseconds"
+              type="number"
+              help="The server’s own limit, if this is empty."
+            />
             <Check name="write" label="Statements may write" />
           </Form>
         ),

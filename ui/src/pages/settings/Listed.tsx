@@ -1,7 +1,7 @@
 // What all pages of the settings share: a list from the server with a table, a way to add, and words for what is missing.
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { page, Problem } from "../../api/client";
+import { Problem, page } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Dialog } from "../../components/Dialog";
 import { Got } from "../../components/Loading";

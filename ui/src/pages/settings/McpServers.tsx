@@ -31,7 +31,10 @@ export function McpServers() {
         <div className="card-head">
           <div className="grow">
             <h2>MCP servers</h2>
-            <p className="small dim">Programs and services whose tools steps can call. A tool that is new or has changed is held until an administrator has looked at it.</p>
+            <p className="small dim">
+              Programs and services whose tools steps can call. A tool that is new or has changed is held until an
+              administrator has looked at it.
+            </p>
           </div>
           <button type="button" disabled={query.isFetching} onClick={() => void query.refetch()}>
             Look again
@@ -39,7 +42,9 @@ export function McpServers() {
         </div>
         <Got query={query}>{(all) => (all.length === 0 ? <None /> : null)}</Got>
       </section>
-      {query.data?.map((server) => <Server key={server.name} server={server} admin={admin} />)}
+      {query.data?.map((server) => (
+        <Server key={server.name} server={server} admin={admin} />
+      ))}
     </>
   );
 }
@@ -47,18 +52,24 @@ export function McpServers() {
 function None() {
   return (
     <div className="stack">
-      <p>There are none. They are named in the server’s configuration, as other programs that use such servers have it:</p>
+      <p>
+        There are none. They are named in the server’s configuration, as other programs that use such servers have it:
+      </p>
       <pre className="value" tabIndex={0} aria-label="An example of the configuration">
         {FORM}
       </pre>
       <p>
-        Start the server again with it (<code>stepwell serve --config FILE</code>). A step then calls a tool as <code>files__search_files</code>; what a server offers when it is first seen is accepted as it is.
+        Start the server again with it (<code>stepwell serve --config FILE</code>). A step then calls a tool as{" "}
+        <code>files__search_files</code>; what a server offers when it is first seen is accepted as it is.
       </p>
     </div>
   );
 }
 
-const TRANSPORTS: Record<string, string> = { stdio: "a program, on standard input and output", http: "a URL, by streamable HTTP" };
+const TRANSPORTS: Record<string, string> = {
+  stdio: "a program, on standard input and output",
+  http: "a URL, by streamable HTTP",
+};
 
 function Server({ server, admin }: { server: McpServer; admin: boolean }) {
   const look = stateLook(server.state);
@@ -77,10 +88,20 @@ function Server({ server, admin }: { server: McpServer; admin: boolean }) {
       </div>
       {server.state === "down" && (
         <p>
-          {server.why ? visible(server.why) : "No reason is known"}. {server.next_attempt_at && <>Tried again <When at={server.next_attempt_at} />.</>}
+          {server.why ? visible(server.why) : "No reason is known"}.{" "}
+          {server.next_attempt_at && (
+            <>
+              Tried again <When at={server.next_attempt_at} />.
+            </>
+          )}
         </p>
       )}
-      {server.state === "absent" && <p>Its tools were accepted once, but the configuration of this node does not name it: nothing can be called or accepted here.</p>}
+      {server.state === "absent" && (
+        <p>
+          Its tools were accepted once, but the configuration of this node does not name it: nothing can be called or
+          accepted here.
+        </p>
+      )}
       <dl className="facts">
         {server.transport && <Fact name="Reached as" value={TRANSPORTS[server.transport] ?? server.transport} />}
         {server.about && <Fact name="Calls itself" value={visible(server.about)} />}

@@ -1,6 +1,6 @@
 // Saved queries: statements under a name, which query steps use.
 import { useState } from "react";
-import { api, part, Problem, type Schemas } from "../../api/client";
+import { api, Problem, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { Dialog } from "../../components/Dialog";
 import { When } from "../../components/Status";
@@ -89,10 +89,27 @@ function Fields({ saved, done }: { saved?: Saved; done: () => void }) {
   return (
     <Form label="Save" done={done} act={put}>
       <Text name="name" label="Name" initial={saved?.name ?? ""} disabled={saved !== undefined} required />
-      <Text name="connection" label="Connection" initial={saved?.connection ?? ""} help={names ? `There are: ${names}` : ""} required />
+      <Text
+        name="connection"
+        label="Connection"
+        initial={saved?.connection ?? ""}
+        help={names ? `There are: ${names}` : ""}
+        required
+      />
       <Area name="sql" label="Statement" initial={saved?.sql ?? ""} help="One, with :name or $1 for what steps give." />
-      <Text name="params" label="Values for steps that give none (optional)" initial={given} help={'An object, as JSON: {"day": "2026-01-01"}'} />
-      <Text name="rows" label="Most rows of an answer" type="number" initial={saved?.rows?.toString() ?? ""} help="The connection’s own limit, if this is empty." />
+      <Text
+        name="params"
+        label="Values for steps that give none (optional)"
+        initial={given}
+        help={'An object, as JSON: {"day": "2026-01-01"}'}
+      />
+      <Text
+        name="rows"
+        label="Most rows of an answer"
+        type="number"
+        initial={saved?.rows?.toString() ?? ""}
+        help="The connection’s own limit, if this is empty."
+      />
       <Check name="write" label="It writes" initial={saved?.write ?? false} />
     </Form>
   );
@@ -106,5 +123,9 @@ function params(written: string): Record<string, unknown> {
   } catch {
     // Said below, in words that help more.
   }
-  throw new Problem({ status: 422, code: "bad-values", detail: "The values are not an object in JSON, such as {\"day\": \"2026-01-01\"}." });
+  throw new Problem({
+    status: 422,
+    code: "bad-values",
+    detail: 'The values are not an object in JSON, such as {"day": "2026-01-01"}.',
+  });
 }

@@ -10,7 +10,8 @@ import { useNoticePermission } from "../../lib/notices";
 import { Once } from "./Once";
 
 const NOTICES: Record<string, string> = {
-  granted: "This browser tells you while the page is open in the background. What it tells you of is chosen under Notifications.",
+  granted:
+    "This browser tells you while the page is open in the background. What it tells you of is chosen under Notifications.",
   denied: "This browser does not let the page tell you. Change it in the browser’s settings for this site.",
   missing: "This browser cannot tell you.",
 };
@@ -47,7 +48,11 @@ export function You() {
             <p>{NOTICES[notices.state]}</p>
           )}
           {link.data ? (
-            <Once label="The link, which signs another browser in as you, once," secret={link.data.url} done={() => link.reset()} />
+            <Once
+              label="The link, which signs another browser in as you, once,"
+              secret={link.data.url}
+              done={() => link.reset()}
+            />
           ) : (
             <div className="row wrap">
               <button type="button" disabled={link.isPending} onClick={() => link.mutate()}>
