@@ -287,7 +287,10 @@ describe("differences", () => {
 
   it("can be undone from either side, for random texts", () => {
     let seed = 7;
-    const draw = (n: number) => (seed = (seed * 48271) % 2147483647) % n;
+    const draw = (n: number) => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % n;
+    };
     for (let round = 0; round < 200; round += 1) {
       const text = () => Array.from({ length: draw(12) + 1 }, () => "abc"[draw(3)]).join("\n");
       const [before, after] = [text(), text()];

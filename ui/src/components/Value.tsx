@@ -23,7 +23,7 @@ export function Value({ value, label }: { value: unknown; label: string }) {
           {copied ? "Copied" : "Copy"}
         </button>
       </div>
-      <pre className="value" tabIndex={0} aria-label={label}>
+      <pre className="value" tabIndex={0} role="group" aria-label={label}>
         {all ? text : text.slice(0, SHOWN)}
       </pre>
       {!all && text.length > SHOWN && (

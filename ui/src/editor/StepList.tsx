@@ -4,7 +4,7 @@ import { Status } from "../components/Status";
 import { KIND_NAMES, summary } from "./canvas/kindLook";
 import type { Fault, Model } from "./model/types";
 import type { StepState } from "./run/states";
-import { type Selection } from "./selection";
+import type { Selection } from "./selection";
 import { sentence } from "./text/faults";
 
 interface Props {

@@ -73,6 +73,7 @@ export function nextLook(servers: McpServer[], now: number): number | false {
 }
 
 // What takes no room or turns the direction of text: a model reads it, a person does not see it.
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: each code point is meant alone
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\u{115F}\u{1160}\u{3164}\u{FE00}-\u{FE0E}\u{E0100}-\u{E01EF}]/gu;
 
 /** The text with a mark in place of each character that would not be seen. */

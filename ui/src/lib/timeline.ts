@@ -50,7 +50,10 @@ export function timeline(tasks: Record<string, Step>, wanted: Wanted): Timeline 
       continue;
     }
     let items = scopes.get(held.scope);
-    if (!items) scopes.set(held.scope, (items = { byIndex: new Map() }));
+    if (!items) {
+      items = { byIndex: new Map() };
+      scopes.set(held.scope, items);
+    }
     const list = items.byIndex.get(held.index);
     if (list) list.push(path);
     else items.byIndex.set(held.index, [path]);

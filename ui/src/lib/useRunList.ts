@@ -38,6 +38,7 @@ export function useRunList(filter: RunFilter): RunList & { more: () => void; err
   const busy = useRef(false);
   const key = JSON.stringify(filter);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round is the signal to begin again
   useEffect(() => {
     const wanted = JSON.parse(key) as RunFilter;
     const statuses = wanted.status ? wanted.status.split(",") : [];

@@ -92,7 +92,7 @@ function Page({ workflow }: { workflow: WorkflowView }) {
         </Tabs.Content>
         <Tabs.Content value="source" className="stack">
           <section className="card">
-            <pre className="value tall" tabIndex={0} aria-label="Definition">
+            <pre className="value tall" tabIndex={0} role="group" aria-label="Definition">
               {workflow.source}
             </pre>
             <div>

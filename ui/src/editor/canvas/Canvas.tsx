@@ -188,6 +188,7 @@ export function Canvas({
   }, [boxes, dragged, model, onChange, written]);
 
   // Once the text says where they stand, nothing is being dragged.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new boxes are the signal
   useEffect(() => setDragged(new Map()), [boxes]);
 
   // A new layout is shown whole; of a large one, and where people place nodes themselves, what is selected.

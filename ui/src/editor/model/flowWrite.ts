@@ -74,8 +74,10 @@ function addCase(draft: Draft, from: Step, to: string): void {
   const last = cases.at(-1);
   const closed =
     last !== null && typeof last === "object" && !Array.isArray(last) && (!("if" in last) || last.if === "else");
-  if (!closed) return cases.length > 0 ? draft.append(path, { then: to }) : draft.set(path, [{ then: to }]);
-  draft.set(path, [...cases.slice(0, -1), { if: "result == 'ok'", then: to }, last]);
+  // biome-ignore lint/suspicious/noThenProperty: a key of the format, and nothing awaits the object
+  const otherwise = { then: to };
+  if (!closed) return cases.length > 0 ? draft.append(path, otherwise) : draft.set(path, [otherwise]);
+  draft.set(path, [...cases.slice(0, -1), { if: "result == 'ok'", ...otherwise }, last]);
 }
 
 function disconnect(draft: Draft, model: Model, edge: Edge): void {

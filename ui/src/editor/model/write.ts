@@ -114,6 +114,7 @@ function scalarYaml(value: null | boolean | number | string): string {
 function blockText(value: string, style: BlockStyle): string {
   const plain =
     /^[^\s]/.test(value) &&
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a block of YAML cannot hold these
     !/[\t\r\u0000-\u0008\u007f-\u009f\u2028\u2029\ufeff]/.test(value) &&
     !/ \n/.test(value) &&
     !/\n\s*\n$/.test(value);
@@ -129,6 +130,7 @@ export function scalarLike(value: Json, style: string, language: Language, flow:
   if (language === "json" || typeof value !== "string") return inline(value, language);
   if (value.includes("\n")) return JSON.stringify(value);
   if (style === "double") return JSON.stringify(value);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: single quotes cannot hold these
   if (style === "single" && !/[\t\r\u0000-\u001f]/.test(value)) return `'${value.replaceAll("'", "''")}'`;
   return flow ? inlineYaml(value) : scalarYaml(value);
 }

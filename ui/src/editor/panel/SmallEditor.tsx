@@ -35,6 +35,7 @@ export function SmallEditor(props: Props) {
   const { type, label, disabled } = props;
 
   // Made right after the panel is drawn, so that opening it is quick.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `make` is new on every render; only these need a new editor
   useEffect(() => {
     let done: (() => void) | undefined;
     const soon = setTimeout(() => {
@@ -69,7 +70,13 @@ export function SmallEditor(props: Props) {
         ? [
             keymap.of([
               ...completionKeymap,
-              { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) },
+              {
+                key: "Enter",
+                run: (editor) => {
+                  commit(editor.state.doc.toString());
+                  return true;
+                },
+              },
             ]),
           ]
         : []),

@@ -55,7 +55,7 @@ function None() {
       <p>
         There are none. They are named in the server’s configuration, as other programs that use such servers have it:
       </p>
-      <pre className="value" tabIndex={0} aria-label="An example of the configuration">
+      <pre className="value" tabIndex={0} role="group" aria-label="An example of the configuration">
         {FORM}
       </pre>
       <p>
