@@ -1,5 +1,7 @@
-# Two commands matter: `make run` and `make test`. The others are parts of them or take longer.
-.PHONY: run test check ui bench soak fuzz mutants update
+# Start with `make run`. While you work: `make quick`. Before you push: `make test`. CONTRIBUTING.md says what each proves.
+CRATES = $(notdir $(wildcard crates/*))
+
+.PHONY: run setup quick test check deny ui lint-ui bench soak mutants update test-ui $(CRATES:%=test-%)
 
 CARGO ?= cargo
 # The property tests' cases per dialect; `make soak` and CI can ask for more.
@@ -24,14 +26,43 @@ UI_SOURCES = $(shell find ui/src ui/public ui/index.html ui/vite.config.ts ui/ts
 ui/dist/index.html: ui/node_modules/.installed $(UI_SOURCES)
 	cd ui && npm run build
 
+# Installs what the tests need and this machine lacks. Prints each command first; without root, they use sudo.
+setup:
+	@bash scripts/setup.sh
+
+# Format, lint and fast tests of the crates that differ from the main branch, committed or not. BASE names another commit.
+quick:
+	@bash scripts/quick.sh
+
 # What CI runs. Prints the time of each part.
 test:
 	@bash scripts/test.sh
 
-# The quick half of `make test`: no test is run.
+# All tests of one crate, such as `make test-engine`. Choose some with ARGS="--test running".
+$(filter-out test-cli,$(CRATES:%=test-%)): test-%:
+	$(CARGO) test -p stepwell-$* $(ARGS)
+
+test-cli:
+	$(CARGO) test -p stepwell $(ARGS)
+
+# The dashboard's unit tests.
+test-ui: ui/node_modules/.installed
+	npm --prefix ui test --silent -- $(ARGS)
+
+# Format and lint; runs no test. Without Node, the dashboard is left out.
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory lint-ui; else echo "no Node: dashboard not checked"; fi
+
+lint-ui: ui/node_modules/.installed
+	npm --prefix ui run --silent lint
+
+# Licences, sources and duplicate versions of dependencies, by deny.toml. ADVISORIES=1 also checks for known
+# vulnerabilities. Their database is a git repository, which machines that reach only package registries cannot fetch, so
+# the GitHub workflow sets it and `make test` elsewhere does not.
+deny:
+	$(CARGO) deny --locked check --hide-inclusion-graph licenses bans sources $(if $(ADVISORIES),advisories)
 
 # How fast this is on this disk, beside the disk's own limits; and what one decision costs.
 bench:

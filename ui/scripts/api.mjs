@@ -17,4 +17,7 @@ for (const calls of Object.values(description.paths)) {
   }
 }
 const types = astToString(await openapiTS(description));
-await writeFile("src/api/schema.ts", `// Made by \`npm run api\` from openapi.json: the types of the server's API. Not edited by hand.\n\n${types}`);
+await writeFile(
+  "src/api/schema.ts",
+  `// Made by \`npm run api\` from openapi.json: the types of the server's API. Not edited by hand.\n\n${types}`,
+);

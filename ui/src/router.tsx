@@ -14,7 +14,16 @@ function texts(search: Record<string, unknown>, names: string[]): Record<string,
 }
 
 function runSearch(search: Record<string, unknown>): RunFilter {
-  const filter: RunFilter = texts(search, ["status", "workflow", "q", "label", "created_by", "since", "until", "parent"]);
+  const filter: RunFilter = texts(search, [
+    "status",
+    "workflow",
+    "q",
+    "label",
+    "created_by",
+    "since",
+    "until",
+    "parent",
+  ]);
   return search.tests === true ? { ...filter, tests: true } : filter;
 }
 
@@ -55,7 +64,8 @@ const runs = createRoute({
 const run = createRoute({
   getParentRoute: () => root,
   path: "/runs/$run",
-  validateSearch: (search: Record<string, unknown>): { step?: string; view?: string } => texts(search, ["step", "view"]),
+  validateSearch: (search: Record<string, unknown>): { step?: string; view?: string } =>
+    texts(search, ["step", "view"]),
   component: lazyRouteComponent(() => import("./pages/Run")),
 });
 const approvals = createRoute({

@@ -41,7 +41,11 @@ export async function serve(config?: string): Promise<Server> {
   const port = await freePort();
   const file = `${data}.yaml`;
   if (config) writeFileSync(file, config);
-  const child: ChildProcess = spawn(binary(), ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, ...(config ? ["--config", file] : [])], { stdio: ["ignore", "pipe", "pipe"] });
+  const child: ChildProcess = spawn(
+    binary(),
+    ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, ...(config ? ["--config", file] : [])],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
   let said = "";
   const url = `http://127.0.0.1:${port}`;
   const link = await new Promise<string>((done, fail) => {
@@ -68,7 +72,9 @@ export async function serve(config?: string): Promise<Server> {
 }
 
 export function launch(): Promise<Browser> {
-  const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
+  const executablePath =
+    process.env.CHROMIUM ??
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((one) => existsSync(one));
   if (!executablePath) throw new Error("there is no Chromium: install Debian's `chromium`, or name one with CHROMIUM");
   // Chromium cannot use its sandbox as root.
   const root = process.getuid?.() === 0;
@@ -90,11 +96,14 @@ export function watch(context: BrowserContext, url: string, sins: Sins): void {
   });
   context.on("console", (message) => {
     // The browser also logs refusals that a test expects.
-    if (message.type() === "error" && !/the server responded with a status of (404|409|422)/.test(message.text())) sins.all.push(`console: ${message.text()} ${message.location().url}`);
+    if (message.type() === "error" && !/the server responded with a status of (404|409|422)/.test(message.text()))
+      sins.all.push(`console: ${message.text()} ${message.location().url}`);
   });
   context.on("weberror", (error) => sins.all.push(`thrown: ${error.error().message}`));
   void context.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+    document.addEventListener("securitypolicyviolation", (event) =>
+      console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`),
+    );
   });
 }
 
@@ -109,7 +118,10 @@ export async function fromDist(context: BrowserContext): Promise<void> {
     const isPage = !pathname.includes(".");
     // Keeps the server's headers, because the policy is under test.
     const { "content-security-policy": policy = "" } = isPage ? (await route.fetch()).headers() : {};
-    await route.fulfill({ path: path.join("dist", isPage ? "index.html" : pathname), ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}) });
+    await route.fulfill({
+      path: path.join("dist", isPage ? "index.html" : pathname),
+      ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}),
+    });
   });
 }
 
@@ -133,7 +145,11 @@ export async function axe(page: Page): Promise<string[]> {
     const { violations } = await run.run();
     return violations
       .filter((one) => one.impact === "serious" || one.impact === "critical")
-      .flatMap((one) => one.nodes.map((node) => `${one.id}: ${node.html.slice(0, 160)} ${node.failureSummary?.replace(/\s+/g, " ") ?? ""}`));
+      .flatMap((one) =>
+        one.nodes.map(
+          (node) => `${one.id}: ${node.html.slice(0, 160)} ${node.failureSummary?.replace(/\s+/g, " ") ?? ""}`,
+        ),
+      );
   });
 }
 
@@ -143,7 +159,11 @@ export async function shot(page: Page, name: string): Promise<void> {
 }
 
 /** Calls the API as the administrator, or with another key. */
-export async function ask(server: Server, path: string, { key = server.key, ...init }: { method?: string; body?: string; key?: string } = {}): Promise<unknown> {
+export async function ask(
+  server: Server,
+  path: string,
+  { key = server.key, ...init }: { method?: string; body?: string; key?: string } = {},
+): Promise<unknown> {
   const answer = await fetch(`${server.url}/api/v1${path}`, { ...init, headers: { Authorization: `Bearer ${key}` } });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   return answer.status === 204 ? undefined : answer.json();

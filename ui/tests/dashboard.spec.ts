@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { ask, axe, fromDist, launch, PATIENCE, serve, type Server, shot, signIn, type Sins, watch } from "./browser";
+import { ask, axe, fromDist, launch, PATIENCE, type Server, type Sins, serve, shot, signIn, watch } from "./browser";
 
 let server: Server;
 let browser: Browser;
@@ -125,7 +125,10 @@ test("the list of runs is live and keeps its filters in the address", async () =
   const links = page.locator('a[href^="/runs/run_"]');
   await links.first().waitFor();
   const count = await links.count();
-  await ask(server, "/workflows/mixed/trigger", { method: "POST", body: '{"url": "http://127.0.0.1:1/", "items": []}' });
+  await ask(server, "/workflows/mixed/trigger", {
+    method: "POST",
+    body: '{"url": "http://127.0.0.1:1/", "items": []}',
+  });
   await page.waitForFunction((n) => document.querySelectorAll('a[href^="/runs/run_"]').length > n, count);
   await page.getByLabel("Status").selectOption("completed");
   await page.waitForURL(/status=completed/);
@@ -175,14 +178,19 @@ test("two people approve exactly what they are shown, and are notified in the br
   await bob.goto(`${server.url}/runs`);
   await bob.getByText("Live", { exact: true }).waitFor();
   await ask(server, "/workflows/refund/trigger", { method: "POST", body: '{"cents": 700}' });
-  await bob.waitForFunction(() => (window as unknown as { told: string[] }).told.some((one) => one.includes("Pay 700 cents back?")));
+  await bob.waitForFunction(() =>
+    (window as unknown as { told: string[] }).told.some((one) => one.includes("Pay 700 cents back?")),
+  );
   await bob.getByRole("link", { name: /^Approvals/ }).click();
   const asked = bob.getByRole("article", { name: "Pay 700 cents back?" });
   await asked.getByLabel("Arguments of pay").getByText('"cents": 700').waitFor();
   await asked.getByText("0 of 2").waitFor();
   await asked.getByText("carol may also answer").waitFor();
   await asked.getByText("Digest of what is shown").click();
-  await asked.getByText(/^[0-9a-f]{64}$/).first().waitFor();
+  await asked
+    .getByText(/^[0-9a-f]{64}$/)
+    .first()
+    .waitFor();
   assert.deepEqual(await axe(bob), []);
   await asked.getByLabel("Reason").fill("it broke");
   await asked.getByRole("button", { name: "Approve" }).click();
@@ -201,7 +209,9 @@ test("two people approve exactly what they are shown, and are notified in the br
 test("a child run links back to the step that started it", async () => {
   await ask(server, "/workflows/inner", { method: "PUT", body: "name: inner\ntasks: {now: {tool: now}}\n" });
   await ask(server, "/workflows/outer", { method: "PUT", body: "name: outer\ntasks: {call: {workflow: inner}}\n" });
-  const { data } = (await ask(server, "/workflows/outer/trigger?wait=60s", { method: "POST", body: "{}" })) as { data: { run_id: string } };
+  const { data } = (await ask(server, "/workflows/outer/trigger?wait=60s", { method: "POST", body: "{}" })) as {
+    data: { run_id: string };
+  };
   await page.goto(`${server.url}/runs/${data.run_id}?view=children`);
   await page.locator('a[href^="/runs/run_"]').first().click();
   await page.getByRole("heading", { name: "inner" }).waitFor();
@@ -259,7 +269,20 @@ test("every page looks right, light and dark, wide and on a phone, and has no se
   const of = (workflow: string) => data.find((run) => run.workflow === workflow)?.id ?? "";
   const [mixed, outer] = [of("mixed"), of("outer")];
   await ask(server, "/workflows/welcome/trigger", { method: "POST", body: "{}" });
-  const settings = ["users", "roles", "keys", "secrets", "connections", "mcp-servers", "policies", "channels", "plan", "nodes", "audit", "you"];
+  const settings = [
+    "users",
+    "roles",
+    "keys",
+    "secrets",
+    "connections",
+    "mcp-servers",
+    "policies",
+    "channels",
+    "plan",
+    "nodes",
+    "audit",
+    "you",
+  ];
   const pages: [string, string][] = [
     ["home", "/"],
     ["workflows", "/workflows"],

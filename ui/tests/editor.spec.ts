@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { ask, axe, fromDist, launch, PATIENCE, serve, type Server, shot, signIn, type Sins, watch } from "./browser";
+import { ask, axe, fromDist, launch, PATIENCE, type Server, type Sins, serve, shot, signIn, watch } from "./browser";
 
 let server: Server;
 let browser: Browser;
@@ -33,7 +33,8 @@ after(async () => {
 });
 
 const node = (id: string) => page.locator(`.react-flow__node[data-id="${id}"]`);
-const add = (kind: string) => page.getByRole("toolbar", { name: "Add a step" }).getByRole("button", { name: kind, exact: true }).click();
+const add = (kind: string) =>
+  page.getByRole("toolbar", { name: "Add a step" }).getByRole("button", { name: kind, exact: true }).click();
 const checked = () => page.getByText("Checked: no problems").waitFor();
 
 async function source(name: string): Promise<string> {
@@ -93,7 +94,9 @@ test("it is saved, triggered and read back as it was drawn", async () => {
   await page.waitForURL(/\/workflows\/my-workflow\/edit$/);
   await page.getByText("Saved as version 1").first().waitFor();
   assert.match(await source("my-workflow"), /needs: \[tool, pause\]/);
-  const { data } = (await ask(server, "/workflows/my-workflow/trigger?wait=60s", { method: "POST", body: "{}" })) as { data: { status: string } };
+  const { data } = (await ask(server, "/workflows/my-workflow/trigger?wait=60s", { method: "POST", body: "{}" })) as {
+    data: { status: string };
+  };
   assert.equal(data.status, "completed");
 });
 
@@ -124,7 +127,10 @@ test("saving second is detected, and nothing is lost", async () => {
 });
 
 test("500 steps stay interactive", async () => {
-  const steps = Array.from({ length: 500 }, (_, n) => `  s${n}: {${n ? `needs: s${Math.floor((n - 1) / 2)}, ` : ""}tool: echo, args: {n: ${n}}}`);
+  const steps = Array.from(
+    { length: 500 },
+    (_, n) => `  s${n}: {${n ? `needs: s${Math.floor((n - 1) / 2)}, ` : ""}tool: echo, args: {n: ${n}}}`,
+  );
   await ask(server, "/workflows/big", { method: "PUT", body: `name: big\ntasks:\n${steps.join("\n")}\n` });
   await page.goto(`${server.url}/workflows/big/edit`);
   await page.locator(".react-flow__node").first().waitFor();
@@ -132,13 +138,17 @@ test("500 steps stay interactive", async () => {
   await checked();
   // A headless browser draws some frames late, and the delay ends with the frame.
   const looking = await context.newCDPSession(page);
-  looking.on("Page.screencastFrame", ({ sessionId }) => void looking.send("Page.screencastFrameAck", { sessionId }).catch(() => undefined));
+  looking.on(
+    "Page.screencastFrame",
+    ({ sessionId }) => void looking.send("Page.screencastFrameAck", { sessionId }).catch(() => undefined),
+  );
   await looking.send("Page.startScreencast", { format: "jpeg", quality: 10, maxWidth: 400 });
   await page.evaluate(() => {
     const delays: number[] = [];
     Object.assign(window, { delays });
     new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) if (/keydown|pointerdown/.test(entry.name)) delays.push(Math.round(entry.duration));
+      for (const entry of list.getEntries())
+        if (/keydown|pointerdown/.test(entry.name)) delays.push(Math.round(entry.duration));
     }).observe({ type: "event", durationThreshold: 16 } as PerformanceObserverInit);
   });
   await page.locator(".react-flow__node").nth(2).click();
@@ -153,11 +163,16 @@ test("500 steps stay interactive", async () => {
   const delays = await page.evaluate(() => (window as unknown as { delays: number[] }).delays);
   await looking.send("Page.stopScreencast");
   const sorted = delays.sort((a, b) => a - b);
-  console.log(`500 steps: input delay ${sorted[Math.floor(sorted.length / 2)] ?? 0} ms median, ${sorted.at(-1) ?? 0} ms at most; a step was added and shown after ${Date.now() - begun} ms`);
+  console.log(
+    `500 steps: input delay ${sorted[Math.floor(sorted.length / 2)] ?? 0} ms median, ${sorted.at(-1) ?? 0} ms at most; a step was added and shown after ${Date.now() - begun} ms`,
+  );
   assert.ok((sorted.at(-1) ?? 0) < LONGEST, `${sorted.join(" ")} ms`);
   await shot(page, "editor-500");
 });
 
 test("nothing was requested from other hosts, and nothing failed silently", () => {
-  assert.deepEqual(sins.all.filter((one) => !WANTED.test(one)), []);
+  assert.deepEqual(
+    sins.all.filter((one) => !WANTED.test(one)),
+    [],
+  );
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { ask, fromDist, launch, PATIENCE, serve, type Server, shot, signIn } from "./browser";
+import { ask, fromDist, launch, PATIENCE, type Server, serve, shot, signIn } from "./browser";
 
 /** Far above what users notice: the tests also run on machines with other load. */
 const LONGEST = 3_000;
@@ -45,7 +45,10 @@ async function delayOf(act: () => Promise<void>): Promise<number> {
 
 async function started(name: string, source: string, input: unknown): Promise<string> {
   await ask(server, `/workflows/${name}`, { method: "PUT", body: source });
-  const made = (await ask(server, `/workflows/${name}/trigger?wait=120s`, { method: "POST", body: JSON.stringify(input) })) as { data: { run_id: string } };
+  const made = (await ask(server, `/workflows/${name}/trigger?wait=120s`, {
+    method: "POST",
+    body: JSON.stringify(input),
+  })) as { data: { run_id: string } };
   return made.data.run_id;
 }
 
@@ -55,7 +58,10 @@ function report(what: string, ms: number): void {
 }
 
 test("a graph of five hundred steps", { timeout: 5 * PATIENCE }, async () => {
-  const steps = Array.from({ length: 500 }, (_, n) => `  s${n}: {${n > 0 ? `needs: s${Math.floor((n - 1) / 3)}, ` : ""}tool: echo, args: {n: ${n}}}`);
+  const steps = Array.from(
+    { length: 500 },
+    (_, n) => `  s${n}: {${n > 0 ? `needs: s${Math.floor((n - 1) / 3)}, ` : ""}tool: echo, args: {n: ${n}}}`,
+  );
   const run = await started("wide", `name: wide\ntasks:\n${steps.join("\n")}\n`, {});
   await page.goto(`${server.url}/runs/${run}`);
   await page.locator(".react-flow__node").first().waitFor();
@@ -95,9 +101,26 @@ test("a list of a hundred thousand runs", { timeout: 10 * PATIENCE }, async () =
   await page.route(/\/api\/v1\/runs\?/, async (route) => {
     const asked = new URL(route.request().url()).searchParams;
     const [from, limit] = [Number(asked.get("cursor") ?? "0"), Number(asked.get("limit") ?? "50")];
-    const one = (n: number) => ({ id: `run_${String(RUNS - n).padStart(12, "0")}`, workflow: "many", workflow_id: "wf_1", workflow_version: 1, status: n % 9 ? "completed" : "failed", created_by: "admin", created_at: new Date(Date.now() - n * 1000).toISOString(), started_at: null, finished_at: null, labels: {}, child: false });
+    const one = (n: number) => ({
+      id: `run_${String(RUNS - n).padStart(12, "0")}`,
+      workflow: "many",
+      workflow_id: "wf_1",
+      workflow_version: 1,
+      status: n % 9 ? "completed" : "failed",
+      created_by: "admin",
+      created_at: new Date(Date.now() - n * 1000).toISOString(),
+      started_at: null,
+      finished_at: null,
+      labels: {},
+      child: false,
+    });
     const count = Math.min(limit, RUNS - from);
-    await route.fulfill({ json: { data: Array.from({ length: count }, (_, n) => one(from + n)), next: from + count < RUNS ? String(from + count) : null } });
+    await route.fulfill({
+      json: {
+        data: Array.from({ length: count }, (_, n) => one(from + n)),
+        next: from + count < RUNS ? String(from + count) : null,
+      },
+    });
   });
   await page.goto(`${server.url}/runs`);
   const box = page.getByRole("table", { name: "Runs" });

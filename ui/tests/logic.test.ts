@@ -13,7 +13,15 @@ import { slices } from "../src/lib/plot";
 import { words } from "../src/lib/problem";
 import { withEvents, withFirst, withNext } from "../src/lib/runList";
 import { begin, fieldsOf, finish } from "../src/lib/schema";
-import { acceptance, counted as countedTools, type McpServer, type McpTool, nextLook, sayingNow, visible } from "../src/lib/servers";
+import {
+  acceptance,
+  counted as countedTools,
+  type McpServer,
+  type McpTool,
+  nextLook,
+  sayingNow,
+  visible,
+} from "../src/lib/servers";
 import { length, relative } from "../src/lib/time";
 import { marks, timeline } from "../src/lib/timeline";
 import { EventReader } from "../src/live/parse";
@@ -22,7 +30,14 @@ import type { LiveEvent } from "../src/live/stream";
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 
 function step(status: string, from?: number, to?: number): Step {
-  return { id: "", kind: "tool", status, attempt: 1, started_at: from === undefined ? null : at(from), finished_at: to === undefined ? null : at(to) };
+  return {
+    id: "",
+    kind: "tool",
+    status,
+    attempt: 1,
+    started_at: from === undefined ? null : at(from),
+    finished_at: to === undefined ? null : at(to),
+  };
 }
 
 describe("paths", () => {
@@ -36,7 +51,12 @@ describe("paths", () => {
 
 describe("folding", () => {
   it("shows what needs attention first and counts the rest", () => {
-    const folded = fold({ each: step("running"), "each[0].a": step("success"), "each[1].a": step("failed"), "each[2].a": step("success") });
+    const folded = fold({
+      each: step("running"),
+      "each[0].a": step("success"),
+      "each[1].a": step("failed"),
+      "each[2].a": step("success"),
+    });
     const a = folded.get("each[].a");
     expect(a?.status).toBe("failed");
     expect(a && counted(a, (word) => word)).toBe("1 failed, 2 success");
@@ -48,12 +68,15 @@ describe("the layout of a graph", () => {
     a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 
   it("puts a diamond in ranks without overlaps", () => {
-    const boxes = layout([{ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" }], [
-      { from: "a", to: "b" },
-      { from: "a", to: "c" },
-      { from: "b", to: "d" },
-      { from: "c", to: "d" },
-    ]);
+    const boxes = layout(
+      [{ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" }],
+      [
+        { from: "a", to: "b" },
+        { from: "a", to: "c" },
+        { from: "b", to: "d" },
+        { from: "c", to: "d" },
+      ],
+    );
     const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => boxes.get(id) ?? { x: 0, y: 0, width: 0, height: 0 });
     expect(a && b && a.y < b.y).toBe(true);
     expect(b?.y).toBe(c?.y);
@@ -64,7 +87,11 @@ describe("the layout of a graph", () => {
   it("sizes a frame to its content, and a back edge does not reverse the order", () => {
     const boxes = layout(
       [{ id: "loop" }, { id: "x", parent: "loop" }, { id: "y", parent: "loop" }, { id: "after" }],
-      [{ from: "x", to: "y" }, { from: "y", to: "x", back: true }, { from: "loop", to: "after" }],
+      [
+        { from: "x", to: "y" },
+        { from: "y", to: "x", back: true },
+        { from: "loop", to: "after" },
+      ],
     );
     const [loop, x, y, after] = ["loop", "x", "y", "after"].map((id) => boxes.get(id));
     if (!loop || !x || !y || !after) throw new Error("a box is missing");
@@ -93,7 +120,10 @@ describe("the timeline", () => {
 
   it("folds a thousand items into one row", () => {
     const shown = timeline(tasks, { open: new Map(), now });
-    expect(shown.lines.map((line) => [line.label, line.inside])).toEqual([["first", 0], ["each", 1000]]);
+    expect(shown.lines.map((line) => [line.label, line.inside])).toEqual([
+      ["first", 0],
+      ["each", 1000],
+    ]);
     expect(shown.from).toBe(Date.parse(at(0)));
     expect(shown.to).toBe(now);
   });
@@ -106,9 +136,18 @@ describe("the timeline", () => {
   });
 
   it("has a bar for each attempt, and a running one extends to now", () => {
-    const twice: Step = { ...step("running", 0), attempts: [{ attempt: 1, status: "failed", started_at: at(0), finished_at: at(1) }, { attempt: 2, status: "running", started_at: at(5) }] };
+    const twice: Step = {
+      ...step("running", 0),
+      attempts: [
+        { attempt: 1, status: "failed", started_at: at(0), finished_at: at(1) },
+        { attempt: 2, status: "running", started_at: at(5) },
+      ],
+    };
     const bars = timeline({ call: twice }, { open: new Map(), now: Date.parse(at(9)) }).lines[0]?.bars;
-    expect(bars?.map((bar) => [bar.status, bar.to - bar.from])).toEqual([["failed", 1000], ["running", 4000]]);
+    expect(bars?.map((bar) => [bar.status, bar.to - bar.from])).toEqual([
+      ["failed", 1000],
+      ["running", 4000],
+    ]);
   });
 
   it("has round marks", () => {
@@ -131,7 +170,14 @@ describe("a form from a schema", () => {
   };
 
   it("has a field of the right kind for each property", () => {
-    expect(fieldsOf(schema)?.map((field) => field.kind)).toEqual(["text", "whole", "choice", "yes-no", "group", "json"]);
+    expect(fieldsOf(schema)?.map((field) => field.kind)).toEqual([
+      "text",
+      "whole",
+      "choice",
+      "yes-no",
+      "group",
+      "json",
+    ]);
     expect(fieldsOf({ type: "array" })).toBeUndefined();
     expect(fieldsOf(true)).toBeUndefined();
   });
@@ -139,7 +185,10 @@ describe("a form from a schema", () => {
   it("starts with defaults, omits empty fields and keeps unknown ones", () => {
     const fields = fieldsOf(schema) ?? [];
     const given = { who: "Ann", more: [1] };
-    expect(finish(fields, begin(fields, given), given)).toEqual({ value: { who: "Ann", count: 2, more: [1] }, faults: {} });
+    expect(finish(fields, begin(fields, given), given)).toEqual({
+      value: { who: "Ann", count: 2, more: [1] },
+      faults: {},
+    });
   });
 
   it("reports faults by the path of the field", () => {
@@ -153,16 +202,41 @@ describe("a form from a schema", () => {
 
 describe("problems", () => {
   it("have a readable message, a hint and the request's id", () => {
-    const problem = new Problem({ status: 409, code: "workflow-disabled", detail: "the workflow is disabled", request_id: "req_1" });
-    expect(words(problem)).toEqual({ title: "The workflow is disabled.", hint: "Enable the workflow first.", requestId: "req_1" });
+    const problem = new Problem({
+      status: 409,
+      code: "workflow-disabled",
+      detail: "the workflow is disabled",
+      request_id: "req_1",
+    });
+    expect(words(problem)).toEqual({
+      title: "The workflow is disabled.",
+      hint: "Enable the workflow first.",
+      requestId: "req_1",
+    });
     expect(words(new TypeError("x is undefined")).hint).toMatch(/fault of the page/);
   });
 });
 
 describe("the list of runs", () => {
-  const run = (id: string, status = "running"): RunSummary => ({ id, status, workflow: "w", workflow_id: "wf", workflow_version: 1, created_by: "ann", created_at: at(0), labels: {}, child: false });
+  const run = (id: string, status = "running"): RunSummary => ({
+    id,
+    status,
+    workflow: "w",
+    workflow_id: "wf",
+    workflow_version: 1,
+    created_by: "ann",
+    created_at: at(0),
+    labels: {},
+    child: false,
+  });
   const ids = (list: { runs: RunSummary[] }) => list.runs.map((one) => one.id).join("");
-  const event = (type: string, id: string, status?: string): LiveEvent => ({ run_id: id, type, version: 1, at: at(5), ...(status ? { status } : {}) });
+  const event = (type: string, id: string, status?: string): LiveEvent => ({
+    run_id: id,
+    type,
+    version: 1,
+    at: at(5),
+    ...(status ? { status } : {}),
+  });
 
   it("adds new runs at the top and keeps those loaded below", () => {
     const first = withFirst({ runs: [], next: undefined }, { data: [run("c"), run("b")], next: "2" });
@@ -173,7 +247,10 @@ describe("the list of runs", () => {
 
   it("starts over when too much happened in between", () => {
     const list = { runs: [run("b"), run("a")], next: "2" };
-    expect(withFirst(list, { data: [run("y"), run("x")], next: "3" })).toEqual({ runs: [run("y"), run("x")], next: "3" });
+    expect(withFirst(list, { data: [run("y"), run("x")], next: "3" })).toEqual({
+      runs: [run("y"), run("x")],
+      next: "3",
+    });
   });
 
   it("follows events, and drops runs that no longer match the filter", () => {
@@ -186,11 +263,15 @@ describe("the list of runs", () => {
 
 describe("the stream of events", () => {
   it("reads events however the text is cut", () => {
-    const text = ': hello\n\nid: 1.0\nevent: created\ndata: {"a":1}\n\nid: 2.0\n\nid: 3.0\nevent: x\ndata: 1\ndata: 2\n\n';
+    const text =
+      ': hello\n\nid: 1.0\nevent: created\ndata: {"a":1}\n\nid: 2.0\n\nid: 3.0\nevent: x\ndata: 1\ndata: 2\n\n';
     for (let cut = 0; cut < text.length; cut += 1) {
       const reader = new EventReader();
       const told = [...reader.read(text.slice(0, cut)), ...reader.read(text.slice(cut))];
-      expect(told).toEqual([{ id: "1.0", type: "created", data: '{"a":1}' }, { id: "3.0", type: "x", data: "1\n2" }]);
+      expect(told).toEqual([
+        { id: "1.0", type: "created", data: '{"a":1}' },
+        { id: "3.0", type: "x", data: "1\n2" },
+      ]);
       expect(reader.place).toBe("3.0");
     }
   });
@@ -199,24 +280,44 @@ describe("the stream of events", () => {
 describe("differences", () => {
   it("between texts are minimal", () => {
     const lines = diffLines("a\nb\nc\nd", "a\nx\nc\nd\ne");
-    expect(lines.map((line) => ({ same: " ", out: "-", in: "+" })[line.kind] + line.text).join("|")).toBe(" a|-b|+x| c| d|+e");
+    expect(lines.map((line) => ({ same: " ", out: "-", in: "+" })[line.kind] + line.text).join("|")).toBe(
+      " a|-b|+x| c| d|+e",
+    );
   });
 
   it("can be undone from either side, for random texts", () => {
     let seed = 7;
-    const draw = (n: number) => (seed = (seed * 48271) % 2147483647) % n;
+    const draw = (n: number) => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % n;
+    };
     for (let round = 0; round < 200; round += 1) {
       const text = () => Array.from({ length: draw(12) + 1 }, () => "abc"[draw(3)]).join("\n");
       const [before, after] = [text(), text()];
       const lines = diffLines(before, after);
-      expect(lines.filter((line) => line.kind !== "in").map((line) => line.text).join("\n")).toBe(before);
-      expect(lines.filter((line) => line.kind !== "out").map((line) => line.text).join("\n")).toBe(after);
+      expect(
+        lines
+          .filter((line) => line.kind !== "in")
+          .map((line) => line.text)
+          .join("\n"),
+      ).toBe(before);
+      expect(
+        lines
+          .filter((line) => line.kind !== "out")
+          .map((line) => line.text)
+          .join("\n"),
+      ).toBe(after);
     }
   });
 
   it("between graphs are found by step", () => {
     const node = (name: string, detail = "") => ({ name, path: name, kind: "tool", detail, parent: null });
-    const before: Graph = { name: "g", version: 1, nodes: [node("a"), node("b", "x"), node("gone")], edges: [{ from: 0, to: 2, label: "", style: "normal" }] };
+    const before: Graph = {
+      name: "g",
+      version: 1,
+      nodes: [node("a"), node("b", "x"), node("gone")],
+      edges: [{ from: 0, to: 2, label: "", style: "normal" }],
+    };
     const after: Graph = { name: "g", version: 2, nodes: [node("a"), node("b", "y"), node("new")], edges: [] };
     const both = bothGraphs(before, after);
     expect(Object.fromEntries(both.changes)).toEqual({ a: "same", b: "changed", new: "added", gone: "removed" });
@@ -233,7 +334,11 @@ describe("words for times and counts", () => {
 
   it("runs are counted in the hour they were created in", () => {
     const now = Date.UTC(2026, 0, 2, 0, 30);
-    const runs = [{ created_at: "2026-01-02T00:10:00Z", status: "failed" }, { created_at: "2026-01-01T23:59:00Z", status: "completed" }, { created_at: "2020-01-01T00:00:00Z", status: "failed" }] as RunSummary[];
+    const runs = [
+      { created_at: "2026-01-02T00:10:00Z", status: "failed" },
+      { created_at: "2026-01-01T23:59:00Z", status: "completed" },
+      { created_at: "2020-01-01T00:00:00Z", status: "failed" },
+    ] as RunSummary[];
     const all = slices(runs, now, 86_400_000, 24);
     expect([all.at(-1)?.bad, all.at(-2)?.good, all.reduce((sum, one) => sum + one.bad, 0)]).toEqual([1, 1, 1]);
   });
@@ -242,14 +347,34 @@ describe("words for times and counts", () => {
 describe("the content of an approval", () => {
   it("is read whatever its shape", () => {
     expect(readAsks(null).calls).toEqual([]);
-    const asks = readAsks({ message: "Pay?", approvals: 2, approvers: ["ann", 3], calls: [{ step: "pay", kind: "tool", input: { cents: 7 }, digest: "ab" }, { step: "log", not_yet_known: true }] });
-    expect([readAsks({ approvers: "ann", escalate_to: "bob" }).escalateTo, asks.allowSelf, asks.moreCalls]).toEqual([["bob"], true, false]);
+    const asks = readAsks({
+      message: "Pay?",
+      approvals: 2,
+      approvers: ["ann", 3],
+      calls: [
+        { step: "pay", kind: "tool", input: { cents: 7 }, digest: "ab" },
+        { step: "log", not_yet_known: true },
+      ],
+    });
+    expect([readAsks({ approvers: "ann", escalate_to: "bob" }).escalateTo, asks.allowSelf, asks.moreCalls]).toEqual([
+      ["bob"],
+      true,
+      false,
+    ]);
     expect([asks.approvers, asks.calls[0]?.input, asks.calls[1]?.unknown]).toEqual([["ann"], { cents: 7 }, true]);
   });
 });
 
 describe("a browser notification", () => {
-  const notice = { event: "gate_opened", title: "pay: approval needed", workflow: "pay", run_id: "run_1", step: "each[0].gate", text: "Pay?", at: at(0) };
+  const notice = {
+    event: "gate_opened",
+    title: "pay: approval needed",
+    workflow: "pay",
+    run_id: "run_1",
+    step: "each[0].gate",
+    text: "Pay?",
+    at: at(0),
+  };
   it("of a question links to the inbox, and replaces an earlier one", () => {
     const [asked, again] = [contentOf(notice), contentOf({ ...notice, event: "gate_escalated" })];
     expect([asked.path, asked.tag === again.tag]).toEqual(["/approvals", true]);
@@ -260,11 +385,23 @@ describe("a browser notification", () => {
 });
 
 describe("tools of MCP servers", () => {
-  const tool = (name: string, standing: string): McpTool => ({ tool: name, standing, digest: standing === "missing" ? null : `digest of ${name}` });
-  const server = (state: string, next?: string): McpServer => ({ name: "files", state, connections: 0, tools: [], next_attempt_at: next ?? null });
+  const tool = (name: string, standing: string): McpTool => ({
+    tool: name,
+    standing,
+    digest: standing === "missing" ? null : `digest of ${name}`,
+  });
+  const server = (state: string, next?: string): McpServer => ({
+    name: "files",
+    state,
+    connections: 0,
+    tools: [],
+    next_attempt_at: next ?? null,
+  });
 
   it("are counted with what needs attention first", () => {
-    expect(countedTools([tool("a", "accepted"), tool("b", "changed"), tool("c", "missing")])).toBe("3 tools: 1 changed, 1 not offered now, 1 accepted");
+    expect(countedTools([tool("a", "accepted"), tool("b", "changed"), tool("c", "missing")])).toBe(
+      "3 tools: 1 changed, 1 not offered now, 1 accepted",
+    );
     expect(countedTools([tool("a", "new")])).toBe("1 tool: 1 new");
   });
 
@@ -273,7 +410,8 @@ describe("tools of MCP servers", () => {
   });
 
   it("count as unchanged only if that is known", () => {
-    const saying = (description: string, accepted_description: string) => sayingNow({ ...tool("a", "changed"), description, accepted_description });
+    const saying = (description: string, accepted_description: string) =>
+      sayingNow({ ...tool("a", "changed"), description, accepted_description });
     expect(saying("reads", "reads")).toBe("same");
     expect(saying("reads and sends", "reads")).toBe("different");
     expect(saying(`${"é".repeat(2_000)} and sends`, "é".repeat(2_000))).toBe("begins the same");

@@ -4,14 +4,24 @@ import { readFileSync, watchFile } from "node:fs";
 import { createInterface } from "node:readline";
 
 const file = process.argv[2];
-const tools = readFileSync(file, "utf8").split("\n").map((line) => {
-  const [name, ...words] = line.split(" ");
-  return { name, description: words.join(" "), inputSchema: { type: "object", properties: { text: { type: "string" } } } };
-});
+const tools = readFileSync(file, "utf8")
+  .split("\n")
+  .map((line) => {
+    const [name, ...words] = line.split(" ");
+    return {
+      name,
+      description: words.join(" "),
+      inputSchema: { type: "object", properties: { text: { type: "string" } } },
+    };
+  });
 watchFile(file, { interval: 100 }, () => process.exit(0));
 
 const answers = {
-  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "notes", version: "1" } }),
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: "notes", version: "1" },
+  }),
   "tools/list": () => ({ tools }),
   ping: () => ({}),
 };

@@ -3,7 +3,9 @@ import { readdirSync } from "node:fs";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 
-const files = readdirSync("tests").filter((name) => name.endsWith(".spec.ts")).map((name) => `tests/${name}`);
+const files = readdirSync("tests")
+  .filter((name) => name.endsWith(".spec.ts"))
+  .map((name) => `tests/${name}`);
 const tests = run({ files, concurrency: 1, timeout: 15 * 60_000 });
 tests.on("test:fail", () => {
   process.exitCode = 1;

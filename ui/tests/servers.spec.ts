@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { ask, axe, fromDist, launch, PATIENCE, serve, type Server, shot, signIn, type Sins, watch } from "./browser";
+import { ask, axe, fromDist, launch, PATIENCE, type Server, type Sins, serve, shot, signIn, watch } from "./browser";
 
 const place = mkdtempSync(path.join(tmpdir(), "stepwell-notes-"));
 const words = path.join(place, "words");
@@ -30,7 +30,8 @@ async function seen(standing: string, says: string): Promise<void> {
   const end = Date.now() + PATIENCE;
   for (;;) {
     const { data } = (await ask(server, "/mcp-servers/notes")) as Offered;
-    if (data.state === "ready" && data.tools.some((tool) => tool.standing === standing && tool.description === says)) return;
+    if (data.state === "ready" && data.tools.some((tool) => tool.standing === standing && tool.description === says))
+      return;
     assert.ok(Date.now() < end, `never seen: ${JSON.stringify(data)}`);
     await new Promise((done) => setTimeout(done, 100));
   }
@@ -120,5 +121,8 @@ test("the page fits a phone", async () => {
 
 test("no page threw, contacted another host, or violated the policy", () => {
   // The refusal is expected.
-  assert.deepEqual(sins.all.filter((sin) => !/status of 403.*\/accept$/.test(sin)), []);
+  assert.deepEqual(
+    sins.all.filter((sin) => !/status of 403.*\/accept$/.test(sin)),
+    [],
+  );
 });

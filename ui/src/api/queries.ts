@@ -1,6 +1,6 @@
 // The query cache of server responses and its keys. Live events invalidate it; nothing polls.
 import { QueryClient, queryOptions } from "@tanstack/react-query";
-import { api, page, part, Problem, type Schemas } from "./client";
+import { api, Problem, page, part, type Schemas } from "./client";
 
 export type Me = Schemas["Me"];
 export type Run = Schemas["Run"];
@@ -20,7 +20,8 @@ export const queries = new QueryClient({
       // Cached data is valid until an event invalidates it.
       staleTime: 60_000,
       refetchOnWindowFocus: false,
-      retry: (failed, error) => failed < 2 && (!(error instanceof Problem) || error.status === 0 || error.status === 503),
+      retry: (failed, error) =>
+        failed < 2 && (!(error instanceof Problem) || error.status === 0 || error.status === 503),
     },
   },
 });
@@ -61,7 +62,8 @@ export const schedules = queryOptions({
   queryFn: async () => (await page<Schedule>("/schedules")).data,
 });
 
-export const run = (id: string) => queryOptions({ queryKey: ["run", id], queryFn: () => api<Run>(`/runs/${part(id)}`) });
+export const run = (id: string) =>
+  queryOptions({ queryKey: ["run", id], queryFn: () => api<Run>(`/runs/${part(id)}`) });
 
 export const approvals = queryOptions({
   queryKey: ["approvals"],

@@ -11,7 +11,9 @@ export function BulkActions({ filter }: { filter: RunFilter }) {
   const act = (verb: "cancel" | "retry") => async () => {
     const done = await api<Result>(`/runs/${verb}`, { method: "POST", body: { filter } });
     const refused = done.refused.length > 0 ? `, ${done.refused.length} refused (${done.refused[0]?.reason})` : "";
-    setSaid(`${done.done.length} ${verb === "cancel" ? "cancelled" : "retried"}${refused}${done.more ? "; there are more, so repeat this" : ""}.`);
+    setSaid(
+      `${done.done.length} ${verb === "cancel" ? "cancelled" : "retried"}${refused}${done.more ? "; there are more, so repeat this" : ""}.`,
+    );
     await queries.invalidateQueries({ queryKey: ["runs"] });
   };
   const which = Object.keys(filter).length > 0 ? "that match the filters" : "of the whole organisation";

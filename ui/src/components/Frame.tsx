@@ -65,7 +65,7 @@ function Side() {
         <Link to="/approvals">
           <ApprovalIcon /> Approvals
           {mine.length > 0 && (
-            <span className="count" aria-label={`${mine.length} wait for you`}>
+            <span className="count" role="img" aria-label={`${mine.length} wait for you`}>
               {mine.length}
             </span>
           )}

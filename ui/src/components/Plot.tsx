@@ -16,7 +16,11 @@ export function Plot({ slices, label }: { slices: Slice[]; label: string }) {
           const bar = (value: number, name: string) => {
             const height = (value / most) * HEIGHT;
             y -= height;
-            return value > 0 && <rect className={name} x={at * width} y={y} width={width - GAP} height={Math.max(height, 2)} />;
+            return (
+              value > 0 && (
+                <rect className={name} x={at * width} y={y} width={width - GAP} height={Math.max(height, 2)} />
+              )
+            );
           };
           return (
             <g key={one.from}>

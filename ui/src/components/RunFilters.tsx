@@ -43,7 +43,9 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
         <label htmlFor={`${id}w`}>Workflow</label>
         <select id={`${id}w`} value={filter.workflow ?? ""} onChange={(event) => set("workflow", event.target.value)}>
           <option value="">any</option>
-          {filter.workflow && !workflows.includes(filter.workflow) && <option value={filter.workflow}>{filter.workflow}</option>}
+          {filter.workflow && !workflows.includes(filter.workflow) && (
+            <option value={filter.workflow}>{filter.workflow}</option>
+          )}
           {workflows.map((name) => (
             <option key={name} value={name}>
               {name}
@@ -51,8 +53,18 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
           ))}
         </select>
       </div>
-      <Typed label="Search" placeholder="id, person or label" value={filter.q ?? ""} onChange={(text) => set("q", text)} />
-      <Typed label="Label" placeholder="name=value" value={filter.label ?? ""} onChange={(text) => (text === "" || text.includes("=")) && set("label", text)} />
+      <Typed
+        label="Search"
+        placeholder="id, person or label"
+        value={filter.q ?? ""}
+        onChange={(text) => set("q", text)}
+      />
+      <Typed
+        label="Label"
+        placeholder="name=value"
+        value={filter.label ?? ""}
+        onChange={(text) => (text === "" || text.includes("=")) && set("label", text)}
+      />
       <div className="field">
         <label htmlFor={`${id}f`}>Created since</label>
         <input
@@ -63,7 +75,11 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
         />
       </div>
       <label className="check">
-        <input type="checkbox" checked={filter.tests ?? false} onChange={(event) => set("tests", event.target.checked)} />
+        <input
+          type="checkbox"
+          checked={filter.tests ?? false}
+          onChange={(event) => set("tests", event.target.checked)}
+        />
         Test runs
       </label>
       {Object.keys(filter).length > 0 && (
@@ -76,7 +92,17 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
 }
 
 /** Queries only when typing pauses. */
-function Typed({ label, value, placeholder, onChange }: { label: string; value: string; placeholder: string; onChange: (text: string) => void }) {
+function Typed({
+  label,
+  value,
+  placeholder,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  placeholder: string;
+  onChange: (text: string) => void;
+}) {
   const id = useId();
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -88,7 +114,13 @@ function Typed({ label, value, placeholder, onChange }: { label: string; value: 
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <input id={id} type="search" value={text} placeholder={placeholder} onChange={(event) => setText(event.target.value)} />
+      <input
+        id={id}
+        type="search"
+        value={text}
+        placeholder={placeholder}
+        onChange={(event) => setText(event.target.value)}
+      />
     </div>
   );
 }

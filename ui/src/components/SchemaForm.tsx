@@ -1,6 +1,6 @@
 // The fields of a form generated from a JSON Schema. Stateless: see `useSchemaForm`.
 import { type ReactNode, useId, useMemo, useState } from "react";
-import { begin, type Field, fieldsOf, type Filled, finish, type Json, readJson } from "../lib/schema";
+import { begin, type Field, type Filled, fieldsOf, finish, type Json, readJson } from "../lib/schema";
 
 export interface FormState {
   /** The value, or undefined if it is invalid; then the faults are shown. */
@@ -46,7 +46,13 @@ export function useSchemaForm(schema: unknown, given: Json | undefined, label: s
       {asJson || !fields ? (
         <div className="field">
           <label htmlFor={id}>{label}, as JSON</label>
-          <textarea id={id} className="code" spellCheck={false} value={raw} onChange={(event) => setRaw(event.target.value)} />
+          <textarea
+            id={id}
+            className="code"
+            spellCheck={false}
+            value={raw}
+            onChange={(event) => setRaw(event.target.value)}
+          />
           {faults[""] && <span className="fault">{faults[""]}</span>}
         </div>
       ) : (
@@ -85,7 +91,13 @@ function Fields({ fields, filled, onChange, faults, path }: FieldsProps) {
             <fieldset key={field.name}>
               <legend>{field.label}</legend>
               {field.help && <p className="dim small">{field.help}</p>}
-              <Fields fields={field.fields ?? []} filled={typeof inner === "object" ? inner : {}} onChange={set} faults={faults} path={at} />
+              <Fields
+                fields={field.fields ?? []}
+                filled={typeof inner === "object" ? inner : {}}
+                onChange={set}
+                faults={faults}
+                path={at}
+              />
             </fieldset>
           );
         }
@@ -105,7 +117,12 @@ interface OneProps {
 function One({ field, value, set, fault }: OneProps) {
   const id = useId();
   const text = typeof value === "string" ? value : "";
-  const common = { id, "aria-describedby": `${id}-help`, "aria-invalid": fault !== undefined, required: field.required };
+  const common = {
+    id,
+    "aria-describedby": `${id}-help`,
+    "aria-invalid": fault !== undefined,
+    required: field.required,
+  };
   const hints = (
     <span id={`${id}-help`}>
       {field.help && <span className="dim small">{field.help}</span>}
@@ -116,7 +133,13 @@ function One({ field, value, set, fault }: OneProps) {
     return (
       <div className="field">
         <span className="check">
-          <input {...common} required={false} type="checkbox" checked={value === true} onChange={(event) => set(event.target.checked)} />
+          <input
+            {...common}
+            required={false}
+            type="checkbox"
+            checked={value === true}
+            onChange={(event) => set(event.target.checked)}
+          />
           <label htmlFor={id}>{field.label}</label>
         </span>
         {hints}
@@ -139,7 +162,13 @@ function One({ field, value, set, fault }: OneProps) {
           ))}
         </select>
       ) : field.kind === "long" || field.kind === "json" ? (
-        <textarea {...common} className={field.kind === "json" ? "code" : ""} placeholder={field.kind === "json" ? "JSON" : ""} value={text} onChange={(event) => set(event.target.value)} />
+        <textarea
+          {...common}
+          className={field.kind === "json" ? "code" : ""}
+          placeholder={field.kind === "json" ? "JSON" : ""}
+          value={text}
+          onChange={(event) => set(event.target.value)}
+        />
       ) : (
         <input
           {...common}

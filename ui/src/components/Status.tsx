@@ -1,6 +1,7 @@
 // A status as a badge, and an instant in relative words.
-import { sign, tone, word } from "../lib/status";
+
 import { useNow } from "../lib/now";
+import { sign, tone, word } from "../lib/status";
 import { full, length, relative } from "../lib/time";
 
 export function Status({ status, note }: { status: string; note?: string }) {

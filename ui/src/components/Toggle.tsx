@@ -10,7 +10,13 @@ interface Props {
 
 export function Toggle({ label, on, disabled, onChange }: Props) {
   return (
-    <Switch.Root className="switch" checked={on} disabled={disabled ?? false} onCheckedChange={onChange} aria-label={label}>
+    <Switch.Root
+      className="switch"
+      checked={on}
+      disabled={disabled ?? false}
+      onCheckedChange={onChange}
+      aria-label={label}
+    >
       <Switch.Thumb />
     </Switch.Root>
   );

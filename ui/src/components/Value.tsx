@@ -6,7 +6,10 @@ const SHOWN = 20_000;
 export function Value({ value, label }: { value: unknown; label: string }) {
   const [all, setAll] = useState(false);
   const [copied, setCopied] = useState(false);
-  const text = useMemo(() => (typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "nothing")), [value]);
+  const text = useMemo(
+    () => (typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "nothing")),
+    [value],
+  );
   const copy = async () => {
     await navigator.clipboard.writeText(text);
     setCopied(true);
@@ -20,7 +23,7 @@ export function Value({ value, label }: { value: unknown; label: string }) {
           {copied ? "Copied" : "Copy"}
         </button>
       </div>
-      <pre className="value" tabIndex={0} aria-label={label}>
+      <pre className="value" tabIndex={0} role="group" aria-label={label}>
         {all ? text : text.slice(0, SHOWN)}
       </pre>
       {!all && text.length > SHOWN && (

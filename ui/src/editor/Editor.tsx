@@ -9,19 +9,19 @@ import { Canvas } from "./canvas/Canvas";
 import { Palette } from "./canvas/Palette";
 import { useBoxes } from "./canvas/useBoxes";
 import type { Json } from "./model/types";
+import { Problems } from "./Problems";
 import { EdgePanel } from "./panel/EdgePanel";
 import { EmptyPanel } from "./panel/EmptyPanel";
 import { StepPanel } from "./panel/StepPanel";
-import { Problems } from "./Problems";
 import { RunBar, StartDialog } from "./run/RunBar";
 import { outputs, type StepState, states as statesOf } from "./run/states";
 import { useTestRun } from "./run/useTestRun";
 import { SaveNotice } from "./SaveNotice";
-import { NOTHING, only, type Selection } from "./selection";
 import { StepList } from "./StepList";
+import { NOTHING, only, type Selection } from "./selection";
+import { Toolbar } from "./Toolbar";
 import { byStep } from "./text/faults";
 import { TextPane } from "./text/TextPane";
-import { Toolbar } from "./Toolbar";
 import { useActions } from "./useActions";
 import { useCheck } from "./useCheck";
 import { useDefinition } from "./useDefinition";
@@ -37,7 +37,10 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
   const initial = useMemo(() => source.replaceAll("\r\n", "\n"), [source]);
   const definition = useDefinition(initial);
   const { model, drawn, text, change } = definition;
-  const sent = useCallback(() => (windows ? definition.current().replaceAll("\n", "\r\n") : definition.current()), [definition.current, windows]);
+  const sent = useCallback(
+    () => (windows ? definition.current().replaceAll("\n", "\r\n") : definition.current()),
+    [definition.current, windows],
+  );
 
   const [base, setBase] = useState(firstBase);
   const [saved, setSaved] = useState(firstBase ? initial : "");
@@ -68,7 +71,10 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
     (offset: number) => {
       const view = definition.view();
       if (!view) return;
-      view.dispatch({ selection: { anchor: Math.min(offset, view.state.doc.length) }, effects: EditorView.scrollIntoView(Math.min(offset, view.state.doc.length), { y: "center" }) });
+      view.dispatch({
+        selection: { anchor: Math.min(offset, view.state.doc.length) },
+        effects: EditorView.scrollIntoView(Math.min(offset, view.state.doc.length), { y: "center" }),
+      });
       view.focus();
     },
     [definition.view],
@@ -83,7 +89,13 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
       if (outcome.kind !== "saved") return;
       setSaved(before);
       setBase(await load(outcome.name));
-      if (outcome.isNew) await navigate({ to: "/workflows/$name/edit", params: { name: outcome.name }, replace: true, ignoreBlocker: true });
+      if (outcome.isNew)
+        await navigate({
+          to: "/workflows/$name/edit",
+          params: { name: outcome.name },
+          replace: true,
+          ignoreBlocker: true,
+        });
     },
     [definition.current, definition.forget, navigate, saving.start],
   );
@@ -144,7 +156,11 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
       <div className="editor-body">
         <section className="editor-canvas" aria-label="Canvas" onKeyDown={onKey}>
           {drawn.dialect && <Palette dialect={drawn.dialect} disabled={!editable} onAdd={actions.add} />}
-          {!editable && <p className="note waiting broken">The text has errors, so the canvas shows the last valid version. Fix the text, or undo.</p>}
+          {!editable && (
+            <p className="note waiting broken">
+              The text has errors, so the canvas shows the last valid version. Fix the text, or undo.
+            </p>
+          )}
           {list ? (
             <StepList model={drawn} faults={faultsBy} states={states} selection={selection} onSelect={selectStep} />
           ) : (
@@ -168,16 +184,55 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
           )}
           <RunBar test={test} />
         </section>
-        <aside className="editor-panel" aria-label={step ? `Step ${step.name}` : edge ? "Connection" : "Nothing selected"}>
+        <aside
+          className="editor-panel"
+          aria-label={step ? `Step ${step.name}` : edge ? "Connection" : "Nothing selected"}
+        >
           {!step && !edge && <EmptyPanel model={drawn} selected={selection.steps.size} />}
           {step && (
-            <StepPanel key={step.id} model={drawn} step={step} faults={faultsBy.get(step.id) ?? []} state={states.get(step.id)} test={test} disabled={!editable} known={known} onChange={change} onSelect={selectStep} onShowText={showText} />
+            <StepPanel
+              key={step.id}
+              model={drawn}
+              step={step}
+              faults={faultsBy.get(step.id) ?? []}
+              state={states.get(step.id)}
+              test={test}
+              disabled={!editable}
+              known={known}
+              onChange={change}
+              onSelect={selectStep}
+              onShowText={showText}
+            />
           )}
-          {edge && <EdgePanel model={drawn} edge={edge} disabled={!editable} onChange={change} onSelect={setSelection} onShowText={showText} />}
+          {edge && (
+            <EdgePanel
+              model={drawn}
+              edge={edge}
+              disabled={!editable}
+              onChange={change}
+              onSelect={setSelection}
+              onShowText={showText}
+            />
+          )}
         </aside>
         <section className="editor-text" aria-label="Text">
-          <TextPane initial={initial} language={model.language} faults={faults} marked={step?.range} known={known} onView={definition.onView} onChange={definition.onChange} onCursor={followCursor} />
-          <Problems faults={faults} trouble={checked?.trouble ?? null} checked={checked?.text === text} model={drawn} onShow={showText} />
+          <TextPane
+            initial={initial}
+            language={model.language}
+            faults={faults}
+            marked={step?.range}
+            known={known}
+            onView={definition.onView}
+            onChange={definition.onChange}
+            onCursor={followCursor}
+          />
+          <Problems
+            faults={faults}
+            trouble={checked?.trouble ?? null}
+            checked={checked?.text === text}
+            model={drawn}
+            onShow={showText}
+          />
         </section>
       </div>
       {asking && (

@@ -16,7 +16,12 @@ export default function EditorPage({ name }: { name?: string }) {
 
 function Existing({ name }: { name: string }) {
   // Loaded once: saving detects changes that others made meanwhile.
-  const found = useQuery({ queryKey: ["editor", name], queryFn: ({ signal }) => load(name, signal), staleTime: Number.POSITIVE_INFINITY, gcTime: 0 });
+  const found = useQuery({
+    queryKey: ["editor", name],
+    queryFn: ({ signal }) => load(name, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
   if (found.error) return <Trouble error={found.error} retry={() => void found.refetch()} />;
   if (!found.data) return <Loading />;
   return <Editor initial={found.data.source} base={found.data} />;

@@ -39,13 +39,18 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
     return (
       <div className="note waiting notice stack" role="alert">
         <p>
-          A workflow called <strong>{outcome.name}</strong> already exists, and this text was not based on it. Choose another name, or save this as its next version.
+          A workflow called <strong>{outcome.name}</strong> already exists, and this text was not based on it. Choose
+          another name, or save this as its next version.
         </p>
         <div className="row wrap">
           <Link className="button" to="/workflows/$name" params={{ name: outcome.name }} target="_blank">
             Open it
           </Link>
-          <button type="button" className="danger" onClick={() => onOverwrite({ name: outcome.name, version: 0, tag: "*", source: "" })}>
+          <button
+            type="button"
+            className="danger"
+            onClick={() => onOverwrite({ name: outcome.name, version: 0, tag: "*", source: "" })}
+          >
             Save as the next version
           </button>
           <button type="button" onClick={onClose}>
@@ -59,7 +64,8 @@ export function SaveNotice({ outcome, onOverwrite, onTakeTheirs, onClose }: Prop
   return (
     <div className="note waiting notice stack" role="alert">
       <p>
-        Not saved: someone else saved version {theirs.version} of <strong>{theirs.name}</strong> while you were editing. Nothing is lost.
+        Not saved: someone else saved version {theirs.version} of <strong>{theirs.name}</strong> while you were editing.
+        Nothing is lost.
       </p>
       <div className="row wrap">
         <button type="button" onClick={() => onTakeTheirs(theirs)}>

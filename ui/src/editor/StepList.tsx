@@ -4,7 +4,7 @@ import { Status } from "../components/Status";
 import { KIND_NAMES, summary } from "./canvas/kindLook";
 import type { Fault, Model } from "./model/types";
 import type { StepState } from "./run/states";
-import { type Selection } from "./selection";
+import type { Selection } from "./selection";
 import { sentence } from "./text/faults";
 
 interface Props {
@@ -46,7 +46,10 @@ export function StepList({ model, faults, states, selection, onSelect }: Props) 
                 <td>
                   {KIND_NAMES[step.kind]} <span className="dim">{summary(step)}</span>
                 </td>
-                <td className="dim">{out.map((edge) => (edge.label ? `${name(edge.to)} (${edge.label})` : name(edge.to))).join(", ") || "the end"}</td>
+                <td className="dim">
+                  {out.map((edge) => (edge.label ? `${name(edge.to)} (${edge.label})` : name(edge.to))).join(", ") ||
+                    "the end"}
+                </td>
                 <td>
                   {state && <Status status={state.status} note={state.note} />}
                   {(faults.get(step.id) ?? []).map((fault, n) => (

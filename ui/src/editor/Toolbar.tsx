@@ -47,11 +47,21 @@ export function Toolbar(props: Props) {
         <button type="button" disabled={!editable} onClick={props.onPaste} title="Paste steps (Ctrl+V)">
           Paste
         </button>
-        <button type="button" disabled={!editable || selected === 0} onClick={props.onRemove} title="Remove the selection (Delete)">
+        <button
+          type="button"
+          disabled={!editable || selected === 0}
+          onClick={props.onRemove}
+          title="Remove the selection (Delete)"
+        >
           Remove
         </button>
         {props.isGraph && (
-          <button type="button" disabled={!editable} onClick={props.onTidy} title="Lay out the nodes again and save their positions">
+          <button
+            type="button"
+            disabled={!editable}
+            onClick={props.onTidy}
+            title="Lay out the nodes again and save their positions"
+          >
             Tidy up
           </button>
         )}
@@ -69,9 +79,28 @@ export function Toolbar(props: Props) {
   );
 }
 
-function Tool({ label, keys, disabled, onClick, children }: { label: string; keys: string; disabled: boolean; onClick: () => void; children: ReactNode }) {
+function Tool({
+  label,
+  keys,
+  disabled,
+  onClick,
+  children,
+}: {
+  label: string;
+  keys: string;
+  disabled: boolean;
+  onClick: () => void;
+  children: ReactNode;
+}) {
   return (
-    <button type="button" className="tool" aria-label={label} title={`${label} (${keys})`} disabled={disabled} onClick={onClick}>
+    <button
+      type="button"
+      className="tool"
+      aria-label={label}
+      title={`${label} (${keys})`}
+      disabled={disabled}
+      onClick={onClick}
+    >
       <span aria-hidden="true">{children}</span>
     </button>
   );

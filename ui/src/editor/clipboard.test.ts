@@ -24,7 +24,11 @@ test("flow, into a body", () => {
 
 test("graph, beside the original", () => {
   const text = "name: x\nnodes:\n  - {id: a, type: tool, position: {x: 1, y: 2}, data: {tool: t}}\nedges: []\n";
-  expect(parse(pasted(text, ["a"])).steps[1]).toMatchObject({ id: "a-2", position: { x: 41, y: 42 }, fields: { tool: "t" } });
+  expect(parse(pasted(text, ["a"])).steps[1]).toMatchObject({
+    id: "a-2",
+    position: { x: 41, y: 42 },
+    fields: { tool: "t" },
+  });
 });
 
 test("other dialects and other texts are refused", () => {

@@ -61,7 +61,16 @@ export function paste(model: Model, text: string, parent: string | undefined): P
     const fresh = freshName(taken, name, parent);
     names.set(name, fresh);
     const id = parent === undefined ? fresh : `${parent}/${fresh}`;
-    taken.steps.push({ id, name: fresh, kind, path: [fresh], range: { start: 0, end: 0 }, fields, outlets: [], ...(parent === undefined ? {} : { parent }) });
+    taken.steps.push({
+      id,
+      name: fresh,
+      kind,
+      path: [fresh],
+      range: { start: 0, end: 0 },
+      fields,
+      outlets: [],
+      ...(parent === undefined ? {} : { parent }),
+    });
     changes.push({
       type: "addStep",
       name: fresh,
@@ -71,15 +80,23 @@ export function paste(model: Model, text: string, parent: string | undefined): P
       ...(position ? { position: { x: position.x + 40, y: position.y + 40 } } : {}),
     });
   }
-  const id = (name: string) => (parent === undefined ? (names.get(name) ?? name) : `${parent}/${names.get(name) ?? name}`);
-  for (const edge of copied.edges) changes.push({ type: "connect", from: id(edge.from), to: id(edge.to), outlet: edge.outlet });
+  const id = (name: string) =>
+    parent === undefined ? (names.get(name) ?? name) : `${parent}/${names.get(name) ?? name}`;
+  for (const edge of copied.edges)
+    changes.push({ type: "connect", from: id(edge.from), to: id(edge.to), outlet: edge.outlet });
   return { change: { type: "batch", changes }, steps: copied.steps.map((step) => id(step.name)) };
 }
 
 function read(text: string): Copied | null {
   try {
     const value = JSON.parse(text) as Partial<Copied> | null;
-    return value && typeof value === "object" && Array.isArray(value.steps) && Array.isArray(value.edges) && value.stepwell ? (value as Copied) : null;
+    return value &&
+      typeof value === "object" &&
+      Array.isArray(value.steps) &&
+      Array.isArray(value.edges) &&
+      value.stepwell
+      ? (value as Copied)
+      : null;
   } catch {
     return null;
   }

@@ -29,7 +29,10 @@ edges:
 };
 
 export const DIALECT_WORDS: Record<DialectName, { title: string; text: string }> = {
-  tasks: { title: "Tasks", text: "Each step lists what it needs; everything else runs in parallel. The best place to start." },
+  tasks: {
+    title: "Tasks",
+    text: "Each step lists what it needs; everything else runs in parallel. The best place to start.",
+  },
   flow: { title: "Flow", text: "Each step names the next one: branches, loops, one path after another." },
   graph: { title: "Nodes and edges", text: "A free-form drawing with positions, and handles for errors and branches." },
 };

@@ -23,7 +23,12 @@ export interface Actions {
 /** Fallback for browsers that deny access to the clipboard. */
 let kept = "";
 
-export function useActions(definition: Definition, placed: Placed, selection: Selection, select: (selection: Selection) => void): Actions {
+export function useActions(
+  definition: Definition,
+  placed: Placed,
+  selection: Selection,
+  select: (selection: Selection) => void,
+): Actions {
   const { drawn: model, change } = definition;
 
   const add = useCallback(
@@ -37,7 +42,16 @@ export function useActions(definition: Definition, placed: Placed, selection: Se
       // A task lists what it follows itself.
       const needs = model.dialect === "tasks" || parent !== undefined ? after?.name : undefined;
       const fields = { ...(needs === undefined ? {} : { needs }), ...blank(kind, model.dialect) };
-      const changes: Change[] = [{ type: "addStep", name, kind, fields, ...(parent === undefined ? {} : { parent }), ...position(model, placed, at?.point, after?.id) }];
+      const changes: Change[] = [
+        {
+          type: "addStep",
+          name,
+          kind,
+          fields,
+          ...(parent === undefined ? {} : { parent }),
+          ...position(model, placed, at?.point, after?.id),
+        },
+      ];
       const outlet = after && needs === undefined && kind !== "start" ? freeOutlet(model, after.id) : undefined;
       if (after && outlet !== undefined) changes.push({ type: "connect", from: after.id, to: id, outlet });
       if (change({ type: "batch", changes })) select({ steps: new Set([id]), edge: null });
@@ -51,7 +65,9 @@ export function useActions(definition: Definition, placed: Placed, selection: Se
       return;
     }
     // The steps of a body are removed with their loop.
-    const steps = [...selection.steps].filter((id) => ![...selection.steps].some((other) => id.startsWith(`${other}/`)));
+    const steps = [...selection.steps].filter(
+      (id) => ![...selection.steps].some((other) => id.startsWith(`${other}/`)),
+    );
     if (steps.length === 0) return;
     if (change({ type: "batch", changes: steps.map((step) => ({ type: "removeStep", step })) })) select(NOTHING);
   }, [change, select, selection]);
@@ -89,13 +105,21 @@ export function useActions(definition: Definition, placed: Placed, selection: Se
       remove();
     }, [copyThem, remove]),
     paste: useCallback(() => void pasteThem(), [pasteThem]),
-    selectAll: useCallback(() => select({ steps: new Set(model.steps.map((step) => step.id)), edge: null }), [model, select]),
+    selectAll: useCallback(
+      () => select({ steps: new Set(model.steps.map((step) => step.id)), edge: null }),
+      [model, select],
+    ),
     tidy,
   };
 }
 
 /** Only a graph whose nodes have positions gets one for the new node. */
-function position(model: Model, placed: Placed, point: Point | undefined, after: string | undefined): { position?: Point } {
+function position(
+  model: Model,
+  placed: Placed,
+  point: Point | undefined,
+  after: string | undefined,
+): { position?: Point } {
   if (model.dialect !== "graph" || !placed.written) return {};
   return { position: point ?? freePlace(placed.boxes, after) };
 }

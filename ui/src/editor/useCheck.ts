@@ -24,7 +24,8 @@ export function useCheck(text: string): Checked | null {
         () => setChecked({ text, faults: [], trouble: null }),
         (error: unknown) => {
           if (stop.signal.aborted) return;
-          if (error instanceof Problem && error.code === "invalid-definition") setChecked({ text, faults: placed(text, error.faults), trouble: null });
+          if (error instanceof Problem && error.code === "invalid-definition")
+            setChecked({ text, faults: placed(text, error.faults), trouble: null });
           else setChecked({ text, faults: [], trouble: error instanceof Error ? error.message : String(error) });
         },
       );

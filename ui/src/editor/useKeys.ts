@@ -4,7 +4,12 @@ import { type KeyboardEvent, useCallback, useEffect } from "react";
 import type { Actions } from "./useActions";
 import type { Definition } from "./useDefinition";
 
-export function useKeys(definition: Definition, actions: Actions, save: () => void, test: () => void): (event: KeyboardEvent) => void {
+export function useKeys(
+  definition: Definition,
+  actions: Actions,
+  save: () => void,
+  test: () => void,
+): (event: KeyboardEvent) => void {
   useEffect(() => {
     const onKey = (event: globalThis.KeyboardEvent) => {
       if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
@@ -26,7 +31,11 @@ export function useKeys(definition: Definition, actions: Actions, save: () => vo
       const target = event.target as HTMLElement;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.shadowRoot) return;
       const held = event.ctrlKey || event.metaKey;
-      const act = held ? withControl(event, definition, actions) : event.key === "Delete" || event.key === "Backspace" ? actions.remove : undefined;
+      const act = held
+        ? withControl(event, definition, actions)
+        : event.key === "Delete" || event.key === "Backspace"
+          ? actions.remove
+          : undefined;
       if (!act) return;
       event.preventDefault();
       act();

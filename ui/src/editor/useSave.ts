@@ -2,7 +2,7 @@
 
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
-import { ask, part, Problem, type Schemas } from "../api/client";
+import { ask, Problem, part, type Schemas } from "../api/client";
 
 type Summary = Schemas["WorkflowSummary"];
 type Workflow = Schemas["Workflow"];
@@ -51,7 +51,8 @@ export async function save(text: string, name: string, base: Base | undefined, f
     if (error.code !== "changed-meanwhile" || !base) return { kind: "failed", error };
     const theirs = await load(base.name);
     // Only a switch changed, not the definition: the text is still based on the newest version.
-    if (theirs.version === base.version) return write(text, theirs, false).catch((second: unknown) => ({ kind: "failed", error: second }));
+    if (theirs.version === base.version)
+      return write(text, theirs, false).catch((second: unknown) => ({ kind: "failed", error: second }));
     return { kind: "conflict", theirs };
   }
 }
@@ -70,7 +71,9 @@ export function useSave(current: () => string, name: string): Saving {
   const start = useCallback(
     async (base: Base | undefined, force = false) => {
       setBusy(true);
-      const result = await save(current(), name, base, force).catch((error: unknown): Outcome => ({ kind: "failed", error }));
+      const result = await save(current(), name, base, force).catch(
+        (error: unknown): Outcome => ({ kind: "failed", error }),
+      );
       setOutcome(result);
       setBusy(false);
       if (result.kind === "saved") {

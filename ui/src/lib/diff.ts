@@ -17,7 +17,8 @@ export function diffLines(before: string, after: string): DiffLine[] {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1;
   let tail = 0;
-  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail += 1;
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail])
+    tail += 1;
   const lines: DiffLine[] = [];
   for (let at = 0; at < head; at += 1) lines.push({ kind: "same", text: a[at] ?? "", old: at + 1, new: at + 1 });
   lines.push(...middle(a.slice(head, a.length - tail), b.slice(head, b.length - tail), head));

@@ -8,10 +8,25 @@ export interface Size {
 
 /** In the middle of the upper edge. */
 export function wayIn(box: Size, size: number): NodeHandle {
-  return { type: "target", position: Position.Top, x: box.width / 2 - size / 2, y: -size / 2, width: size, height: size };
+  return {
+    type: "target",
+    position: Position.Top,
+    x: box.width / 2 - size / 2,
+    y: -size / 2,
+    width: size,
+    height: size,
+  };
 }
 
 /** On the lower edge, `at` percent from the left. */
 export function wayOut(box: Size, size: number, at = 50, id: string | null = null): NodeHandle {
-  return { type: "source", position: Position.Bottom, id, x: (box.width * at) / 100 - size / 2, y: box.height - size / 2, width: size, height: size };
+  return {
+    type: "source",
+    position: Position.Bottom,
+    id,
+    x: (box.width * at) / 100 - size / 2,
+    y: box.height - size / 2,
+    width: size,
+    height: size,
+  };
 }

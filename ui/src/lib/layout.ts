@@ -86,7 +86,12 @@ function placeScope(
   boxes: Map<string, Box>,
 ): { width: number; height: number } {
   const graph = new Dagre({ multigraph: true });
-  graph.setGraph({ rankdir: "TB", ranksep: GAP.ranks, nodesep: GAP.nodes, ...(ids.length > MANY ? { ranker: "tight-tree" } : {}) });
+  graph.setGraph({
+    rankdir: "TB",
+    ranksep: GAP.ranks,
+    nodesep: GAP.nodes,
+    ...(ids.length > MANY ? { ranker: "tight-tree" } : {}),
+  });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(id, { ...(sizes.get(id) ?? NODE) });
   edges.forEach((edge, at) => {

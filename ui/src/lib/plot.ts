@@ -12,7 +12,12 @@ export interface Slice {
 export function slices(runs: RunSummary[], now: number, span: number, count: number): Slice[] {
   const length = span / count;
   const end = Math.ceil(now / length) * length;
-  const all: Slice[] = Array.from({ length: count }, (_, at) => ({ from: end - (count - at) * length, good: 0, bad: 0, other: 0 }));
+  const all: Slice[] = Array.from({ length: count }, (_, at) => ({
+    from: end - (count - at) * length,
+    good: 0,
+    bad: 0,
+    other: 0,
+  }));
   for (const run of runs) {
     const at = Math.floor((Date.parse(run.created_at) - (end - span)) / length);
     const slice = all[at];

@@ -34,7 +34,10 @@ output:
 /** Creates the sample unless it exists, starts it, and returns the run's id. */
 export async function startSample(): Promise<string> {
   await api(`/workflows/${SAMPLE_NAME}`, { method: "PUT", text: SAMPLE });
-  const started = await api<{ run_id: string }>(`/workflows/${SAMPLE_NAME}/trigger`, { method: "POST", body: { name: "world" } });
+  const started = await api<{ run_id: string }>(`/workflows/${SAMPLE_NAME}/trigger`, {
+    method: "POST",
+    body: { name: "world" },
+  });
   await queries.invalidateQueries({ queryKey: ["workflows"] });
   return started.run_id;
 }

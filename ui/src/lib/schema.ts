@@ -37,7 +37,9 @@ export function fieldsOf(schema: unknown): Field[] | undefined {
   const properties = schema.properties;
   if (!isObject(properties) || (schema.type !== undefined && typeName(schema) !== "object")) return undefined;
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
-  return Object.entries(properties).map(([name, inner]) => fieldOf(name, isObject(inner) ? inner : {}, required.has(name)));
+  return Object.entries(properties).map(([name, inner]) =>
+    fieldOf(name, isObject(inner) ? inner : {}, required.has(name)),
+  );
 }
 
 function fieldOf(name: string, schema: Schema, required: boolean): Field {
@@ -59,7 +61,10 @@ function fieldOf(name: string, schema: Schema, required: boolean): Field {
     case "string": {
       const format = typeof schema.format === "string" ? schema.format : "";
       const input = INPUTS[format];
-      const long = format === "textarea" || format === "markdown" || (typeof schema.maxLength === "number" && schema.maxLength > 200);
+      const long =
+        format === "textarea" ||
+        format === "markdown" ||
+        (typeof schema.maxLength === "number" && schema.maxLength > 200);
       return { ...field, kind: long ? "long" : "text", ...(input ? { input } : {}) };
     }
     case "number":
@@ -89,8 +94,10 @@ export function begin(fields: Field[], given: Json | undefined): Filled {
     const value = have[field.name] ?? field.initial;
     if (field.kind === "group") filled[field.name] = begin(field.fields ?? [], value);
     else if (field.kind === "yes-no") filled[field.name] = value === true;
-    else if (value === undefined) filled[field.name] = field.kind === "choice" && field.required ? JSON.stringify(field.choices?.[0] ?? "") : "";
-    else if (field.kind === "json" || field.kind === "choice") filled[field.name] = JSON.stringify(value, null, field.kind === "json" ? 2 : 0);
+    else if (value === undefined)
+      filled[field.name] = field.kind === "choice" && field.required ? JSON.stringify(field.choices?.[0] ?? "") : "";
+    else if (field.kind === "json" || field.kind === "choice")
+      filled[field.name] = JSON.stringify(value, null, field.kind === "json" ? 2 : 0);
     else filled[field.name] = String(value);
   }
   return filled;

@@ -73,9 +73,12 @@ export function nextLook(servers: McpServer[], now: number): number | false {
 }
 
 // Zero-width and direction characters: a model reads them, a person does not see them.
+// biome-ignore lint/suspicious/noMisleadingCharacterClass: each code point is meant alone
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Co}\u{115F}\u{1160}\u{3164}\u{FE00}-\u{FE0E}\u{E0100}-\u{E01EF}]/gu;
 
 /** The text with a mark for each invisible character. */
 export function visible(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(UNSEEN, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(UNSEEN, (one) => `⟨U+${(one.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }

@@ -44,7 +44,11 @@ export function full(at: string): string {
   return Number.isNaN(time) ? at : FULL.format(time);
 }
 
-export function between(from: string | null | undefined, to: string | null | undefined, now: number): number | undefined {
+export function between(
+  from: string | null | undefined,
+  to: string | null | undefined,
+  now: number,
+): number | undefined {
   if (!from) return undefined;
   return Math.max((to ? Date.parse(to) : now) - Date.parse(from), 0);
 }

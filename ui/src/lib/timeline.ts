@@ -50,7 +50,10 @@ export function timeline(tasks: Record<string, Step>, wanted: Wanted): Timeline 
       continue;
     }
     let items = scopes.get(held.scope);
-    if (!items) scopes.set(held.scope, (items = { byIndex: new Map() }));
+    if (!items) {
+      items = { byIndex: new Map() };
+      scopes.set(held.scope, items);
+    }
     const list = items.byIndex.get(held.index);
     if (list) list.push(path);
     else items.byIndex.set(held.index, [path]);
@@ -63,7 +66,17 @@ export function timeline(tasks: Record<string, Step>, wanted: Wanted): Timeline 
     const shown = wanted.open.get(path);
     const inside = items?.byIndex.size ?? 0;
     const open = shown !== undefined && inside > 0;
-    const line: Line = { path, label, depth, status: step.status, kind: step.kind, bars: bars(step, wanted.now), inside, open, more: 0 };
+    const line: Line = {
+      path,
+      label,
+      depth,
+      status: step.status,
+      kind: step.kind,
+      bars: bars(step, wanted.now),
+      inside,
+      open,
+      more: 0,
+    };
     lines.push(line);
     if (!open || !items) return;
     const indices = [...items.byIndex.keys()].sort((a, b) => a - b);
@@ -92,12 +105,22 @@ function bars(step: Step, now: number): Bar[] {
   }
   if (!step.started_at) return [];
   const from = Date.parse(step.started_at);
-  return [{ from, to: step.finished_at ? Date.parse(step.finished_at) : Math.max(now, from), status: step.status, attempt: step.attempt }];
+  return [
+    {
+      from,
+      to: step.finished_at ? Date.parse(step.finished_at) : Math.max(now, from),
+      status: step.status,
+      attempt: step.attempt,
+    },
+  ];
 }
 
 /** Round marks for an axis of this length, about `count`, in milliseconds from the start. */
 export function marks(length: number, count: number): number[] {
-  const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 12e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
+  const steps = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 3e4, 6e4, 12e4, 3e5, 6e5, 12e5, 18e5, 36e5, 72e5,
+    216e5, 432e5, 864e5,
+  ];
   const step = steps.find((one) => length / one <= count) ?? Math.ceil(length / count / 864e5) * 864e5;
   const found: number[] = [];
   for (let at = 0; at <= length; at += step) found.push(at);

@@ -38,6 +38,7 @@ export function useRunList(filter: RunFilter): RunList & { more: () => void; err
   const busy = useRef(false);
   const key = JSON.stringify(filter);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round is the signal to begin again
   useEffect(() => {
     const wanted = JSON.parse(key) as RunFilter;
     const statuses = wanted.status ? wanted.status.split(",") : [];
@@ -66,7 +67,8 @@ export function useRunList(filter: RunFilter): RunList & { more: () => void; err
         events = [];
       }, BEAT);
       // An event does not contain everything that the list shows.
-      if (["created", "started", "ended", "retried", "adopted"].includes(event.type)) look ??= setTimeout(() => void first(), LOOK_AGAIN);
+      if (["created", "started", "ended", "retried", "adopted"].includes(event.type))
+        look ??= setTimeout(() => void first(), LOOK_AGAIN);
     });
     return () => {
       off();

@@ -3,6 +3,7 @@ import { type RefObject, useEffect, useRef } from "react";
 
 export function useTabInView<T extends HTMLElement>(open: string): RefObject<T | null> {
   const tabs = useRef<T>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another open tab is the signal
   useEffect(() => {
     const bar = tabs.current;
     const tab = bar?.querySelector<HTMLElement>('[data-state="active"], [data-status="active"]');

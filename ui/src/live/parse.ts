@@ -20,7 +20,8 @@ export class EventReader {
     const told: Told[] = [];
     for (const line of lines) {
       if (line === "") {
-        if (this.data.length > 0) told.push({ id: this.place, type: this.type || "message", data: this.data.join("\n") });
+        if (this.data.length > 0)
+          told.push({ id: this.place, type: this.type || "message", data: this.data.join("\n") });
         this.type = "";
         this.data = [];
         continue;

@@ -39,10 +39,13 @@ export class Refresher {
   private schedule(): void {
     if (this.timer !== undefined || this.waiting.size === 0) return;
     const next = Math.min(...[...this.waiting.values()].map((one) => one.due));
-    this.timer = setTimeout(() => {
-      this.timer = undefined;
-      this.look();
-    }, Math.max(next - performance.now(), 16));
+    this.timer = setTimeout(
+      () => {
+        this.timer = undefined;
+        this.look();
+      },
+      Math.max(next - performance.now(), 16),
+    );
   }
 
   private look(): void {

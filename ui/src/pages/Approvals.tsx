@@ -39,7 +39,13 @@ export default function Approvals() {
                   <p>When a workflow reaches an approval that you may answer, it appears here at once.</p>
                 </div>
               )}
-              {mine.map((one) => (one.kind === "verdict" ? <Verdict key={one.id} asked={one} /> : <Ask key={`${one.id} ${one.digest ?? one.attempt}`} asked={one} />))}
+              {mine.map((one) =>
+                one.kind === "verdict" ? (
+                  <Verdict key={one.id} asked={one} />
+                ) : (
+                  <Ask key={`${one.id} ${one.digest ?? one.attempt}`} asked={one} />
+                ),
+              )}
               {others.length > 0 && (
                 <>
                   <h2>Waiting for others</h2>

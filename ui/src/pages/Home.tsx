@@ -33,8 +33,8 @@ export function FirstRun() {
     <div className="card empty">
       <h1>Welcome to Stepwell</h1>
       <p>
-        A workflow is a graph of steps: calls to tools and services, waits, and questions to people. Every
-        decision is saved before it takes effect, so a run continues where it was even if the server crashes.
+        A workflow is a graph of steps: calls to tools and services, waits, and questions to people. Every decision is
+        saved before it takes effect, so a run continues where it was even if the server crashes.
       </p>
       <p>The sample greets, sleeps three seconds, asks you whether to continue, and finishes. It needs no network.</p>
       <div className="row wrap">
@@ -69,7 +69,8 @@ function Overview() {
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
     .slice(0, 6);
   const failures = day.data?.runs.filter((run) => run.status === "failed" || run.status === "timeout").length ?? 0;
-  const count = (query: typeof open, limit: number) => (query.data ? `${query.data.runs.length}${query.data.more ? "+" : ""}` : limit ? "–" : "");
+  const count = (query: typeof open, limit: number) =>
+    query.data ? `${query.data.runs.length}${query.data.more ? "+" : ""}` : limit ? "–" : "";
   return (
     <>
       <h1>Home</h1>
@@ -92,20 +93,41 @@ function Overview() {
           <h2>Runs of the last 24 hours</h2>
           {day.data?.more && <span className="small dim">the newest {COUNTED}</span>}
         </div>
-        {day.data && <Plot slices={slices(day.data.runs, now, DAY, 24)} label="Runs of the last 24 hours, by the hour in which they were created" />}
+        {day.data && (
+          <Plot
+            slices={slices(day.data.runs, now, DAY, 24)}
+            label="Runs of the last 24 hours, by the hour in which they were created"
+          />
+        )}
       </section>
       <div className="columns">
         <section className="card flush">
           <div className="card-head">
             <h2>Not finished</h2>
           </div>
-          <Got query={open}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing is running.</p>)}</Got>
+          <Got query={open}>
+            {(got) =>
+              got.runs.length > 0 ? (
+                <RunTable runs={got.runs} withCreator={false} />
+              ) : (
+                <p className="empty">Nothing is running.</p>
+              )
+            }
+          </Got>
         </section>
         <section className="card flush">
           <div className="card-head">
             <h2>Failed in the last 24 hours</h2>
           </div>
-          <Got query={failed}>{(got) => (got.runs.length > 0 ? <RunTable runs={got.runs} withCreator={false} /> : <p className="empty">Nothing failed.</p>)}</Got>
+          <Got query={failed}>
+            {(got) =>
+              got.runs.length > 0 ? (
+                <RunTable runs={got.runs} withCreator={false} />
+              ) : (
+                <p className="empty">Nothing failed.</p>
+              )
+            }
+          </Got>
         </section>
         <section className="card">
           <h2>Waiting for you</h2>
@@ -118,7 +140,9 @@ function Overview() {
         </section>
         <section className="card">
           <h2>Comes next</h2>
-          {coming.length === 0 && <p className="dim">Nothing is scheduled. A workflow with a cron trigger appears here.</p>}
+          {coming.length === 0 && (
+            <p className="dim">Nothing is scheduled. A workflow with a cron trigger appears here.</p>
+          )}
           {coming.map((one) => (
             <div className="row between" key={`${one.workflow} ${one.at}`}>
               <Link to="/workflows/$name" params={{ name: one.workflow }}>

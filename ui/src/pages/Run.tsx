@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { useCallback, useMemo } from "react";
-import { type Run as RunView, run as runQuery, runGraph } from "../api/queries";
+import { type Run as RunView, runGraph, run as runQuery } from "../api/queries";
 import { GraphView } from "../components/graph/GraphView";
 import { Got } from "../components/Loading";
 import { Status, Took, When } from "../components/Status";
@@ -30,7 +30,12 @@ function Page({ run }: { run: RunView }) {
   const tabs = useTabInView<HTMLDivElement>(view);
   const show = (next: string) => void navigate({ search: (before) => ({ ...before, view: next }), replace: true });
   const select = useCallback(
-    (path: string | undefined) => void navigate({ search: (before) => (path === undefined ? { ...(before.view ? { view: before.view } : {}) } : { ...before, step: path }), replace: true }),
+    (path: string | undefined) =>
+      void navigate({
+        search: (before) =>
+          path === undefined ? { ...(before.view ? { view: before.view } : {}) } : { ...before, step: path },
+        replace: true,
+      }),
     [navigate],
   );
   return (
@@ -54,7 +59,12 @@ function Page({ run }: { run: RunView }) {
                 · {run.finished_at ? "took" : "for"} <Took from={run.started_at} to={run.finished_at} />
               </>
             )}
-            {run.generation > 0 && <> · retried {run.generation} {run.generation === 1 ? "time" : "times"}</>}
+            {run.generation > 0 && (
+              <>
+                {" "}
+                · retried {run.generation} {run.generation === 1 ? "time" : "times"}
+              </>
+            )}
           </p>
           {run.parent && (
             <p className="small">
@@ -104,7 +114,11 @@ function Page({ run }: { run: RunView }) {
           <section className="card">
             {run.erased_at && <p className="note">The payloads of this run were erased on request.</p>}
             <Value label="Input" value={run.input} />
-            {run.output !== null && run.output !== undefined ? <Value label="Output" value={run.output} /> : <p className="dim">{isOver(run.status) ? "No output." : "No output yet."}</p>}
+            {run.output !== null && run.output !== undefined ? (
+              <Value label="Output" value={run.output} />
+            ) : (
+              <p className="dim">{isOver(run.status) ? "No output." : "No output yet."}</p>
+            )}
           </section>
         </Tabs.Content>
         <Tabs.Content value="events">
@@ -118,13 +132,23 @@ function Page({ run }: { run: RunView }) {
   );
 }
 
-function Steps({ run, step, select }: { run: RunView; step: string | undefined; select: (path: string | undefined) => void }) {
+function Steps({
+  run,
+  step,
+  select,
+}: {
+  run: RunView;
+  step: string | undefined;
+  select: (path: string | undefined) => void;
+}) {
   const graph = useQuery(runGraph(run.id, run.workflow_version));
   const folded = useMemo(() => fold(run.tasks), [run.tasks]);
   const pattern = step?.replace(/\[\d+\]/g, "[]");
   return (
     <div className={step ? "run-split" : "stack"}>
-      <Got query={graph}>{(known) => <GraphView graph={known} folded={folded} selected={pattern} onSelect={select} />}</Got>
+      <Got query={graph}>
+        {(known) => <GraphView graph={known} folded={folded} selected={pattern} onSelect={select} />}
+      </Got>
       {step && <StepPanel run={run} step={step} select={select} />}
     </div>
   );

@@ -5,8 +5,8 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef } from "react";
 import { type RunFilter, type RunSummary, workflows } from "../api/queries";
 import { BulkActions } from "../components/BulkActions";
-import { RunFilters } from "../components/RunFilters";
 import { Loading } from "../components/Loading";
+import { RunFilters } from "../components/RunFilters";
 import { Status, Took, When } from "../components/Status";
 import { Trouble } from "../components/Trouble";
 import { useRunList } from "../lib/useRunList";
@@ -33,7 +33,11 @@ export default function Runs() {
       {list.next !== undefined && list.runs.length === 0 && (
         <div className="card empty">
           <h2>No runs</h2>
-          <p>{Object.keys(filter).length > 0 ? "No run matches these filters." : "Start a workflow and its runs appear here."}</p>
+          <p>
+            {Object.keys(filter).length > 0
+              ? "No run matches these filters."
+              : "Start a workflow and its runs appear here."}
+          </p>
           <Link to="/workflows" className="button">
             Go to workflows
           </Link>
@@ -60,7 +64,14 @@ function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; m
   }, [hasMore, last, runs.length, more]);
   return (
     <section className="card flush" aria-label="Runs, newest first">
-      <div className="runs-box" ref={box} role="table" aria-rowcount={hasMore ? -1 : runs.length + 1} tabIndex={0} aria-label="Runs">
+      <div
+        className="runs-box"
+        ref={box}
+        role="table"
+        aria-rowcount={hasMore ? -1 : runs.length + 1}
+        tabIndex={0}
+        aria-label="Runs"
+      >
         <div className="runs-row runs-head" role="row">
           <span role="columnheader">Status</span>
           <span role="columnheader">Workflow</span>
@@ -92,7 +103,12 @@ function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; m
 
 function Row({ run, top, index }: { run: RunSummary; top: number; index: number }) {
   return (
-    <div className="runs-row" role="row" aria-rowindex={index + 2} style={{ transform: `translateY(${top}px)`, height: ROW }}>
+    <div
+      className="runs-row"
+      role="row"
+      aria-rowindex={index + 2}
+      style={{ transform: `translateY(${top}px)`, height: ROW }}
+    >
       <span role="cell">
         <Status status={run.status} />
       </span>

@@ -8,7 +8,13 @@ import { type Me, queries } from "../api/queries";
 export default function SignedOut() {
   const navigate = useNavigate();
   // Checked again when the window gets focus: the link may have been opened meanwhile.
-  const who = useQuery({ queryKey: ["signed-in"], queryFn: () => api<Me>("/me"), retry: false, refetchOnWindowFocus: "always", gcTime: 0 });
+  const who = useQuery({
+    queryKey: ["signed-in"],
+    queryFn: () => api<Me>("/me"),
+    retry: false,
+    refetchOnWindowFocus: "always",
+    gcTime: 0,
+  });
   useEffect(() => {
     if (!who.data) return;
     queries.clear();

@@ -4,7 +4,13 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Tabs } from "radix-ui";
 import { useState } from "react";
 import { api, part } from "../api/client";
-import { queries, runsOf, type Workflow as WorkflowView, workflow as workflowQuery, workflowGraph } from "../api/queries";
+import {
+  queries,
+  runsOf,
+  type Workflow as WorkflowView,
+  workflowGraph,
+  workflow as workflowQuery,
+} from "../api/queries";
 import { Confirm } from "../components/Confirm";
 import { GraphView } from "../components/graph/GraphView";
 import { Got } from "../components/Loading";
@@ -40,7 +46,8 @@ function Page({ workflow }: { workflow: WorkflowView }) {
           </div>
           {workflow.description && <p>{workflow.description}</p>}
           <p className="small dim">
-            version {workflow.version} by {workflow.created_by}, <When at={workflow.inserted_at} /> · {workflow.dialect} · started by {workflow.triggers.join(", ")}
+            version {workflow.version} by {workflow.created_by}, <When at={workflow.inserted_at} /> · {workflow.dialect}{" "}
+            · started by {workflow.triggers.join(", ")}
           </p>
           {Object.keys(workflow.labels).length > 0 && (
             <p className="row wrap">
@@ -85,7 +92,7 @@ function Page({ workflow }: { workflow: WorkflowView }) {
         </Tabs.Content>
         <Tabs.Content value="source" className="stack">
           <section className="card">
-            <pre className="value tall" tabIndex={0} aria-label="Definition">
+            <pre className="value tall" tabIndex={0} role="group" aria-label="Definition">
               {workflow.source}
             </pre>
             <div>
@@ -104,16 +111,32 @@ function Switches({ workflow }: { workflow: WorkflowView }) {
     await queries.invalidateQueries({ queryKey: ["workflows"] });
   };
   const path = `/workflows/${part(workflow.name)}`;
-  const enable = useMutation({ mutationFn: (enabled: boolean) => api(path, { method: "PATCH", body: { enabled } }), onSettled: done });
-  const pause = useMutation({ mutationFn: () => api(`${path}/${workflow.paused ? "resume" : "pause"}`, { method: "POST" }), onSettled: done });
+  const enable = useMutation({
+    mutationFn: (enabled: boolean) => api(path, { method: "PATCH", body: { enabled } }),
+    onSettled: done,
+  });
+  const pause = useMutation({
+    mutationFn: () => api(`${path}/${workflow.paused ? "resume" : "pause"}`, { method: "POST" }),
+    onSettled: done,
+  });
   const error = enable.error ?? pause.error;
   return (
     <>
       <span className="row">
-        <Toggle label="Enabled" on={workflow.enabled} disabled={enable.isPending} onChange={(on) => enable.mutate(on)} />
+        <Toggle
+          label="Enabled"
+          on={workflow.enabled}
+          disabled={enable.isPending}
+          onChange={(on) => enable.mutate(on)}
+        />
         Enabled
       </span>
-      <button type="button" title={workflow.paused ? "Start new runs again" : "Accept new runs and hold them"} disabled={pause.isPending} onClick={() => pause.mutate()}>
+      <button
+        type="button"
+        title={workflow.paused ? "Start new runs again" : "Accept new runs and hold them"}
+        disabled={pause.isPending}
+        onClick={() => pause.mutate()}
+      >
         {workflow.paused ? "Resume" : "Pause"}
       </button>
       {error && <Trouble error={error} />}
@@ -158,7 +181,9 @@ function Delete({ workflow }: { workflow: WorkflowView }) {
   };
   return (
     <Confirm label="Delete…" title={`Delete ${workflow.name}`} act={act}>
-      <p>Nothing starts it any more, and its webhook addresses stop working. Runs continue to their end and stay visible.</p>
+      <p>
+        Nothing starts it any more, and its webhook addresses stop working. Runs continue to their end and stay visible.
+      </p>
     </Confirm>
   );
 }

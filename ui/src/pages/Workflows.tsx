@@ -26,7 +26,13 @@ export default function Workflows() {
             <div className="head">
               <h1>Workflows</h1>
               <div className="row wrap">
-                <input type="search" placeholder="Find by name or label" aria-label="Find by name or label" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+                <input
+                  type="search"
+                  placeholder="Find by name or label"
+                  aria-label="Find by name or label"
+                  value={wanted}
+                  onChange={(event) => setWanted(event.target.value)}
+                />
                 <Link to="/workflows/new" className="button main">
                   New workflow
                 </Link>
@@ -50,7 +56,8 @@ function List({ all }: { all: WorkflowSummary[] }) {
   const recent = useQuery(runsOf({}, RECENT));
   const fires = useQuery(schedules);
   const toggle = useMutation({
-    mutationFn: ({ name, enabled }: { name: string; enabled: boolean }) => api(`/workflows/${part(name)}`, { method: "PATCH", body: { enabled } }),
+    mutationFn: ({ name, enabled }: { name: string; enabled: boolean }) =>
+      api(`/workflows/${part(name)}`, { method: "PATCH", body: { enabled } }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["workflows"] }),
   });
   const last = new Map((recent.data?.runs ?? []).map((run) => [run.workflow_id, run] as const).reverse());
@@ -112,7 +119,11 @@ function List({ all }: { all: WorkflowSummary[] }) {
                   <td className="wide-only">{one.triggers.join(", ")}</td>
                   <td className="wide-only">{one.task_count}</td>
                   <td>
-                    <Toggle label={`${one.name} is enabled`} on={one.enabled} onChange={(enabled) => toggle.mutate({ name: one.name, enabled })} />
+                    <Toggle
+                      label={`${one.name} is enabled`}
+                      on={one.enabled}
+                      onChange={(enabled) => toggle.mutate({ name: one.name, enabled })}
+                    />
                   </td>
                 </tr>
               );

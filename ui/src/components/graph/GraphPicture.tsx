@@ -1,5 +1,15 @@
 // A graph as a picture: boxes for steps, frames for loops, live states if a run is shown. Loaded when first needed.
-import { Background, Controls, type Edge, Handle, MarkerType, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
+import {
+  Background,
+  Controls,
+  type Edge,
+  Handle,
+  MarkerType,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+} from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
 import { memo, useMemo } from "react";
@@ -53,8 +63,16 @@ export default function GraphPicture({ graph, folded, changes, selected, onSelec
   const shape = useMemo(() => {
     const path = (at: number) => graph.nodes[at]?.path ?? "";
     return {
-      nodes: graph.nodes.map((node) => ({ id: node.path, ...(node.parent == null ? {} : { parent: path(node.parent) }) })),
-      edges: graph.edges.map((edge) => ({ from: path(edge.from), to: path(edge.to), back: edge.style === "back", label: edge.label })),
+      nodes: graph.nodes.map((node) => ({
+        id: node.path,
+        ...(node.parent == null ? {} : { parent: path(node.parent) }),
+      })),
+      edges: graph.edges.map((edge) => ({
+        from: path(edge.from),
+        to: path(edge.to),
+        back: edge.style === "back",
+        label: edge.label,
+      })),
     };
   }, [graph]);
   const boxes = useLayout(shape);
@@ -65,33 +83,34 @@ function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
   const { dark } = useTheme();
   const scopes = useMemo(() => new Set(graph.nodes.map((node) => node.parent)), [graph]);
   const nodes = useMemo(
-    () => inOrder(graph).map((at): StepNode => {
-      const node = graph.nodes[at] ?? { name: "", path: "", kind: "", detail: "" };
-      const box = boxes.get(node.path) ?? { x: 0, y: 0, width: 0, height: 0 };
-      const parent = node.parent == null ? undefined : graph.nodes[node.parent]?.path;
-      return {
-        id: node.path,
-        type: "step",
-        position: { x: box.x, y: box.y },
-        width: box.width,
-        height: box.height,
-        // Without these every box would be drawn once more to be measured, including those out of view.
-        measured: { width: box.width, height: box.height },
-        handles: [wayIn(box, HANDLE), wayOut(box, HANDLE)],
-        ...(parent === undefined ? {} : { parentId: parent }),
-        selected: node.path === selected,
-        data: {
-          name: node.name,
-          path: node.path,
-          kind: node.kind,
-          detail: node.detail,
-          scope: scopes.has(at),
-          folded: folded?.get(node.path),
-          change: changes?.get(node.path),
-          onSelect,
-        },
-      };
-    }),
+    () =>
+      inOrder(graph).map((at): StepNode => {
+        const node = graph.nodes[at] ?? { name: "", path: "", kind: "", detail: "" };
+        const box = boxes.get(node.path) ?? { x: 0, y: 0, width: 0, height: 0 };
+        const parent = node.parent == null ? undefined : graph.nodes[node.parent]?.path;
+        return {
+          id: node.path,
+          type: "step",
+          position: { x: box.x, y: box.y },
+          width: box.width,
+          height: box.height,
+          // Without these every box would be drawn once more to be measured, including those out of view.
+          measured: { width: box.width, height: box.height },
+          handles: [wayIn(box, HANDLE), wayOut(box, HANDLE)],
+          ...(parent === undefined ? {} : { parentId: parent }),
+          selected: node.path === selected,
+          data: {
+            name: node.name,
+            path: node.path,
+            kind: node.kind,
+            detail: node.detail,
+            scope: scopes.has(at),
+            folded: folded?.get(node.path),
+            change: changes?.get(node.path),
+            onSelect,
+          },
+        };
+      }),
     [graph, boxes, scopes, folded, changes, selected, onSelect],
   );
   const edges = useMemo(() => edgesOf(graph, folded), [graph, folded]);
@@ -173,12 +192,23 @@ const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
       </span>
     </>
   );
-  const name = ["box", data.scope ? "box-scope" : "", status ? `box-${tone(status)}` : "", change ? `box-${change}` : "", selected ? "box-selected" : ""];
+  const name = [
+    "box",
+    data.scope ? "box-scope" : "",
+    status ? `box-${tone(status)}` : "",
+    change ? `box-${change}` : "",
+    selected ? "box-selected" : "",
+  ];
   return (
     <div className={name.filter(Boolean).join(" ")}>
       <Handle type="target" position={Position.Top} isConnectable={false} />
       {data.onSelect ? (
-        <button type="button" className="box-inner nodrag" onClick={() => data.onSelect?.(data.path)} aria-pressed={selected}>
+        <button
+          type="button"
+          className="box-inner nodrag"
+          onClick={() => data.onSelect?.(data.path)}
+          aria-pressed={selected}
+        >
           {inner}
         </button>
       ) : (

@@ -11,7 +11,17 @@ const ROUND = 10;
 /** `right` is the right edge of the steps beside the path. */
 export type BackEdgeOf = Edge<{ right: number }, "back">;
 
-export function BackEdge({ sourceX, sourceY, targetX, targetY, label, markerEnd, labelStyle, style, data }: EdgeProps<BackEdgeOf>) {
+export function BackEdge({
+  sourceX,
+  sourceY,
+  targetX,
+  targetY,
+  label,
+  markerEnd,
+  labelStyle,
+  style,
+  data,
+}: EdgeProps<BackEdgeOf>) {
   const right = Math.max(sourceX + ASIDE, targetX + ASIDE, (data?.right ?? 0) + GAP);
   const low = sourceY + DOWN;
   const high = targetY - DOWN;
@@ -21,5 +31,15 @@ export function BackEdge({ sourceX, sourceY, targetX, targetY, label, markerEnd,
     `V ${high + ROUND} Q ${right} ${high} ${right - ROUND} ${high}`,
     `H ${targetX + ROUND} Q ${targetX} ${high} ${targetX} ${high + ROUND} V ${targetY}`,
   ].join(" ");
-  return <BaseEdge path={path} label={label} labelX={right} labelY={(low + high) / 2} {...(markerEnd === undefined ? {} : { markerEnd })} {...(labelStyle ? { labelStyle } : {})} {...(style ? { style } : {})} />;
+  return (
+    <BaseEdge
+      path={path}
+      label={label}
+      labelX={right}
+      labelY={(low + high) / 2}
+      {...(markerEnd === undefined ? {} : { markerEnd })}
+      {...(labelStyle ? { labelStyle } : {})}
+      {...(style ? { style } : {})}
+    />
+  );
 }

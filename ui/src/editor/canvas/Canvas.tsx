@@ -1,6 +1,16 @@
 // The definition as a graph that can be changed: steps are dragged in, connected, selected, moved and removed.
 
-import { Background, type Connection, Controls, type Edge as FlowEdge, type EdgeChange, MarkerType, type NodeChange, ReactFlow, useReactFlow } from "@xyflow/react";
+import {
+  Background,
+  type Connection,
+  Controls,
+  type EdgeChange,
+  type Edge as FlowEdge,
+  MarkerType,
+  type NodeChange,
+  ReactFlow,
+  useReactFlow,
+} from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
 import { type DragEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -11,7 +21,7 @@ import type { StepState } from "../run/states";
 import type { Selection } from "../selection";
 import { BackEdge } from "./BackEdge";
 import { backEdges, rightOf } from "./boxes";
-import { handlesOf, spoken, StepBox, type StepNode } from "./StepNode";
+import { handlesOf, StepBox, type StepNode, spoken } from "./StepNode";
 import type { Placed } from "./useBoxes";
 
 export const DRAG_TYPE = "application/x-stepwell-kind";
@@ -36,7 +46,18 @@ export interface CanvasProps {
   onAdd: (kind: Kind, at: { point: Point; parent: string | undefined }) => void;
 }
 
-export function Canvas({ model, placed, faults, states, selection, editable, room, onSelect, onChange, onAdd }: CanvasProps) {
+export function Canvas({
+  model,
+  placed,
+  faults,
+  states,
+  selection,
+  editable,
+  room,
+  onSelect,
+  onChange,
+  onAdd,
+}: CanvasProps) {
   const { dark } = useTheme();
   const flow = useReactFlow();
   const { boxes, written } = placed;
@@ -49,7 +70,13 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
     const scopes = new Set(model.steps.map((step) => step.parent));
     return new Map(
       model.steps.map((step) => {
-        const data = { step, faults: faults.get(step.id) ?? NONE, state: states.get(step.id), scope: scopes.has(step.id), connectable: editable };
+        const data = {
+          step,
+          faults: faults.get(step.id) ?? NONE,
+          state: states.get(step.id),
+          scope: scopes.has(step.id),
+          connectable: editable,
+        };
         return [step.id, { data, ariaLabel: spoken(data) }];
       }),
     );
@@ -100,7 +127,9 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
           source: edge.from,
           target: edge.to,
           sourceHandle: edge.outlet,
-          ...(back.has(edge.id) ? { type: "back", data: { right: rightOf(boxes, edge.from, edge.to) } } : { type: "smoothstep" }),
+          ...(back.has(edge.id)
+            ? { type: "back", data: { right: rightOf(boxes, edge.from, edge.to) } }
+            : { type: "smoothstep" }),
           className: names.filter(Boolean).join(" "),
           animated: tone(states.get(edge.to)?.status ?? "") === "busy",
           markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
@@ -110,7 +139,10 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
       }),
     [model, back, boxes, states],
   );
-  const edges = useMemo(() => drawnEdges.map((edge) => (edge.id === selection.edge ? { ...edge, selected: true } : edge)), [drawnEdges, selection.edge]);
+  const edges = useMemo(
+    () => drawnEdges.map((edge) => (edge.id === selection.edge ? { ...edge, selected: true } : edge)),
+    [drawnEdges, selection.edge],
+  );
 
   const onNodesChange = useCallback(
     (changes: NodeChange<StepNode>[]) => {
@@ -156,6 +188,7 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
   }, [boxes, dragged, model, onChange, written]);
 
   // Once the text has the positions, nothing is being dragged.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new boxes are the signal
   useEffect(() => setDragged(new Map()), [boxes]);
 
   // A new layout is shown whole; a large or hand-placed one shows the selection.
@@ -166,13 +199,21 @@ export function Canvas({ model, placed, faults, states, selection, editable, roo
     shown.current = { boxes, room };
     const timer = setTimeout(() => {
       if (!many && !written) return void flow.fitView({ ...FIT, duration: 200 });
-      if (first !== undefined) void flow.fitView({ ...FIT, nodes: [{ id: first }], minZoom: flow.getZoom(), maxZoom: flow.getZoom(), duration: 200 });
+      if (first !== undefined)
+        void flow.fitView({
+          ...FIT,
+          nodes: [{ id: first }],
+          minZoom: flow.getZoom(),
+          maxZoom: flow.getZoom(),
+          duration: 200,
+        });
     }, 30);
     return () => clearTimeout(timer);
   }, [boxes, first, flow, many, room, written]);
 
   const connect = useCallback(
-    ({ source, target, sourceHandle }: Connection) => onChange({ type: "connect", from: source, to: target, outlet: sourceHandle ?? "next" }),
+    ({ source, target, sourceHandle }: Connection) =>
+      onChange({ type: "connect", from: source, to: target, outlet: sourceHandle ?? "next" }),
     [onChange],
   );
 

@@ -5,7 +5,15 @@ import type { DialectName, Kind } from "../model/types";
 import { DRAG_TYPE } from "./Canvas";
 import { KIND_HELP, KIND_NAMES, KIND_SHORT, KindIcon } from "./kindLook";
 
-export function Palette({ dialect, disabled, onAdd }: { dialect: DialectName; disabled: boolean; onAdd: (kind: Kind) => void }) {
+export function Palette({
+  dialect,
+  disabled,
+  onAdd,
+}: {
+  dialect: DialectName;
+  disabled: boolean;
+  onAdd: (kind: Kind) => void;
+}) {
   return (
     <div className="palette" role="toolbar" aria-label="Add a step">
       {palette(dialect).map((kind) => (

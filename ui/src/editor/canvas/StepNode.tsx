@@ -91,6 +91,7 @@ function detail(step: Step): string {
 export function spoken({ step, faults, state }: Pick<StepData, "step" | "faults" | "state">): string {
   const parts = [step.label ?? step.name, KIND_NAMES[step.kind], summary(step)];
   if (state) parts.push(state.note || word(state.status));
-  if (faults.length > 0) parts.push(`${faults.length === 1 ? "one fault" : `${faults.length} faults`}: ${faults.map(sentence).join("; ")}`);
+  if (faults.length > 0)
+    parts.push(`${faults.length === 1 ? "one fault" : `${faults.length} faults`}: ${faults.map(sentence).join("; ")}`);
   return parts.filter(Boolean).join(", ");
 }

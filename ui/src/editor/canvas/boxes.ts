@@ -8,7 +8,12 @@ export function shapeOf(model: Model): Shape {
   const back = backEdges(model);
   return {
     nodes: model.steps.map(({ id, parent }) => (parent === undefined ? { id } : { id, parent })),
-    edges: model.edges.map(({ id, from, to, label }) => ({ from, to, ...(back.has(id) ? { back: true } : {}), ...(label ? { label: label.slice(0, 24) } : {}) })),
+    edges: model.edges.map(({ id, from, to, label }) => ({
+      from,
+      to,
+      ...(back.has(id) ? { back: true } : {}),
+      ...(label ? { label: label.slice(0, 24) } : {}),
+    })),
   };
 }
 
@@ -66,7 +71,8 @@ export function rightOf(boxes: Boxes, one: string, other: string): number {
   const [from, to] = [Math.min(a.x, b.x), right];
   // Only boxes in the way: steps far to the side are ignored.
   for (const box of boxes.values()) {
-    if (box.y < bottom && box.y + box.height > top && box.x < to && box.x + box.width > from) right = Math.max(right, box.x + box.width);
+    if (box.y < bottom && box.y + box.height > top && box.x < to && box.x + box.width > from)
+      right = Math.max(right, box.x + box.width);
   }
   return right;
 }
@@ -79,8 +85,11 @@ export function arrange(shape: Shape): Boxes {
 export function freePlace(boxes: Boxes, after: string | undefined): { x: number; y: number } {
   const all = [...boxes.values()];
   const from = after === undefined ? undefined : boxes.get(after);
-  let { x, y } = from ? { x: from.x, y: from.y + from.height + 56 } : { x: 0, y: all.reduce((most, box) => Math.max(most, box.y + box.height + 56), 0) };
-  const taken = () => all.some((box) => Math.abs(box.x - x) < NODE.width + 20 && Math.abs(box.y - y) < NODE.height + 20);
+  let { x, y } = from
+    ? { x: from.x, y: from.y + from.height + 56 }
+    : { x: 0, y: all.reduce((most, box) => Math.max(most, box.y + box.height + 56), 0) };
+  const taken = () =>
+    all.some((box) => Math.abs(box.x - x) < NODE.width + 20 && Math.abs(box.y - y) < NODE.height + 20);
   while (taken()) x += NODE.width + 36;
   return { x: Math.round(x), y: Math.round(y) };
 }

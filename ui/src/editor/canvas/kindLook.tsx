@@ -67,7 +67,16 @@ const PATHS: Record<Kind, ReactNode> = {
 
 export function KindIcon({ kind }: { kind: Kind }) {
   return (
-    <svg className="kind-icon" viewBox="0 0 20 20" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" strokeLinejoin="round" aria-hidden="true">
+    <svg
+      className="kind-icon"
+      viewBox="0 0 20 20"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.6"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+    >
       {PATHS[kind]}
     </svg>
   );
@@ -108,6 +117,12 @@ export function summary({ kind, fields }: Step): string {
 }
 
 function delay(fields: Record<string, Json>): string {
-  const units = [["delayMinutes", "m"], ["delaySeconds", "s"], ["delayMs", "ms"]] as const;
-  return units.flatMap(([name, unit]) => (fields[name] === undefined ? [] : [`${text(fields[name])}${unit}`])).join(" ");
+  const units = [
+    ["delayMinutes", "m"],
+    ["delaySeconds", "s"],
+    ["delayMs", "ms"],
+  ] as const;
+  return units
+    .flatMap(([name, unit]) => (fields[name] === undefined ? [] : [`${text(fields[name])}${unit}`]))
+    .join(" ");
 }

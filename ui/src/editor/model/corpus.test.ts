@@ -7,7 +7,7 @@ import { comments, corpus, pick, random, said, saidOf } from "../testing/corpus"
 import { blank } from "./kinds";
 import { apply, parse } from "./model";
 import { readTree, toJson } from "./tree";
-import { Refused, type Change, type Json, type Model, type Step } from "./types";
+import { type Change, type Json, type Model, Refused, type Step } from "./types";
 
 const samples = corpus();
 
@@ -89,7 +89,9 @@ describe.each(samples)("$file", ({ text }) => {
       expect(now.edges.length).toBe(model.edges.length);
       const start = model.dialect === "flow" && step.id === "start";
       const parent = step.parent === undefined ? "" : `${step.parent}/`;
-      expect(now.steps.some((one) => one.id === (start ? "start" : `${parent}other-name`) && one.name === "other-name")).toBe(true);
+      expect(
+        now.steps.some((one) => one.id === (start ? "start" : `${parent}other-name`) && one.name === "other-name"),
+      ).toBe(true);
       if (step.name !== "start") expect(speaksOf(toJson(readTree(after).root ?? undefined), step, model)).toEqual([]);
       const id = start ? "start" : `${parent}other-name`;
       expect(saidOf(apply(after, { type: "rename", step: id, name: step.name }))).toEqual(said(model));
@@ -100,18 +102,25 @@ describe.each(samples)("$file", ({ text }) => {
     // An anchored value changes in several places at once.
     if (text.includes("<<:")) return;
     for (const step of editable(model)) {
-      const after = tried(text, { type: "setField", step: step.id, field: ["description"], value: "what: it \"does\" # {{here}}" });
+      const after = tried(text, {
+        type: "setField",
+        step: step.id,
+        field: ["description"],
+        value: 'what: it "does" # {{here}}',
+      });
       if (after === null) continue;
       const expected = said(model);
       const changed = expected.steps.find((one) => one.id === step.id);
       const had = "description" in step.fields;
-      if (changed) changed.fields = { ...changed.fields, description: "what: it \"does\" # {{here}}" };
+      if (changed) changed.fields = { ...changed.fields, description: 'what: it "does" # {{here}}' };
       // Outer steps include the fields of inner ones.
       if (step.parent !== undefined) continue;
       expect(saidOf(after)).toEqual(expected);
       if (had) continue;
       const back = apply(after, { type: "setField", step: step.id, field: ["description"], value: undefined });
-      expect(back.replace(/, (data|"nodeConfig"): {}|\n *"nodeConfig": {},?/, "")).toBe(text.replace(/, (data|"nodeConfig"): {}|\n *"nodeConfig": {},?/, ""));
+      expect(back.replace(/, (data|"nodeConfig"): {}|\n *"nodeConfig": {},?/, "")).toBe(
+        text.replace(/, (data|"nodeConfig"): {}|\n *"nodeConfig": {},?/, ""),
+      );
     }
   });
 
@@ -129,7 +138,9 @@ describe.each(samples)("$file", ({ text }) => {
         const added = now.edges.find((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === outlet);
         expect(added).toBeDefined();
         expect(now.edges.filter((edge) => edge !== added)).toEqual(said(model).edges);
-        const id = parse(after).edges.find((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === outlet)?.id ?? "";
+        const id =
+          parse(after).edges.find((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === outlet)?.id ??
+          "";
         expect(plain(saidOf(apply(after, { type: "disconnect", edge: id })))).toEqual(plain(said(model)));
       }
     }
@@ -138,8 +149,15 @@ describe.each(samples)("$file", ({ text }) => {
 
 /** One need may be written as a name or as a list of one. */
 function plain(whole: ReturnType<typeof said>) {
-  const steps = whole.steps.map((step) => ({ ...step, fields: { ...step.fields, needs: [step.fields.needs ?? []].flat() } }));
-  return { ...whole, steps: steps.map((step) => ({ ...step, fields: step.kind === "each" ? {} : step.fields })), edges: whole.edges };
+  const steps = whole.steps.map((step) => ({
+    ...step,
+    fields: { ...step.fields, needs: [step.fields.needs ?? []].flat() },
+  }));
+  return {
+    ...whole,
+    steps: steps.map((step) => ({ ...step, fields: step.kind === "each" ? {} : step.fields })),
+    edges: whole.edges,
+  };
 }
 
 /** Templates that still refer to a step. */

@@ -10,7 +10,8 @@ interface Part {
 }
 
 export function partsOf(text: string, node: MapNode | Seq): Part[] {
-  if (node.kind === "map") return node.entries.map((entry) => ({ start: entry.keyStart, end: Math.max(entry.keyEnd, entry.value.end) }));
+  if (node.kind === "map")
+    return node.entries.map((entry) => ({ start: entry.keyStart, end: Math.max(entry.keyEnd, entry.value.end) }));
   return node.items.map((item) => ({ start: node.flow ? item.start : dash(text, item.start), end: item.end }));
 }
 

@@ -1,8 +1,18 @@
 // The interface of a dialect: how its steps and edges are read, and how a change is written into its text.
 
 import type { Draft } from "./draft";
-import { resolve, textOf, toJson, keys, child, type Node } from "./tree";
-import { Refused, type Change, type DialectName, type Edge, type Fault, type Json, type Model, type Path, type Step } from "./types";
+import { child, keys, type Node, resolve, textOf, toJson } from "./tree";
+import {
+  type Change,
+  type DialectName,
+  type Edge,
+  type Fault,
+  type Json,
+  type Model,
+  type Path,
+  Refused,
+  type Step,
+} from "./types";
 
 export type Simple = Exclude<Change, { type: "batch" }>;
 
@@ -34,7 +44,8 @@ export function edgeOf(model: Model, id: string): Edge {
 export function names(node: Node | undefined, path: Path): { name: string; path: Path; start: number; end: number }[] {
   const at = resolve(node);
   if (!at || at.kind === "map") return [];
-  const found = at.kind === "seq" ? at.items.map((item, n) => ({ item, path: [...path, n] })) : [{ item: at as Node, path }];
+  const found =
+    at.kind === "seq" ? at.items.map((item, n) => ({ item, path: [...path, n] })) : [{ item: at as Node, path }];
   return found.flatMap(({ item, path: where }) => {
     const name = textOf(item) ?? scalarText(item);
     return name === undefined ? [] : [{ name, path: where, start: item.start, end: item.end }];
@@ -80,7 +91,9 @@ export function checkName(model: Model, name: string, parent: string | undefined
     throw new Refused("A name is made of letters, digits, _, - and spaces inside it.");
   }
   if (new TextEncoder().encode(name).length > 128) throw new Refused("A name has at most 128 bytes.");
-  const taken = model.steps.some((one) => one.parent === parent && one.id !== but && (one.name === name || one.path.at(-1) === name));
+  const taken = model.steps.some(
+    (one) => one.parent === parent && one.id !== but && (one.name === name || one.path.at(-1) === name),
+  );
   if (taken) throw new Refused(`Another step is already called “${name}”.`);
 }
 
@@ -93,6 +106,11 @@ export function setField(draft: Draft, path: Path, field: Path, value: Json | un
   if (value !== undefined) return draft.set([...path, ...field], value);
   const [first] = field;
   const parent = draft.json([...path, ...field.slice(0, -1)]);
-  const lonely = field.length > 1 && (first === "retry" || first === "headers") && parent !== null && typeof parent === "object" && Object.keys(parent).length === 1;
+  const lonely =
+    field.length > 1 &&
+    (first === "retry" || first === "headers") &&
+    parent !== null &&
+    typeof parent === "object" &&
+    Object.keys(parent).length === 1;
   draft.remove([...path, ...(lonely ? field.slice(0, -1) : field)]);
 }

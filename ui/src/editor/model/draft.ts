@@ -3,9 +3,21 @@
 
 import { cut } from "./cut";
 import { insertEntry, insertItem } from "./insert";
-import { lineStart, newlineOf, splice, type Splice } from "./splice";
-import { at, child, ownEntry, readTree, resolve, sameJson, toJson, type MapNode, type Node, type Seq, type Tree } from "./tree";
-import { Refused, type Json, type Path } from "./types";
+import { lineStart, newlineOf, type Splice, splice } from "./splice";
+import {
+  at,
+  child,
+  type MapNode,
+  type Node,
+  ownEntry,
+  readTree,
+  resolve,
+  type Seq,
+  sameJson,
+  type Tree,
+  toJson,
+} from "./tree";
+import { type Json, type Path, Refused } from "./types";
 import { afterKey, inline, keyText, prettyJson, scalarLike } from "./write";
 
 export class Draft {
@@ -70,7 +82,8 @@ export class Draft {
     this.flush();
     const parent = this.parentOf(path);
     const key = path.at(-1) as string | number;
-    if (parent?.kind === "seq" && typeof key === "number") return this.add(this.cutting(path.slice(0, -1), parent, new Set([key])));
+    if (parent?.kind === "seq" && typeof key === "number")
+      return this.add(this.cutting(path.slice(0, -1), parent, new Set([key])));
     if (parent?.kind !== "map") return;
     const index = parent.entries.findIndex((entry) => entry.key === key);
     if (index >= 0) {
@@ -129,7 +142,12 @@ export class Draft {
     let node: Node | undefined = this.tree.root ?? undefined;
     for (const key of path) {
       if (node?.kind === "alias") this.refuse(node.name);
-      node = node?.kind === "map" ? ownEntry(node, String(key))?.value : node?.kind === "seq" ? node.items[Number(key)] : undefined;
+      node =
+        node?.kind === "map"
+          ? ownEntry(node, String(key))?.value
+          : node?.kind === "seq"
+            ? node.items[Number(key)]
+            : undefined;
     }
     if (node?.kind === "alias") this.refuse(node.name);
     return node;
@@ -145,7 +163,14 @@ export class Draft {
 
   private place(path: Path): Place {
     const newline = newlineOf(this.text);
-    return { text: this.text, language: this.language, newline, unit: this.unit(), after: this.afterParent(path), inFlow: this.inFlow(path) };
+    return {
+      text: this.text,
+      language: this.language,
+      newline,
+      unit: this.unit(),
+      after: this.afterParent(path),
+      inFlow: this.inFlow(path),
+    };
   }
 
   /** One step of indentation, as the document has it. */
@@ -153,10 +178,12 @@ export class Draft {
     const root = this.tree.root;
     if (root?.kind !== "map") return "  ";
     for (const { value } of root.entries) {
-      const first = value.kind === "map" ? value.entries[0]?.keyStart : value.kind === "seq" ? value.items[0]?.start : undefined;
+      const first =
+        value.kind === "map" ? value.entries[0]?.keyStart : value.kind === "seq" ? value.items[0]?.start : undefined;
       if (first === undefined) continue;
       const indent = /^[ \t]+/.exec(this.text.slice(lineStart(this.text, first), first))?.[0];
-      if (indent && lineStart(this.text, first) > value.start - indent.length - 2) return indent.startsWith("\t") ? "\t" : indent.slice(0, 8);
+      if (indent && lineStart(this.text, first) > value.start - indent.length - 2)
+        return indent.startsWith("\t") ? "\t" : indent.slice(0, 8);
     }
     return "  ";
   }
@@ -227,7 +254,8 @@ export class Draft {
     const before = node.items.map((item) => toJson(item));
     const gone = leftOut(before, value);
     if (gone) return this.cutting(path, node, gone);
-    for (let n = 0; n < Math.min(before.length, value.length); n += 1) this.settle(() => this.setting([...path, n], value[n] as Json));
+    for (let n = 0; n < Math.min(before.length, value.length); n += 1)
+      this.settle(() => this.setting([...path, n], value[n] as Json));
     for (const item of value.slice(before.length)) this.append(path, item);
     if (before.length > value.length) {
       this.removeItems(path, new Set(before.map((_, n) => n).filter((n) => n >= value.length)));
@@ -247,21 +275,46 @@ export class Draft {
     if (this.language === "json" || place.inFlow) {
       const long = this.language === "json" && !scalar && this.text.slice(node.start, node.end).includes("\n");
       const indent = /^[ \t]*/.exec(this.text.slice(lineStart(this.text, node.start)))?.[0] ?? "";
-      const text = long ? prettyJson(value, indent, place.unit) : node.kind === "scalar" ? scalarLike(value, node.style, this.language, true) : inline(value, this.language);
-      const space = node.kind === "scalar" && node.style === "none" && !/\s/.test(this.text[node.start - 1] ?? "") ? " " : "";
+      const text = long
+        ? prettyJson(value, indent, place.unit)
+        : node.kind === "scalar"
+          ? scalarLike(value, node.style, this.language, true)
+          : inline(value, this.language);
+      const space =
+        node.kind === "scalar" && node.style === "none" && !/\s/.test(this.text[node.start - 1] ?? "") ? " " : "";
       return [{ start: node.start, end: node.end, text: space + text }];
     }
-    const oneLine = node.kind === "scalar" ? node.style !== "block" && node.style !== "none" : node.kind !== "alias" && node.flow;
+    const oneLine =
+      node.kind === "scalar" ? node.style !== "block" && node.style !== "none" : node.kind !== "alias" && node.flow;
     if (oneLine && scalar && !(typeof value === "string" && value.includes("\n"))) {
-      return [{ start: node.start, end: node.end, text: scalarLike(value, node.kind === "scalar" ? node.style : "plain", "yaml", false) }];
+      return [
+        {
+          start: node.start,
+          end: node.end,
+          text: scalarLike(value, node.kind === "scalar" ? node.style : "plain", "yaml", false),
+        },
+      ];
     }
-    if (oneLine && !scalar && node.kind !== "scalar") return [{ start: node.start, end: node.end, text: inline(value, "yaml") }];
+    if (oneLine && !scalar && node.kind !== "scalar")
+      return [{ start: node.start, end: node.end, text: inline(value, "yaml") }];
     if (typeof path.at(-1) === "number" || path.length === 0) {
-      return [{ start: node.start, end: node.end, text: scalar ? scalarLike(value, "plain", "yaml", false) : inline(value, "yaml") }];
+      return [
+        {
+          start: node.start,
+          end: node.end,
+          text: scalar ? scalarLike(value, "plain", "yaml", false) : inline(value, "yaml"),
+        },
+      ];
     }
     const line = lineStart(this.text, place.after);
     const indent = " ".repeat(keyColumn(this.text, line));
-    return [{ start: place.after, end: Math.max(node.end, place.after), text: afterKey(value, { indent, unit: place.unit, newline: place.newline, short: true }) }];
+    return [
+      {
+        start: place.after,
+        end: Math.max(node.end, place.after),
+        text: afterKey(value, { indent, unit: place.unit, newline: place.newline, short: true }),
+      },
+    ];
   }
 }
 

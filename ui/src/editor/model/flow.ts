@@ -1,10 +1,10 @@
 // The flow dialect: steps that name the next one. How they are read, and their outlets.
 
-import { names, type Dialect, type Drawn } from "./dialect";
+import { type Dialect, type Drawn, names } from "./dialect";
 import { writeFlow } from "./flowWrite";
-import { joinOpenEnds, type Fork } from "./forks";
+import { type Fork, joinOpenEnds } from "./forks";
 import { readBody, stepAt } from "./tasks";
-import { child, keys, resolve, textOf, type Node } from "./tree";
+import { child, keys, type Node, resolve, textOf } from "./tree";
 import type { Edge, Outlet, Step } from "./types";
 
 export const flow: Dialect = { name: "flow", read, write: writeFlow };
@@ -38,7 +38,12 @@ function read(root: Node): Drawn {
 
 /** Whether the step does not name a next step. */
 export function isOpen(step: Step): boolean {
-  return !step.fields.done && ["next", "branch", "parallel", "join"].every((name) => step.fields[name] === undefined || step.fields[name] === null);
+  return (
+    !step.fields.done &&
+    ["next", "branch", "parallel", "join"].every(
+      (name) => step.fields[name] === undefined || step.fields[name] === null,
+    )
+  );
 }
 
 /** A step by its key; the first also by its name. */
@@ -98,5 +103,6 @@ function leaving(step: Step, value: Node, drawn: Drawn, forks: Fork[]): void {
   }
   const onError = child(value, "on_error");
   const name = textOf(onError);
-  if (onError && name !== undefined && name !== "fail" && name !== "continue") add("error", name, onError.start, onError.end, "on error");
+  if (onError && name !== undefined && name !== "fail" && name !== "continue")
+    add("error", name, onError.start, onError.end, "on error");
 }

@@ -1,11 +1,11 @@
 // Writes changes of a flow into the fields that name the next step.
 
-import { checkName, edgeOf, has, sameScope, setField, stepOf, type Simple } from "./dialect";
+import { checkName, edgeOf, has, type Simple, sameScope, setField, stepOf } from "./dialect";
 import type { Draft } from "./draft";
 import { named, targetKey } from "./flow";
 import { renameReferences } from "./references";
 import { writeTask } from "./tasks";
-import { Refused, type Edge, type Json, type Model, type Step } from "./types";
+import { type Edge, type Json, type Model, Refused, type Step } from "./types";
 
 export function writeFlow(draft: Draft, model: Model, change: Simple): void {
   if (inBody(model, change)) return writeTask(draft, model, change);
@@ -32,7 +32,12 @@ export function writeFlow(draft: Draft, model: Model, change: Simple): void {
 function inBody(model: Model, change: Simple): boolean {
   if (change.type === "addStep") return change.parent !== undefined;
   if (change.type === "move") return false;
-  const id = change.type === "connect" ? change.from : change.type === "disconnect" ? edgeOf(model, change.edge).from : change.step;
+  const id =
+    change.type === "connect"
+      ? change.from
+      : change.type === "disconnect"
+        ? edgeOf(model, change.edge).from
+        : change.step;
   if (change.type === "connect") sameScope(stepOf(model, change.from), stepOf(model, change.to));
   return stepOf(model, id).parent !== undefined;
 }
@@ -48,9 +53,12 @@ function connect(draft: Draft, model: Model, from: Step, to: Step, outlet: strin
     return draft.set([...entry, targetKey(draft.node(entry))], to.name);
   }
   if (Array.isArray(branch)) throw new Refused("This step uses `branch`: connect from one of its cases.");
-  if (model.edges.some((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === "next" && !edge.derived)) return;
+  if (model.edges.some((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === "next" && !edge.derived))
+    return;
   if (Array.isArray(parallel)) {
-    return parallel.length > 0 ? draft.append([...path, "parallel"], to.name) : draft.set([...path, "parallel"], [to.name]);
+    return parallel.length > 0
+      ? draft.append([...path, "parallel"], to.name)
+      : draft.set([...path, "parallel"], [to.name]);
   }
   if (done) draft.remove([...path, "done"]);
   const before = has(from.fields, "next") ? next : join;
@@ -64,9 +72,12 @@ function addCase(draft: Draft, from: Step, to: string): void {
   const path = [...from.path, "branch"];
   const cases = (from.fields.branch as Json[] | undefined) ?? [];
   const last = cases.at(-1);
-  const closed = last !== null && typeof last === "object" && !Array.isArray(last) && (!("if" in last) || last.if === "else");
-  if (!closed) return cases.length > 0 ? draft.append(path, { then: to }) : draft.set(path, [{ then: to }]);
-  draft.set(path, [...cases.slice(0, -1), { if: "result == 'ok'", then: to }, last]);
+  const closed =
+    last !== null && typeof last === "object" && !Array.isArray(last) && (!("if" in last) || last.if === "else");
+  // biome-ignore lint/suspicious/noThenProperty: a key of the format, and nothing awaits the object
+  const otherwise = { then: to };
+  if (!closed) return cases.length > 0 ? draft.append(path, otherwise) : draft.set(path, [otherwise]);
+  draft.set(path, [...cases.slice(0, -1), { if: "result == 'ok'", ...otherwise }, last]);
 }
 
 function disconnect(draft: Draft, model: Model, edge: Edge): void {
@@ -102,7 +113,10 @@ function dropItems(draft: Draft, path: readonly (string | number)[], gone: Reado
 }
 
 function removeStep(draft: Draft, model: Model, step: Step): void {
-  if (step.id === "start") throw new Refused("A flow begins with its step `start`: change what it does, or call another step `start` in the text.");
+  if (step.id === "start")
+    throw new Refused(
+      "A flow begins with its step `start`: change what it does, or call another step `start` in the text.",
+    );
   for (const one of model.steps) {
     if (one.parent !== undefined || one.id === step.id) continue;
     const into = model.edges.filter((edge) => edge.from === one.id && edge.to === step.id && !edge.derived);
@@ -125,7 +139,8 @@ function rename(draft: Draft, model: Model, step: Step, name: string): void {
 }
 
 function renameTargets(draft: Draft, step: Step, from: string, to: string): void {
-  for (const field of ["next", "join", "on_error"]) if (step.fields[field] === from) draft.set([...step.path, field], to);
+  for (const field of ["next", "join", "on_error"])
+    if (step.fields[field] === from) draft.set([...step.path, field], to);
   const { parallel, branch } = step.fields;
   if (Array.isArray(parallel)) {
     for (const [n, name] of parallel.entries()) if (name === from) draft.set([...step.path, "parallel", n], to);

@@ -12,7 +12,12 @@ export interface Fork {
 /** Steps visited at most; the engine refuses larger flows. */
 const MAX_VISITS = 200_000;
 
-export function joinOpenEnds(steps: readonly Step[], edges: readonly Edge[], forks: readonly Fork[], isOpen: (step: Step) => boolean): Edge[] {
+export function joinOpenEnds(
+  steps: readonly Step[],
+  edges: readonly Edge[],
+  forks: readonly Fork[],
+  isOpen: (step: Step) => boolean,
+): Edge[] {
   const targets = new Map<string, string[]>();
   for (const edge of edges) {
     if (edge.outlet === "error") continue;
@@ -47,7 +52,15 @@ export function joinOpenEnds(steps: readonly Step[], edges: readonly Edge[], for
       taken.set(step.id, [...by, fork]);
       const id = `${step.id}:next>${fork.join}`;
       if (joined.some((edge) => edge.id === id)) continue;
-      joined.push({ id, from: step.id, to: fork.join, outlet: "next", label: "join", derived: true, range: fork.range });
+      joined.push({
+        id,
+        from: step.id,
+        to: fork.join,
+        outlet: "next",
+        label: "join",
+        derived: true,
+        range: fork.range,
+      });
     }
   }
   return joined;

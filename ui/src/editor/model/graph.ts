@@ -1,9 +1,9 @@
 // The graph dialect: reads nodes and edges as a canvas saves them, with the engine's field names or React Flow's.
 
-import { fieldsOf, type Dialect, type Drawn } from "./dialect";
+import { type Dialect, type Drawn, fieldsOf } from "./dialect";
 import { writeGraph } from "./graphWrite";
 import { kindOfNode } from "./kinds";
-import { child, keys, resolve, textOf, toJson, type Node } from "./tree";
+import { child, keys, type Node, resolve, textOf, toJson } from "./tree";
 import type { Edge, Json, Kind, Outlet, Path, Point, Step } from "./types";
 
 export const graph: Dialect = { name: "graph", read, write: writeGraph };
@@ -13,8 +13,30 @@ export const LAYERS: readonly Path[] = [[], ["nodeConfig"], ["config"], ["data"]
 
 /** Fields of a node that do not belong to its kind. */
 const NOT_FIELDS = new Set([
-  ...["nodeID", "id", "nodeType", "type", "nodeConfig", "config", "data", "position", "positionAbsolute", "width", "height"],
-  ...["measured", "selected", "dragging", "style", "className", "sourcePosition", "targetPosition", "zIndex", "parentId"],
+  ...[
+    "nodeID",
+    "id",
+    "nodeType",
+    "type",
+    "nodeConfig",
+    "config",
+    "data",
+    "position",
+    "positionAbsolute",
+    "width",
+    "height",
+  ],
+  ...[
+    "measured",
+    "selected",
+    "dragging",
+    "style",
+    "className",
+    "sourcePosition",
+    "targetPosition",
+    "zIndex",
+    "parentId",
+  ],
 ]);
 
 const SUCCESS = new Set(["output", "success", "default", ""]);
@@ -38,7 +60,8 @@ function read(root: Node): Drawn {
     seen.add(edge.id);
     drawn.edges.push(edge);
     const from = byId.get(edge.from);
-    if (from && !from.outlets.some((outlet) => outlet.id === edge.outlet)) from.outlets.push({ id: edge.outlet, label: edge.outlet });
+    if (from && !from.outlets.some((outlet) => outlet.id === edge.outlet))
+      from.outlets.push({ id: edge.outlet, label: edge.outlet });
   }
   return drawn;
 }
@@ -71,12 +94,30 @@ function stepOfNode(node: Node, n: number): Step | undefined {
   const fields: Record<string, Json> = {};
   for (const path of [...LAYERS].reverse()) {
     const at = layer(node, path);
-    if (resolve(at)?.kind === "map" && at) Object.assign(fields, fieldsOf(at, keys(at).filter((key) => NOT_FIELDS.has(key))));
+    if (resolve(at)?.kind === "map" && at)
+      Object.assign(
+        fields,
+        fieldsOf(
+          at,
+          keys(at).filter((key) => NOT_FIELDS.has(key)),
+        ),
+      );
   }
   const inner = [layer(node, ["data"]), layer(node, ["nodeConfig"]), layer(node, ["data", "nodeConfig"])];
-  const type = textOf(child(node, "nodeType")) ?? inner.map((one) => textOf(child(one, "nodeType"))).find(Boolean) ?? textOf(child(node, "type"));
+  const type =
+    textOf(child(node, "nodeType")) ??
+    inner.map((one) => textOf(child(one, "nodeType"))).find(Boolean) ??
+    textOf(child(node, "type"));
   const kind = kindOfNode(type);
-  const step: Step = { id, name: id, kind, path: ["nodes", n], range: { start: node.start, end: node.end }, fields, outlets: outlets(kind, fields) };
+  const step: Step = {
+    id,
+    name: id,
+    kind,
+    path: ["nodes", n],
+    range: { start: node.start, end: node.end },
+    fields,
+    outlets: outlets(kind, fields),
+  };
   if (typeof fields.label === "string" && fields.label !== "") step.label = fields.label;
   if (fields.isDisabled === true) step.disabled = true;
   const position = pointOf(toJson(child(node, "position")));
@@ -95,7 +136,8 @@ function outlets(kind: Kind, fields: Record<string, Json>): Outlet[] {
   if (kind === "end") return [];
   if (kind === "start") return [{ id: "success", label: "then" }];
   if (kind === "each") return [{ id: "loop", label: "each item" }, { id: "done", label: "after all" }, error];
-  if (kind === "approval") return [{ id: "success", label: "approved" }, { id: "denied", label: "denied", bad: true }, error];
+  if (kind === "approval")
+    return [{ id: "success", label: "approved" }, { id: "denied", label: "denied", bad: true }, error];
   if (kind === "condition") return branches(fields);
   if (kind === "sleep") return [{ id: "success", label: "then" }];
   return [{ id: "success", label: "then" }, error];
@@ -104,11 +146,13 @@ function outlets(kind: Kind, fields: Record<string, Json>): Outlet[] {
 function branches(fields: Record<string, Json>): Outlet[] {
   const list: Outlet[] = [];
   for (const branch of Array.isArray(fields.branches) ? fields.branches : []) {
-    if (branch === null || typeof branch !== "object" || Array.isArray(branch) || typeof branch.id !== "string") continue;
+    if (branch === null || typeof branch !== "object" || Array.isArray(branch) || typeof branch.id !== "string")
+      continue;
     list.push({ id: branch.id, label: typeof branch.label === "string" ? branch.label : branch.id });
   }
   const otherwise = defaultOutlet(fields);
-  if (!list.some((outlet) => outlet.id === otherwise)) list.push({ id: otherwise, label: otherwise === "default" ? "else" : otherwise });
+  if (!list.some((outlet) => outlet.id === otherwise))
+    list.push({ id: otherwise, label: otherwise === "default" ? "else" : otherwise });
   return list;
 }
 
@@ -123,7 +167,12 @@ export function outletOf(step: Step, handle: string): string {
     if (step.outlets.some((outlet) => outlet.id === handle)) return handle;
     return ["default", "else", ""].includes(handle) ? defaultOutlet(step.fields) : handle;
   }
-  if (step.kind === "each") return handle === "loop" ? "loop" : handle === "completed" || handle === "done" || SUCCESS.has(handle) ? "done" : handle;
+  if (step.kind === "each")
+    return handle === "loop"
+      ? "loop"
+      : handle === "completed" || handle === "done" || SUCCESS.has(handle)
+        ? "done"
+        : handle;
   return SUCCESS.has(handle) ? "success" : handle;
 }
 
@@ -132,7 +181,13 @@ function edgeOfNode(node: Node, steps: ReadonlyMap<string, Step>): Edge | undefi
   const source = from === undefined ? undefined : steps.get(from);
   if (!source || to === undefined || !steps.has(to)) return undefined;
   const outlet = outletOf(source, handle);
-  const edge: Edge = { id: `${source.id}:${outlet}>${to}`, from: source.id, to, outlet, range: { start: node.start, end: node.end } };
+  const edge: Edge = {
+    id: `${source.id}:${outlet}>${to}`,
+    from: source.id,
+    to,
+    outlet,
+    range: { start: node.start, end: node.end },
+  };
   const label = source.outlets.find((one) => one.id === outlet)?.label;
   if (label !== undefined && outlet !== "success") edge.label = label;
   return edge;

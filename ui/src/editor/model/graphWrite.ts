@@ -1,12 +1,12 @@
 // Writes changes of a graph with the field names that its nodes and edges already use.
 
-import { checkName, edgeOf, stepOf, type Simple } from "./dialect";
+import { checkName, edgeOf, type Simple, stepOf } from "./dialect";
 import type { Draft } from "./draft";
 import { endsOf, idOf, LAYERS, outletOf } from "./graph";
 import { nodeType } from "./kinds";
 import { renameReferences } from "./references";
-import { child, keys, resolve, type Node } from "./tree";
-import { Refused, type Json, type Model, type Path, type Point, type Step } from "./types";
+import { child, keys, type Node, resolve } from "./tree";
+import { type Json, type Model, type Path, type Point, Refused, type Step } from "./types";
 
 type Of<T extends Simple["type"]> = Extract<Simple, { type: T }>;
 
@@ -25,7 +25,12 @@ export function writeGraph(draft: Draft, model: Model, change: Simple): void {
     case "disconnect":
       return disconnect(draft, model, change);
     case "move":
-      return draft.setEach(change.steps.map(({ step, position }) => ({ path: [...stepOf(model, step).path, "position"], value: rounded(position) })));
+      return draft.setEach(
+        change.steps.map(({ step, position }) => ({
+          path: [...stepOf(model, step).path, "position"],
+          value: rounded(position),
+        })),
+      );
   }
 }
 
@@ -46,7 +51,10 @@ function wordOf(items: readonly Node[], words: readonly [string, ...string[]]): 
 function addNode(draft: Draft, model: Model, change: Of<"addStep">): void {
   checkName(model, change.name, undefined);
   const items = itemsOf(draft, "nodes");
-  const node: Record<string, Json> = { [wordOf(items, ["id", "nodeID"])]: change.name, [wordOf(items, ["type", "nodeType"])]: nodeType(change.kind) };
+  const node: Record<string, Json> = {
+    [wordOf(items, ["id", "nodeID"])]: change.name,
+    [wordOf(items, ["type", "nodeType"])]: nodeType(change.kind),
+  };
   if (change.position) node.position = rounded(change.position);
   const fields = change.fields ?? {};
   if (Object.keys(fields).length > 0) node[wordOf(items, ["data", "nodeConfig", "config"])] = fields;
@@ -114,7 +122,12 @@ function connect(draft: Draft, model: Model, change: Of<"connect">): void {
   if (model.edges.some((edge) => edge.from === from.id && edge.to === to.id && edge.outlet === change.outlet)) return;
   const items = itemsOf(draft, "edges");
   const edge: Record<string, Json> = {};
-  const idWord = items.length > 0 && items.every((item) => child(item, "id") !== undefined) ? "id" : items.length > 0 && items.every((item) => child(item, "edgeID") !== undefined) ? "edgeID" : null;
+  const idWord =
+    items.length > 0 && items.every((item) => child(item, "id") !== undefined)
+      ? "id"
+      : items.length > 0 && items.every((item) => child(item, "edgeID") !== undefined)
+        ? "edgeID"
+        : null;
   if (idWord) edge[idWord] = freshId(items, `${from.id}-${to.id}`);
   edge[wordOf(items, ["source", "upstreamNodeID"])] = from.id;
   edge[wordOf(items, ["target", "downstreamNodeID"])] = to.id;

@@ -17,7 +17,9 @@ export function insertEntry(place: Place, map: MapNode, key: string, value: Json
   const indent = indentOf(text, map.entries[0]?.keyStart ?? last.keyStart);
   // The neighbours are on one line, so the new one is too.
   const neighbour = last.value.kind === "map" && last.value.flow && isObject(value);
-  const written = neighbour ? ` ${inline(value, "yaml")}` : afterKey(value, { indent, unit, newline, short: !isObject(value) || isShortField(last.value) });
+  const written = neighbour
+    ? ` ${inline(value, "yaml")}`
+    : afterKey(value, { indent, unit, newline, short: !isObject(value) || isShortField(last.value) });
   const end = endOfPart(text, last.value.end, last.value);
   return [{ start: end, end, text: `${newline}${indent}${keyText(key, "yaml")}:${written}` }];
 }
@@ -30,7 +32,9 @@ export function insertItem(place: Place, list: Seq, value: Json): Splice[] {
   if (!first || !last) return [];
   const indent = indentOf(text, first.start);
   const neighbour = last.kind === "map" && last.flow;
-  const written = neighbour ? ` ${inline(value, "yaml")}` : afterDash(value, { indent, unit, newline, short: last.kind !== "map" });
+  const written = neighbour
+    ? ` ${inline(value, "yaml")}`
+    : afterDash(value, { indent, unit, newline, short: last.kind !== "map" });
   const end = endOfPart(text, last.end, last);
   return [{ start: end, end, text: `${newline}${indent}-${written}` }];
 }

@@ -1,6 +1,6 @@
 // JSON text as a concrete tree. Strict, as the server is: comments and trailing commas are faults.
 
-import { parseTree, printParseErrorCode, type Node as Raw, type ParseError } from "jsonc-parser";
+import { type ParseError, parseTree, printParseErrorCode, type Node as Raw } from "jsonc-parser";
 import type { Entry, Node, Tree } from "./tree";
 import type { Fault } from "./types";
 
@@ -16,7 +16,7 @@ const WORDS: Record<string, string> = {
   EndOfFileExpected: "unexpected text after the end of the document",
   InvalidCommentToken: "JSON has no comments",
   UnexpectedEndOfComment: "JSON has no comments",
-  UnexpectedEndOfString: "the text is not closed: a `\"` is missing",
+  UnexpectedEndOfString: 'the text is not closed: a `"` is missing',
   InvalidUnicode: "this escape is not a valid character",
   InvalidEscapeCharacter: "unknown escape",
   InvalidCharacter: "this character must be escaped",

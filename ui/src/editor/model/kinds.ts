@@ -35,7 +35,8 @@ const NODE_TYPES: Record<string, Kind> = {
 export function kindOfStep(fields: Record<string, Json>, dialect: "tasks" | "flow"): Kind {
   const found = BY_FIELD.find(([field]) => has(fields, field));
   if (found) return found[1];
-  if (dialect === "flow" && ("tool" in fields || has(fields, "notify_user") || has(fields, "timeout_s"))) return "approval";
+  if (dialect === "flow" && ("tool" in fields || has(fields, "notify_user") || has(fields, "timeout_s")))
+    return "approval";
   if (dialect === "flow" && has(fields, "parallel")) return "fork";
   if (["method", "headers", "body"].some((field) => has(fields, field))) return "http";
   return "unknown";

@@ -5,8 +5,8 @@ import { Draft } from "./draft";
 import { flow } from "./flow";
 import { graph } from "./graph";
 import { tasks } from "./tasks";
-import { child, readTree, resolve, textOf, toJson, type Tree } from "./tree";
-import { Refused, type Change, type Fault, type Model } from "./types";
+import { child, readTree, resolve, type Tree, textOf, toJson } from "./tree";
+import { type Change, type Fault, type Model, Refused } from "./types";
 
 const DIALECTS: readonly (readonly [string, Dialect])[] = [
   ["tasks", tasks],
@@ -21,10 +21,20 @@ export function parse(text: string): Model {
 function modelOf(tree: Tree): Model {
   const { root, language } = tree;
   const faults: Fault[] = [...tree.faults];
-  const model: Model = { language, dialect: null, name: "", inputSchema: undefined, steps: [], edges: [], faults, editable: false };
+  const model: Model = {
+    language,
+    dialect: null,
+    name: "",
+    inputSchema: undefined,
+    steps: [],
+    edges: [],
+    faults,
+    editable: false,
+  };
   const map = resolve(root ?? undefined);
   if (!root || map?.kind !== "map") {
-    if (faults.length === 0) faults.push({ message: "a definition needs a name and steps", hint: "start with `name: …`", start: 0, end: 1 });
+    if (faults.length === 0)
+      faults.push({ message: "a definition needs a name and steps", hint: "start with `name: …`", start: 0, end: 1 });
     return model;
   }
   model.name = textOf(child(root, "name")) ?? textOf(child(root, "title")) ?? "";
@@ -55,7 +65,9 @@ export function apply(text: string, change: Change): string {
 
 /** A name that no step has yet. */
 export function freshName(model: Model, base: string, parent?: string): string {
-  const taken = new Set(model.steps.filter((step) => step.parent === parent).flatMap((step) => [step.name, String(step.path.at(-1))]));
+  const taken = new Set(
+    model.steps.filter((step) => step.parent === parent).flatMap((step) => [step.name, String(step.path.at(-1))]),
+  );
   let name = base;
   for (let n = 2; taken.has(name); n += 1) name = `${base}-${n}`;
   return name;

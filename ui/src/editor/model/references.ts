@@ -3,7 +3,7 @@
 
 import type { Draft } from "./draft";
 import type { Splice } from "./splice";
-import { at, child, scalars, type Scalar } from "./tree";
+import { at, child, type Scalar, scalars } from "./tree";
 import type { Path, Step } from "./types";
 
 /** Fields that hold an expression without braces. */
@@ -43,7 +43,10 @@ function shadowed(path: Path, within: Path, has: (body: Path) => boolean): boole
 
 function rewritten(source: string, node: Scalar, key: string, from: string, to: string): string {
   const rename = (part: string) => inExpression(part, node.style, from, to);
-  const after = CODE.has(key) || (EXPRESSIONS.has(key) && !source.includes("{{")) ? rename(source) : source.replace(/\{\{(?:[^}]|\}(?!\}))*\}\}/g, rename);
+  const after =
+    CODE.has(key) || (EXPRESSIONS.has(key) && !source.includes("{{"))
+      ? rename(source)
+      : source.replace(/\{\{(?:[^}]|\}(?!\}))*\}\}/g, rename);
   // Brackets and quotes need quoting in some places.
   const bare = node.style === "plain" && after !== source && /[[\]"']/.test(after) && !/[[\]"']/.test(source);
   return bare ? `"${after.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"` : after;

@@ -1,11 +1,24 @@
 // The tasks dialect: named steps that list what they need. Also the bodies of `for_each`, including those in flows.
 
-import { checkName, edgeOf, fieldsOf, has, names, reaches, sameScope, setField, stepOf, type Dialect, type Drawn, type Simple } from "./dialect";
+import {
+  checkName,
+  type Dialect,
+  type Drawn,
+  edgeOf,
+  fieldsOf,
+  has,
+  names,
+  reaches,
+  type Simple,
+  sameScope,
+  setField,
+  stepOf,
+} from "./dialect";
 import type { Draft } from "./draft";
 import { kindOfStep } from "./kinds";
 import { renameReferences } from "./references";
-import { child, resolve, type Node } from "./tree";
-import { Refused, type Edge, type Json, type Model, type Path, type Step } from "./types";
+import { child, type Node, resolve } from "./tree";
+import { type Edge, type Json, type Model, type Path, Refused, type Step } from "./types";
 
 export const tasks: Dialect = {
   name: "tasks",
@@ -14,7 +27,12 @@ export const tasks: Dialect = {
 };
 
 /** The steps of a map of tasks, including those of nested bodies. */
-export function readBody(node: Node | undefined, path: Path, parent: string | undefined, dialect: "tasks" | "flow"): Drawn {
+export function readBody(
+  node: Node | undefined,
+  path: Path,
+  parent: string | undefined,
+  dialect: "tasks" | "flow",
+): Drawn {
   const drawn: Drawn = { steps: [], edges: [], faults: [] };
   const map = resolve(node);
   if (map?.kind !== "map" || path.length > 40) return drawn;
@@ -28,7 +46,13 @@ export function readBody(node: Node | undefined, path: Path, parent: string | un
     for (const need of names(child(value, "needs"), [...step.path, "needs"])) {
       const from = here.find((one) => one.name === need.name);
       if (!from) continue;
-      const edge: Edge = { id: `${from.id}>${step.id}`, from: from.id, to: step.id, outlet: "next", range: { start: need.start, end: need.end } };
+      const edge: Edge = {
+        id: `${from.id}>${step.id}`,
+        from: from.id,
+        to: step.id,
+        outlet: "next",
+        range: { start: need.start, end: need.end },
+      };
       if (typeof step.fields.if === "string") edge.label = "if";
       drawn.edges.push(edge);
     }
@@ -41,7 +65,14 @@ export function readBody(node: Node | undefined, path: Path, parent: string | un
   return drawn;
 }
 
-export function stepAt(key: string, value: Node, path: Path, parent: string | undefined, dialect: "tasks" | "flow", start: number): Step {
+export function stepAt(
+  key: string,
+  value: Node,
+  path: Path,
+  parent: string | undefined,
+  dialect: "tasks" | "flow",
+  start: number,
+): Step {
   const fields = fieldsOf(value);
   const id = parent === undefined ? key : `${parent}/${key}`;
   const step: Step = {
@@ -107,11 +138,13 @@ export function renameTask(draft: Draft, model: Model, step: Step, name: string)
 export function connect(draft: Draft, model: Model, from: Step, to: Step): void {
   sameScope(from, to);
   if (model.edges.some((edge) => edge.from === from.id && edge.to === to.id)) return;
-  if (reaches(model.edges, to.id, from.id)) throw new Refused("That would create a cycle: tasks cannot go back to an earlier step.");
+  if (reaches(model.edges, to.id, from.id))
+    throw new Refused("That would create a cycle: tasks cannot go back to an earlier step.");
   const path = [...to.path, "needs"];
   if (!has(to.fields, "needs")) return draft.set(path, from.name);
   const needs = to.fields.needs as Json;
-  if (Array.isArray(needs) && draft.node(path)?.kind === "seq" && needs.length > 0) return draft.append(path, from.name);
+  if (Array.isArray(needs) && draft.node(path)?.kind === "seq" && needs.length > 0)
+    return draft.append(path, from.name);
   draft.set(path, [...(Array.isArray(needs) ? needs : [needs]), from.name]);
 }
 

@@ -2,8 +2,8 @@
 // by position, so that everything else stays as written.
 
 import { fromJson } from "./json";
-import { fromYaml } from "./yaml";
 import type { Fault, Json, Language, Path } from "./types";
+import { fromYaml } from "./yaml";
 
 export interface Scalar {
   kind: "scalar";
@@ -143,5 +143,8 @@ export function sameJson(a: Json, b: Json): boolean {
     return a.every((item, n) => sameJson(item, b[n] as Json));
   }
   const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => name in b && sameJson(a[name] as Json, b[name] as Json));
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => name in b && sameJson(a[name] as Json, b[name] as Json))
+  );
 }

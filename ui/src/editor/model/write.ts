@@ -31,7 +31,11 @@ function inlineYaml(value: Json): string {
     },
   });
   // Line breaks are escaped, and no width limit is set, so nothing is folded.
-  const options = { lineWidth: 0, flowCollectionPadding: false, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER } as const;
+  const options = {
+    lineWidth: 0,
+    flowCollectionPadding: false,
+    doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,
+  } as const;
   const text = document.toString(options).trim();
   if (!text.includes("\n")) return text.slice(1, -1);
   // The package breaks long collections over lines. JSON is valid YAML, so use that.
@@ -41,7 +45,9 @@ function inlineYaml(value: Json): string {
 function inlineLong(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(inlineYaml).join(", ")}]`;
   if (value !== null && typeof value === "object") {
-    return `{${Object.entries(value).map(([key, item]) => `${keyText(key, "yaml")}: ${inlineYaml(item)}`).join(", ")}}`;
+    return `{${Object.entries(value)
+      .map(([key, item]) => `${keyText(key, "yaml")}: ${inlineYaml(item)}`)
+      .join(", ")}}`;
   }
   return JSON.stringify(value);
 }
@@ -80,7 +86,9 @@ export function blockValue(value: Json, style: BlockStyle): string {
   const between = style.newline + style.indent;
   if (Array.isArray(value)) return value.map((item) => `-${afterDash(item, style)}`).join(between);
   if (value !== null && typeof value === "object") {
-    return Object.entries(value).map(([key, item]) => `${keyText(key, "yaml")}:${afterKey(item, style)}`).join(between);
+    return Object.entries(value)
+      .map(([key, item]) => `${keyText(key, "yaml")}:${afterKey(item, style)}`)
+      .join(between);
   }
   return afterKey(value, style).trimStart();
 }
@@ -104,7 +112,12 @@ function scalarYaml(value: null | boolean | number | string): string {
 }
 
 function blockText(value: string, style: BlockStyle): string {
-  const plain = /^[^\s]/.test(value) && !/[\t\r\u0000-\u0008\u007f-\u009f\u2028\u2029\ufeff]/.test(value) && !/ \n/.test(value) && !/\n\s*\n$/.test(value);
+  const plain =
+    /^[^\s]/.test(value) &&
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a block of YAML cannot hold these
+    !/[\t\r\u0000-\u0008\u007f-\u009f\u2028\u2029\ufeff]/.test(value) &&
+    !/ \n/.test(value) &&
+    !/\n\s*\n$/.test(value);
   if (!plain) return JSON.stringify(value);
   const keeps = value.endsWith("\n");
   const lines = (keeps ? value.slice(0, -1) : value).split("\n");
@@ -117,6 +130,7 @@ export function scalarLike(value: Json, style: string, language: Language, flow:
   if (language === "json" || typeof value !== "string") return inline(value, language);
   if (value.includes("\n")) return JSON.stringify(value);
   if (style === "double") return JSON.stringify(value);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: single quotes cannot hold these
   if (style === "single" && !/[\t\r\u0000-\u001f]/.test(value)) return `'${value.replaceAll("'", "''")}'`;
   return flow ? inlineYaml(value) : scalarYaml(value);
 }

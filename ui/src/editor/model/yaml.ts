@@ -1,7 +1,7 @@
 // YAML text as a concrete tree. Keeps the source positions of what the yaml package reads. Blocks end where their last
 // value ends, so that comments after them stay outside.
 
-import { isAlias, isMap, isScalar, isSeq, parseDocument, type Document, type Pair } from "yaml";
+import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, parseDocument } from "yaml";
 import type { Entry, MapNode, Node, Tree } from "./tree";
 import { resolve } from "./tree";
 import type { Fault } from "./types";
@@ -65,7 +65,12 @@ function build(reading: Reading, raw: unknown, fallback: number): Node {
       const entry = entryOf(reading, pair);
       if (!entry) continue;
       if (seen.has(entry.key) && entry.key !== "<<") {
-        reading.faults.push({ message: `"${entry.key}" is written twice`, code: "duplicate-key", start: entry.keyStart, end: entry.keyEnd });
+        reading.faults.push({
+          message: `"${entry.key}" is written twice`,
+          code: "duplicate-key",
+          start: entry.keyStart,
+          end: entry.keyEnd,
+        });
       }
       seen.add(entry.key);
       entries.push(entry);
@@ -106,7 +111,8 @@ function entryOf(reading: Reading, pair: Pair): Entry | undefined {
   const colon = reading.text.indexOf(":", keyEnd);
   const after = colon < 0 ? keyEnd : colon + 1;
   const read = convert(reading, value, after);
-  if (read.kind === "scalar" && read.style === "none") return { key: name, keyStart, keyEnd, value: { ...read, start: after, end: after } };
+  if (read.kind === "scalar" && read.style === "none")
+    return { key: name, keyStart, keyEnd, value: { ...read, start: after, end: after } };
   return { key: name, keyStart, keyEnd, value: read };
 }
 
@@ -118,7 +124,8 @@ function mergedIn(node: Node): MapNode[] {
 }
 
 function scalarValue(value: unknown): null | boolean | number | string {
-  if (value === null || typeof value === "boolean" || typeof value === "number" || typeof value === "string") return value;
+  if (value === null || typeof value === "boolean" || typeof value === "number" || typeof value === "string")
+    return value;
   return value === undefined ? null : String(value);
 }
 

@@ -31,7 +31,13 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
       </button>
       {edge.label && <span className="dim small">{edge.label}</span>}
       {!edge.derived && (
-        <button type="button" className="quiet cut" disabled={disabled} aria-label={`Disconnect ${name(edge.from)} from ${name(edge.to)}`} onClick={() => onChange({ type: "disconnect", edge: edge.id })}>
+        <button
+          type="button"
+          className="quiet cut"
+          disabled={disabled}
+          aria-label={`Disconnect ${name(edge.from)} from ${name(edge.to)}`}
+          onClick={() => onChange({ type: "disconnect", edge: edge.id })}
+        >
           ✕
         </button>
       )}
@@ -56,7 +62,12 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
           <label htmlFor={id}>Connect to</label>
           <div className="row">
             {step.outlets.length > 1 && (
-              <select aria-label="From which outlet" value={chosen} disabled={disabled} onChange={(event) => setOutlet(event.target.value)}>
+              <select
+                aria-label="From which outlet"
+                value={chosen}
+                disabled={disabled}
+                onChange={(event) => setOutlet(event.target.value)}
+              >
                 {step.outlets.map((one) => (
                   <option key={one.id} value={one.id}>
                     {one.label}
@@ -64,7 +75,14 @@ export function Connections({ model, step, disabled, onChange, onSelect }: Props
                 ))}
               </select>
             )}
-            <select id={id} value="" disabled={disabled} onFocus={() => setOpen(true)} onPointerEnter={() => setOpen(true)} onChange={(event) => onChange({ type: "connect", from: step.id, to: event.target.value, outlet: chosen })}>
+            <select
+              id={id}
+              value=""
+              disabled={disabled}
+              onFocus={() => setOpen(true)}
+              onPointerEnter={() => setOpen(true)}
+              onChange={(event) => onChange({ type: "connect", from: step.id, to: event.target.value, outlet: chosen })}
+            >
               <option value="">choose a step…</option>
               {others.map((one) => (
                 <option key={one.id} value={one.id}>

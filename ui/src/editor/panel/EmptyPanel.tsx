@@ -19,8 +19,9 @@ export function EmptyPanel({ model, selected }: { model: Model; selected: number
     <div className="panel-inner">
       <h2>{selected > 1 ? `${selected} steps are selected` : "Nothing is selected"}</h2>
       <p className="dim small">
-        {model.steps.length === 1 ? "One step" : `${model.steps.length} steps`}. Select one to view and edit it. A new step goes after the selected one. To connect two steps, draw from the dot at
-        the bottom of one to the top of the other.
+        {model.steps.length === 1 ? "One step" : `${model.steps.length} steps`}. Select one to view and edit it. A new
+        step goes after the selected one. To connect two steps, draw from the dot at the bottom of one to the top of the
+        other.
       </p>
       <dl className="keys">
         {KEYS.map(([key, does]) => (

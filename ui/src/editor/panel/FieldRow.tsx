@@ -43,7 +43,13 @@ export function FieldRow({ spec, step, language, disabled, said, known, onSet }:
     return (
       <div className="field">
         <span className="check">
-          <input id={id} type="checkbox" disabled={disabled} checked={isOn(value, spec.usual)} onChange={(event) => onSet(spec, flagFor(event.target.checked, spec.usual))} />
+          <input
+            id={id}
+            type="checkbox"
+            disabled={disabled}
+            checked={isOn(value, spec.usual)}
+            onChange={(event) => onSet(spec, flagFor(event.target.checked, spec.usual))}
+          />
           <label htmlFor={id}>{spec.label}</label>
         </span>
         {help}
@@ -57,7 +63,13 @@ export function FieldRow({ spec, step, language, disabled, said, known, onSet }:
     return (
       <div className="field">
         <label htmlFor={id}>{spec.label}</label>
-        <select id={id} disabled={disabled} aria-describedby={`${id}-help`} value={match ?? now} onChange={(event) => onSet(spec, event.target.value || undefined)}>
+        <select
+          id={id}
+          disabled={disabled}
+          aria-describedby={`${id}-help`}
+          value={match ?? now}
+          onChange={(event) => onSet(spec, event.target.value || undefined)}
+        >
           <option value="">as usual</option>
           {match === undefined && now !== "" && <option value={now}>{now}</option>}
           {choices.map((choice) => (
@@ -74,7 +86,14 @@ export function FieldRow({ spec, step, language, disabled, said, known, onSet }:
     return (
       <div className="field">
         <label htmlFor={id}>{spec.label}</label>
-        <PlainInput id={id} text={text} number={spec.type === "number"} disabled={disabled} placeholder={spec.placeholder ?? ""} onCommit={commit} />
+        <PlainInput
+          id={id}
+          text={text}
+          number={spec.type === "number"}
+          disabled={disabled}
+          placeholder={spec.placeholder ?? ""}
+          onCommit={commit}
+        />
         {help}
       </div>
     );
@@ -82,7 +101,15 @@ export function FieldRow({ spec, step, language, disabled, said, known, onSet }:
   return (
     <div className="field">
       <span className="label">{spec.label}</span>
-      <SmallEditor label={spec.label} value={text} type={spec.type} step={step.id} disabled={disabled} known={known} onCommit={commit} />
+      <SmallEditor
+        label={spec.label}
+        value={text}
+        type={spec.type}
+        step={step.id}
+        disabled={disabled}
+        known={known}
+        onCommit={commit}
+      />
       {help}
     </div>
   );

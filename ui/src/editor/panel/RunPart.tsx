@@ -11,7 +11,10 @@ const SHOWN = 200;
 
 export function RunPart({ state, test }: { state: StepState; test: TestRun }) {
   const [path, setPath] = useState<string | null>(null);
-  const one = state.each.find((each) => each.path === path) ?? state.each.findLast((each) => each.step.status === state.status) ?? state.each[0];
+  const one =
+    state.each.find((each) => each.path === path) ??
+    state.each.findLast((each) => each.step.status === state.status) ??
+    state.each[0];
   if (!one) return null;
   const { step } = one;
   return (
@@ -42,7 +45,12 @@ export function RunPart({ state, test }: { state: StepState; test: TestRun }) {
           <button type="button" className="main" disabled={test.busy} onClick={() => void test.answer(one.path, true)}>
             Approve
           </button>
-          <button type="button" className="danger" disabled={test.busy} onClick={() => void test.answer(one.path, false)}>
+          <button
+            type="button"
+            className="danger"
+            disabled={test.busy}
+            onClick={() => void test.answer(one.path, false)}
+          >
             Deny
           </button>
         </div>

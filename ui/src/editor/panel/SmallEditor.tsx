@@ -35,6 +35,7 @@ export function SmallEditor(props: Props) {
   const { type, label, disabled } = props;
 
   // Created right after the panel is drawn, so that it opens quickly.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `make` is new on every render; only these need a new editor
   useEffect(() => {
     let done: (() => void) | undefined;
     const soon = setTimeout(() => {
@@ -65,7 +66,20 @@ export function SmallEditor(props: Props) {
       small,
       EditorView.contentAttributes.of({ tabindex: disabled ? "-1" : "0", "aria-label": label }),
       // Enter commits a one-line field, unless suggestions are open.
-      ...(oneLine ? [keymap.of([...completionKeymap, { key: "Enter", run: (editor) => (commit(editor.state.doc.toString()), true) }])] : []),
+      ...(oneLine
+        ? [
+            keymap.of([
+              ...completionKeymap,
+              {
+                key: "Enter",
+                run: (editor) => {
+                  commit(editor.state.doc.toString());
+                  return true;
+                },
+              },
+            ]),
+          ]
+        : []),
       Prec.low(keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap])),
       EditorView.updateListener.of((update) => {
         if (!update.docChanged || update.transactions.some((one) => one.isUserEvent("outside"))) return;

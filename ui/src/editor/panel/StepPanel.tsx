@@ -26,7 +26,18 @@ interface Props {
   onShowText: (offset: number) => void;
 }
 
-export function StepPanel({ model, step, faults, state, test, disabled, known, onChange, onSelect, onShowText }: Props) {
+export function StepPanel({
+  model,
+  step,
+  faults,
+  state,
+  test,
+  disabled,
+  known,
+  onChange,
+  onSelect,
+  onShowText,
+}: Props) {
   const id = useId();
   const rename = (name: string) => {
     if (!onChange({ type: "rename", step: step.id, name: name.trim() })) return;
@@ -36,7 +47,8 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
   // A fault is shown at its field if the panel has it, else at the top.
   const groups = model.dialect ? groupsFor(step, model.dialect) : [];
   const specs = groups.flatMap((one) => one.fields);
-  const about = (spec: FieldSpec) => faults.filter((fault) => spec.path.every((key, n) => fieldOf(step, fault)[n] === key));
+  const about = (spec: FieldSpec) =>
+    faults.filter((fault) => spec.path.every((key, n) => fieldOf(step, fault)[n] === key));
   const loose = faults.filter((fault) => !specs.some((spec) => about(spec).includes(fault)));
   const group = ({ title, folded, fields }: FieldGroup) => {
     const rows = fields.map((spec) => (
@@ -49,7 +61,8 @@ export function StepPanel({ model, step, faults, state, test, disabled, known, o
         said={about(spec).map(sentence)}
         known={known}
         onSet={(of, value) => {
-          if (JSON.stringify(valueAt(step.fields, of.path)) !== JSON.stringify(value)) onChange({ type: "setField", step: step.id, field: of.path, value });
+          if (JSON.stringify(valueAt(step.fields, of.path)) !== JSON.stringify(value))
+            onChange({ type: "setField", step: step.id, field: of.path, value });
         }}
       />
     ));

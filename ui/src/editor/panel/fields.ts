@@ -3,7 +3,16 @@
 import { has } from "../model/dialect";
 import type { DialectName, Kind, Path, Step } from "../model/types";
 
-export type FieldType = "text" | "template" | "expression" | "number" | "choice" | "flag" | "value" | "javascript" | "sql";
+export type FieldType =
+  | "text"
+  | "template"
+  | "expression"
+  | "number"
+  | "choice"
+  | "flag"
+  | "value"
+  | "javascript"
+  | "sql";
 
 export interface FieldSpec {
   path: Path;
@@ -49,10 +58,15 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
         field("body", "Body", "value"),
       ];
     case "tool":
-      return [field(has(step.fields, "toolName") ? "toolName" : "tool", "Tool", "text", { help: "such as echo, log, now" }), field("args", "Arguments", "value")];
+      return [
+        field(has(step.fields, "toolName") ? "toolName" : "tool", "Tool", "text", { help: "such as echo, log, now" }),
+        field("args", "Arguments", "value"),
+      ];
     case "javascript":
       return [
-        field(graph ? "code" : "javascript", "Code", "javascript", { help: "receives ctx: the input and the results of earlier steps" }),
+        field(graph ? "code" : "javascript", "Code", "javascript", {
+          help: "receives ctx: the input and the results of earlier steps",
+        }),
         field("memory", "Memory", "text", { placeholder: "64MB" }),
       ];
     case "query": {
@@ -66,14 +80,31 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
     }
     case "condition":
       return graph
-        ? [field("branches", "Branches", "value", { help: "each has a condition and an id, which names its outlet" }), field("defaultBranch", "Otherwise", "text")]
+        ? [
+            field("branches", "Branches", "value", { help: "each has a condition and an id, which names its outlet" }),
+            field("defaultBranch", "Otherwise", "text"),
+          ]
         : [field("condition", "Cases", "value", { help: "the body is the id of the first case that matches" })];
     case "sleep":
       return graph
-        ? [field("delayMinutes", "Minutes", "number"), field("delaySeconds", "Seconds", "number"), field("untilTime", "Or until", "template")]
-        : [field("sleep", "For", "template", { placeholder: "10s, 5m, 1h30m" }), field("until", "Or until", "template", { placeholder: "2026-02-22T10:00:00Z" })];
+        ? [
+            field("delayMinutes", "Minutes", "number"),
+            field("delaySeconds", "Seconds", "number"),
+            field("untilTime", "Or until", "template"),
+          ]
+        : [
+            field("sleep", "For", "template", { placeholder: "10s, 5m, 1h30m" }),
+            field("until", "Or until", "template", { placeholder: "2026-02-22T10:00:00Z" }),
+          ];
     case "webhook":
-      return [field(graph && !has(step.fields, "wait_for_webhook") ? "timeout" : "wait_for_webhook.timeout", "At most", "text", { placeholder: "1d" })];
+      return [
+        field(
+          graph && !has(step.fields, "wait_for_webhook") ? "timeout" : "wait_for_webhook.timeout",
+          "At most",
+          "text",
+          { placeholder: "1d" },
+        ),
+      ];
     case "approval":
       return gateFields(graph && !has(step.fields, "approval") ? "" : "approval.");
     case "each":
@@ -92,7 +123,9 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
 function gateFields(at: string): FieldSpec[] {
   return [
     field(`${at}message`, "Question", "template"),
-    field(`${at}approvers`, "Who may answer", "value", { help: "a name or a list of names; default: anyone with the right" }),
+    field(`${at}approvers`, "Who may answer", "value", {
+      help: "a name or a list of names; default: anyone with the right",
+    }),
     field(`${at}approvals`, "How many must approve", "number"),
     field(`${at}timeout`, "Open for", "text", { placeholder: "1d" }),
     field(`${at}on_timeout`, "On timeout", "choice", { choices: ["deny", "approve", "escalate"] }),
@@ -125,7 +158,8 @@ function loopFields(): FieldSpec[] {
 }
 
 function whenFields(step: Step, dialect: DialectName): FieldSpec[] {
-  if (dialect === "tasks" || step.parent !== undefined) return [field("if", "Only if", "expression", { help: "also waits for failed steps" })];
+  if (dialect === "tasks" || step.parent !== undefined)
+    return [field("if", "Only if", "expression", { help: "also waits for failed steps" })];
   if (dialect === "flow") {
     return [
       field("branch", "Choose what comes next", "value", { help: "a list of {if, then}; the first match is followed" }),

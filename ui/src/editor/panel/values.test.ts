@@ -5,7 +5,8 @@ import { flagFor, isOn, shown, typed, valueAt } from "./values";
 
 test("values survive a round trip through text", () => {
   for (const value of ["{{input.x}}", { a: [1, "x: y"], b: null }, [], 7, true, "no"]) {
-    for (const language of ["yaml", "json"] as const) expect(typed(shown(value, "value", language), "value")).toEqual({ value });
+    for (const language of ["yaml", "json"] as const)
+      expect(typed(shown(value, "value", language), "value")).toEqual({ value });
   }
 });
 
@@ -20,9 +21,15 @@ test("a bare template is refused with a hint", () => {
   expect(typed("a: {{input.x}}", "value")).toHaveProperty("fault");
   expect(typed("a: Hello, {{input.x}}", "value")).toEqual({ value: { a: "Hello, {{input.x}}" } });
 });
-test("a field inside an object is found", () => expect(valueAt({ approval: { message: "x" } }, ["approval", "message"])).toBe("x"));
+test("a field inside an object is found", () =>
+  expect(valueAt({ approval: { message: "x" } }, ["approval", "message"])).toBe("x"));
 
 test("a flag is written only if it is not the default", () => {
-  expect([flagFor(true), flagFor(false), flagFor(true, true), flagFor(false, true)]).toEqual([true, undefined, undefined, false]);
+  expect([flagFor(true), flagFor(false), flagFor(true, true), flagFor(false, true)]).toEqual([
+    true,
+    undefined,
+    undefined,
+    false,
+  ]);
   expect([isOn(undefined), isOn(undefined, true), isOn(false, true)]).toEqual([false, true, false]);
 });

@@ -15,7 +15,8 @@ export function valueAt(fields: Record<string, Json>, path: Path): Json | undefi
 
 export function shown(value: Json | undefined, type: FieldType, language: Language): string {
   if (value === undefined || value === null) return "";
-  if (type === "value") return language === "json" ? JSON.stringify(value, null, 2) : stringify(value, { lineWidth: 0 }).trimEnd();
+  if (type === "value")
+    return language === "json" ? JSON.stringify(value, null, 2) : stringify(value, { lineWidth: 0 }).trimEnd();
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -26,12 +27,21 @@ export function typed(text: string, type: FieldType): Typed {
   if (text.trim() === "") return { value: undefined };
   if (type === "number") {
     const number = Number(text);
-    return Number.isFinite(number) ? { value: number } : text.includes("{{") ? { value: text } : { fault: "A number is needed here." };
+    return Number.isFinite(number)
+      ? { value: number }
+      : text.includes("{{")
+        ? { value: text }
+        : { fault: "A number is needed here." };
   }
   if (type !== "value") return { value: text };
   const document = parseDocument(text, { prettyErrors: false, logLevel: "silent" });
   const [error] = document.errors;
-  if (error) return { fault: /^\s*\{\{/.test(text) ? "Put a value that starts with {{ in quotes." : `This cannot be read: ${error.message}` };
+  if (error)
+    return {
+      fault: /^\s*\{\{/.test(text)
+        ? "Put a value that starts with {{ in quotes."
+        : `This cannot be read: ${error.message}`,
+    };
   if (hasObjectKey(document)) return { fault: "Put a value that starts with {{ in quotes." };
   return { value: document.toJS() as Json };
 }

@@ -1,9 +1,9 @@
 // The test run under the canvas: its input, its state, and the buttons to stop and discard it.
 
 import { useState } from "react";
-import { Status, Took } from "../../components/Status";
-import { useSchemaForm } from "../../components/SchemaForm";
 import { Dialog } from "../../components/Dialog";
+import { useSchemaForm } from "../../components/SchemaForm";
+import { Status, Took } from "../../components/Status";
 import { Trouble } from "../../components/Trouble";
 import { Value } from "../../components/Value";
 import type { Json } from "../model/types";

@@ -20,8 +20,18 @@ test.each([
 
 test("many executions of one step fold into the state that needs attention", () => {
   const step = (status: string, output: unknown) => ({ id: "", kind: "tool", status, attempt: 1, output }) as RunStep;
-  const all = states(TASKS, { a: step("success", 1), "each[0].a": step("success", 7), "each[1].a": step("failed", null), "each[2].a": step("running", null) });
+  const all = states(TASKS, {
+    a: step("success", 1),
+    "each[0].a": step("success", 7),
+    "each[1].a": step("failed", null),
+    "each[2].a": step("running", null),
+  });
   expect(all.get("a")).toMatchObject({ status: "success", note: "" });
   expect(all.get("each/a")).toMatchObject({ status: "failed", note: "1 failed, 1 running, 1 success" });
-  expect(outputs(all)).toEqual(new Map([["a", 1], ["each/a", 7]]));
+  expect(outputs(all)).toEqual(
+    new Map([
+      ["a", 1],
+      ["each/a", 7],
+    ]),
+  );
 });

@@ -19,7 +19,10 @@ const ORDER = ["bad", "wait", "busy", "good", "idle"];
 
 /** `each[3].charge` and `loop:poll[0].check` as the step of the definition. */
 export function stepOfPath(model: Model, path: string): Step | undefined {
-  const names = path.split(".").map((name) => name.replace(/\[\d+\]$/, "")).filter((name) => !name.startsWith("loop:"));
+  const names = path
+    .split(".")
+    .map((name) => name.replace(/\[\d+\]$/, ""))
+    .filter((name) => !name.startsWith("loop:"));
   if (model.dialect === "graph") return model.steps.find((step) => step.name === names.at(-1));
   let found: Step | undefined;
   for (const name of names) {

@@ -3,7 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useState } from "react";
 import { api, part, type Schemas } from "../../api/client";
-import { run as runQuery, type Run } from "../../api/queries";
+import { type Run, run as runQuery } from "../../api/queries";
 import { isOver } from "../../lib/status";
 import type { Json } from "../model/types";
 
@@ -63,7 +63,10 @@ export function useTestRun(): TestRun {
     start: useCallback(
       (definition, input) =>
         doing(async () => {
-          const started = await api<Schemas["Triggered"]>("/test-runs", { method: "POST", body: { definition, input } });
+          const started = await api<Schemas["Triggered"]>("/test-runs", {
+            method: "POST",
+            body: { definition, input },
+          });
           // The previous run is obsolete; a failure to remove it is no reason to stop.
           await remove(id).catch(() => undefined);
           setId(started.run_id);
@@ -82,7 +85,10 @@ export function useTestRun(): TestRun {
       async (path, yes) => {
         if (id === null) return;
         await doing(async () => {
-          await api(`/runs/${part(id)}/steps/${part(path)}/${yes ? "approve" : "deny"}`, { method: "POST", body: { comment: "in a test run" } });
+          await api(`/runs/${part(id)}/steps/${part(path)}/${yes ? "approve" : "deny"}`, {
+            method: "POST",
+            body: { comment: "in a test run" },
+          });
           await client.invalidateQueries({ queryKey: ["run", id] });
         });
       },

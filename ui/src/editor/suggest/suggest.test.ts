@@ -72,13 +72,18 @@ describe("fields", () => {
     expect(suggest({ model: TASKS, step: "first", before: "input.order.i" }).length).toBe(1);
   });
   test("of results, from the last test run", () => {
-    const outputs = new Map<string, Json>([["first", { a: [{ b: 1 }] }], ["get", { total: 2 }]]);
+    const outputs = new Map<string, Json>([
+      ["first", { a: [{ b: 1 }] }],
+      ["get", { total: 2 }],
+    ]);
     expect(labels(TASKS, "last", "tasks.first.body.", outputs)).toEqual(["a"]);
     expect(labels(TASKS, "last", "tasks.first.body.a[0].", outputs)).toEqual(["b"]);
     expect(labels(GRAPH, "mail", "ctx.people.", outputs)).toEqual(["total"]);
   });
   test("functions come with their parentheses", () => {
-    expect(suggest({ model: TASKS, step: "last", before: "le" }).options.find((one) => one.label === "len")?.insert).toBe("len()");
+    expect(
+      suggest({ model: TASKS, step: "last", before: "le" }).options.find((one) => one.label === "len")?.insert,
+    ).toBe("len()");
   });
 });
 

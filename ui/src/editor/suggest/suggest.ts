@@ -68,7 +68,9 @@ export function suggest(asked: Asked): Suggested {
 
 /** `tasks["a b"].body[0]` as its parts. */
 function pathOf(text: string): string[] {
-  return [...text.matchAll(/\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]|([^.[\]]+)/g)].map((found) => found[1] ?? found[2] ?? found[3] ?? found[4] ?? "");
+  return [...text.matchAll(/\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]|([^.[\]]+)/g)].map(
+    (found) => found[1] ?? found[2] ?? found[3] ?? found[4] ?? "",
+  );
 }
 
 function roots({ model, step }: Asked): Suggestion[] {
@@ -78,10 +80,15 @@ function roots({ model, step }: Asked): Suggestion[] {
     { label: "input", detail: "the input of the run", type: "variable" },
     { label: word, detail: "steps before this one", type: "variable" },
   ];
-  if (model.dialect === "graph") list.push({ label: "ctx", detail: "variables of nodes before this one", type: "variable" });
-  if (model.dialect === "flow" && own) list.push({ label: "result", detail: "the step’s own result, in its branch", type: "variable" });
+  if (model.dialect === "graph")
+    list.push({ label: "ctx", detail: "variables of nodes before this one", type: "variable" });
+  if (model.dialect === "flow" && own)
+    list.push({ label: "result", detail: "the step’s own result, in its branch", type: "variable" });
   if (isInLoop(model, step)) {
-    list.push({ label: "item", detail: "the current item", type: "variable" }, { label: "index", detail: "position of the item, from 0", type: "variable" });
+    list.push(
+      { label: "item", detail: "the current item", type: "variable" },
+      { label: "index", detail: "position of the item, from 0", type: "variable" },
+    );
   }
   list.push(
     { label: "trigger", detail: "body and headers of the call that started the run", type: "variable" },
@@ -98,12 +105,19 @@ function inside(asked: Asked, path: string[]): Suggestion[] {
   const [root, ...rest] = path;
   const { model } = asked;
   if (root === "input") return fromSchema(model.inputSchema, rest);
-  if (root === "trigger") return rest.length === 0 ? properties(["body", "headers"]) : rest[0] === "body" ? fromSchema(model.inputSchema, rest.slice(1)) : [];
+  if (root === "trigger")
+    return rest.length === 0
+      ? properties(["body", "headers"])
+      : rest[0] === "body"
+        ? fromSchema(model.inputSchema, rest.slice(1))
+        : [];
   if (root === "run") return rest.length === 0 ? properties(["id"]) : [];
   if (root === "secrets") return rest.length === 0 ? properties(asked.secrets ?? []) : [];
   if (root === "wait") {
     if (rest.length === 1) return properties(["url"]);
-    return rest.length === 0 ? model.steps.filter((step) => step.kind === "webhook").map((step) => named(step, "webhook wait")) : [];
+    return rest.length === 0
+      ? model.steps.filter((step) => step.kind === "webhook").map((step) => named(step, "webhook wait"))
+      : [];
   }
   if (root === "ctx") return context(asked, rest);
   if (root === "result") {
@@ -128,12 +142,26 @@ function steps(asked: Asked, [name, field, ...rest]: string[]): Suggestion[] {
 
 function context(asked: Asked, [name, ...rest]: string[]): Suggestion[] {
   const known = upstream(asked.model, asked.step);
-  const variables = known.flatMap((step) => (typeof step.fields.outputVariable === "string" && step.fields.outputVariable !== "" ? [{ name: step.fields.outputVariable.replace(/^ctx\./, ""), step }] : []));
+  const variables = known.flatMap((step) =>
+    typeof step.fields.outputVariable === "string" && step.fields.outputVariable !== ""
+      ? [{ name: step.fields.outputVariable.replace(/^ctx\./, ""), step }]
+      : [],
+  );
   if (name === "input") return fromSchema(asked.model.inputSchema, rest);
   if (name === undefined) {
     const loops = asked.step === undefined ? [] : loopsAround(asked.model, asked.step);
-    const items = loops.flatMap((loop) => [loop.fields.itemVariable, loop.fields.indexVariable].filter((one): one is string => typeof one === "string" && one !== ""));
-    return [...properties(["input"]), ...variables.map((one): Suggestion => ({ label: one.name, detail: `of ${one.step.label ?? one.step.name}`, type: "property" })), ...properties(items)];
+    const items = loops.flatMap((loop) =>
+      [loop.fields.itemVariable, loop.fields.indexVariable].filter(
+        (one): one is string => typeof one === "string" && one !== "",
+      ),
+    );
+    return [
+      ...properties(["input"]),
+      ...variables.map(
+        (one): Suggestion => ({ label: one.name, detail: `of ${one.step.label ?? one.step.name}`, type: "property" }),
+      ),
+      ...properties(items),
+    ];
   }
   const from = variables.find((one) => one.name === name);
   return from ? fromValue(asked.outputs?.get(from.step.id), rest) : [];
@@ -141,7 +169,9 @@ function context(asked: Asked, [name, ...rest]: string[]): Suggestion[] {
 
 function named(step: Step, detail: string): Suggestion {
   const plain = /^[\p{L}\p{N}_][\p{L}\p{N}_-]*$/u.test(step.name);
-  return plain ? { label: step.name, detail, type: "property" } : { label: step.name, insert: `["${step.name}"]`, detail, type: "property" };
+  return plain
+    ? { label: step.name, detail, type: "property" }
+    : { label: step.name, insert: `["${step.name}"]`, detail, type: "property" };
 }
 
 function properties(names: readonly string[]): Suggestion[] {
@@ -177,6 +207,8 @@ function short(value: Json): string {
 export function expressionBefore(line: string): string | null {
   const open = line.lastIndexOf("{{");
   if (open >= 0 && !line.slice(open).includes("}}")) return line.slice(open + 2);
-  const field = /(?:^|[\s{,"'])(?:if|condition|sourceVariable|delayVariable|leftValue)["']?\s*:\s*["']?([^"]*)$/.exec(line);
+  const field = /(?:^|[\s{,"'])(?:if|condition|sourceVariable|delayVariable|leftValue)["']?\s*:\s*["']?([^"]*)$/.exec(
+    line,
+  );
   return field && !/[{}]/.test(field[1] ?? "") ? (field[1] ?? "") : null;
 }

@@ -23,7 +23,15 @@ export function corpus(): Sample[] {
 
 /** A model without its positions in the text. */
 export function said(model: Model) {
-  const steps = model.steps.map(({ id, name, kind, parent, fields, label, position }) => ({ id, name, kind, parent, fields, label, position }));
+  const steps = model.steps.map(({ id, name, kind, parent, fields, label, position }) => ({
+    id,
+    name,
+    kind,
+    parent,
+    fields,
+    label,
+    position,
+  }));
   const edges = model.edges.map(({ from, to, outlet, label, derived }) => ({ from, to, outlet, label, derived }));
   edges.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   return { dialect: model.dialect, name: model.name, faults: model.faults.map((fault) => fault.message), steps, edges };

@@ -7,7 +7,15 @@ import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, foldGutter, foldKeymap, indentUnit } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState, type Range, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, EditorView, highlightActiveLine, highlightActiveLineGutter, keymap, lineNumbers } from "@codemirror/view";
+import {
+  Decoration,
+  type DecorationSet,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import type { Fault, Language } from "../model/types";
 import { sentence, stepAt } from "./faults";
@@ -40,7 +48,8 @@ const marks = StateField.define<DecorationSet>({
       const { doc } = transaction.state;
       if (effect.value && effect.value.start <= doc.length) {
         const last = doc.lineAt(Math.min(effect.value.end, doc.length)).number;
-        for (let n = doc.lineAt(effect.value.start).number; n <= last; n += 1) lines.push(Decoration.line({ class: "cm-step" }).range(doc.line(n).from));
+        for (let n = doc.lineAt(effect.value.start).number; n <= last; n += 1)
+          lines.push(Decoration.line({ class: "cm-step" }).range(doc.line(n).from));
       }
       set = Decoration.set(lines);
     }
@@ -95,8 +104,19 @@ export function TextPane(props: TextPaneProps) {
       lintGutter(),
       marks,
       look,
-      keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap, ...defaultKeymap, indentWithTab]),
-      EditorView.contentAttributes.of({ tabindex: "0", "aria-label": "The definition as text. Escape, then Tab leaves the editor." }),
+      keymap.of([
+        ...closeBracketsKeymap,
+        ...completionKeymap,
+        ...historyKeymap,
+        ...foldKeymap,
+        ...lintKeymap,
+        ...defaultKeymap,
+        indentWithTab,
+      ]),
+      EditorView.contentAttributes.of({
+        tabindex: "0",
+        "aria-label": "The definition as text. Escape, then Tab leaves the editor.",
+      }),
       listener,
     ]);
     view.current = mounted.view;
@@ -108,7 +128,10 @@ export function TextPane(props: TextPaneProps) {
     };
   }, []);
 
-  useEffect(() => view.current?.dispatch({ effects: languageOf.reconfigure(parser(props.language)) }), [props.language]);
+  useEffect(
+    () => view.current?.dispatch({ effects: languageOf.reconfigure(parser(props.language)) }),
+    [props.language],
+  );
 
   useEffect(() => {
     const at = view.current;
@@ -116,7 +139,12 @@ export function TextPane(props: TextPaneProps) {
     const { length } = at.state.doc;
     const diagnostics = props.faults
       .filter((fault) => fault.end > 0)
-      .map((fault) => ({ from: Math.min(fault.start, length), to: Math.min(fault.end, length), severity: "error" as const, message: sentence(fault) }));
+      .map((fault) => ({
+        from: Math.min(fault.start, length),
+        to: Math.min(fault.end, length),
+        severity: "error" as const,
+        message: sentence(fault),
+      }));
     at.dispatch(setDiagnostics(at.state, diagnostics));
   }, [props.faults]);
 

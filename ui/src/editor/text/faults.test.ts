@@ -14,7 +14,14 @@ tasks:
     tasks: {in: {tool: t, needs: who}}
 `;
 
-const told = (line: number | null, column: number | null) => ({ path: "", message: "m", code: "c", hint: null, line, column });
+const told = (line: number | null, column: number | null) => ({
+  path: "",
+  message: "m",
+  code: "c",
+  hint: null,
+  line,
+  column,
+});
 
 test("columns are characters", () => {
   const [fault] = placed('a: "𝒶𝒶" b', [told(1, 9)]);

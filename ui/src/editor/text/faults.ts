@@ -13,7 +13,12 @@ export function placed(text: string, told: readonly Told[]): Fault[] {
     at += line.length + 1;
   }
   return told.map((fault) => {
-    const base = { message: fault.message, path: fault.path, ...(fault.code ? { code: fault.code } : {}), ...(fault.hint ? { hint: fault.hint } : {}) };
+    const base = {
+      message: fault.message,
+      path: fault.path,
+      ...(fault.code ? { code: fault.code } : {}),
+      ...(fault.hint ? { hint: fault.hint } : {}),
+    };
     if (fault.line == null) return { ...base, start: 0, end: 0 };
     const line = lines[fault.line - 1] ?? "";
     const before = [...line].slice(0, (fault.column ?? 1) - 1).join("").length;
@@ -29,7 +34,10 @@ export function byStep(model: Model, faults: readonly Fault[]): Map<string, Faul
   const put = (id: string, fault: Fault) => found.set(id, [...(found.get(id) ?? []), fault]);
   for (const fault of faults) {
     const step = stepAt(model, fault.start);
-    const edge = step === undefined && model.dialect === "graph" ? model.edges.find((one) => one.range.start <= fault.start && fault.start <= one.range.end) : undefined;
+    const edge =
+      step === undefined && model.dialect === "graph"
+        ? model.edges.find((one) => one.range.start <= fault.start && fault.start <= one.range.end)
+        : undefined;
     put(step ?? edge?.from ?? "", fault);
   }
   return found;
@@ -46,9 +54,15 @@ export function stepAt(model: Model, offset: number): string | undefined {
 
 /** The field of a step that a fault is about, as a path within the step; empty if it is about the step as a whole. */
 export function fieldOf(step: Step, fault: Fault): string[] {
-  const own = step.path.reduce<string>((text, key) => (typeof key === "number" ? `${text}[${key}]` : text ? `${text}.${key}` : key), "");
+  const own = step.path.reduce<string>(
+    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text ? `${text}.${key}` : key),
+    "",
+  );
   if (!fault.path?.startsWith(`${own}.`)) return [];
-  const rest = fault.path.slice(own.length + 1).split(/[.[\]]+/).filter(Boolean);
+  const rest = fault.path
+    .slice(own.length + 1)
+    .split(/[.[\]]+/)
+    .filter(Boolean);
   while (rest.length > 0 && ["nodeConfig", "config", "data"].includes(rest[0] ?? "")) rest.shift();
   return rest;
 }

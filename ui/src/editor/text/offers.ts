@@ -1,10 +1,15 @@
 // Completion of expressions in an editor, from what can be read at that position.
 
-import { autocompletion, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+} from "@codemirror/autocomplete";
 import type { Extension } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import type { Json, Model } from "../model/types";
-import { expressionBefore, suggest, type Suggestion } from "../suggest/suggest";
+import { expressionBefore, type Suggestion, suggest } from "../suggest/suggest";
 
 export interface Known {
   model: Model;
@@ -35,16 +40,25 @@ export function offers(asking: Asking): Extension {
 }
 
 function offer(one: Suggestion): Completion {
-  const base: Completion = { label: one.label, type: one.type, ...(one.detail === undefined ? {} : { detail: one.detail }) };
+  const base: Completion = {
+    label: one.label,
+    type: one.type,
+    ...(one.detail === undefined ? {} : { detail: one.detail }),
+  };
   const { insert } = one;
   if (insert === undefined) return base;
   const apply = (view: EditorView, _: Completion, from: number, to: number) => {
     // A name in brackets follows without a dot.
     const dot = insert.startsWith("[") && view.state.sliceDoc(from - 1, from) === ".";
-    const quoted = insert.startsWith("[") && view.state.doc.lineAt(from).text.includes('"') ? insert.replaceAll('"', "'") : insert;
+    const quoted =
+      insert.startsWith("[") && view.state.doc.lineAt(from).text.includes('"') ? insert.replaceAll('"', "'") : insert;
     const start = dot ? from - 1 : from;
     const cursor = start + quoted.length - (quoted.endsWith("()") ? 1 : 0);
-    view.dispatch({ changes: { from: start, to, insert: quoted }, selection: { anchor: cursor }, userEvent: "input.complete" });
+    view.dispatch({
+      changes: { from: start, to, insert: quoted },
+      selection: { anchor: cursor },
+      userEvent: "input.complete",
+    });
   };
   return { ...base, apply };
 }

@@ -41,7 +41,9 @@ export function Ask({ asked }: { asked: Approval }) {
         <details className="small">
           <summary>Digest of what is shown</summary>
           <code className="digest">{asked.digest}</code>
-          <p className="dim">Your answer names this digest. If anything here changes before you answer, the answer is refused.</p>
+          <p className="dim">
+            Your answer names this digest. If anything here changes before you answer, the answer is refused.
+          </p>
         </details>
       )}
     </article>
@@ -91,7 +93,8 @@ function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
 function Mine({ asked, form }: { asked: Approval; form: unknown }) {
   const who = useQuery(me);
   if (!asked.mine) return <p className="dim">You may view this one, but not answer it.</p>;
-  if (who.data && asked.approved_by?.includes(who.data.user)) return <p>You have approved. The run continues when enough others have.</p>;
+  if (who.data && asked.approved_by?.includes(who.data.user))
+    return <p>You have approved. The run continues when enough others have.</p>;
   return <Answer asked={asked} form={form} />;
 }
 
@@ -103,9 +106,12 @@ function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
       {calls.map((call) => (
         <details key={call.step} open={calls.length <= 3}>
           <summary>
-            <strong>{call.step}</strong> <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
+            <strong>{call.step}</strong>{" "}
+            <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
           </summary>
-          {call.unknown && <p className="dim">Its arguments depend on later steps, so this approval does not cover them.</p>}
+          {call.unknown && (
+            <p className="dim">Its arguments depend on later steps, so this approval does not cover them.</p>
+          )}
           {call.tooLarge && <p className="dim">Its arguments are too long to show; the digest covers them.</p>}
           {call.input !== undefined && <Value label={`Arguments of ${call.step}`} value={call.input} />}
           {call.digest && (
@@ -115,7 +121,9 @@ function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
           )}
         </details>
       ))}
-      {more && <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>}
+      {more && (
+        <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>
+      )}
     </div>
   );
 }
@@ -153,7 +161,12 @@ function Answer({ asked, form }: { asked: Approval; form: unknown }) {
         <button type="button" className="main" disabled={answer.isPending || answer.isSuccess} onClick={approve}>
           Approve
         </button>
-        <button type="button" className="danger" disabled={answer.isPending || answer.isSuccess} onClick={() => answer.mutate({ verb: "deny" })}>
+        <button
+          type="button"
+          className="danger"
+          disabled={answer.isPending || answer.isSuccess}
+          onClick={() => answer.mutate({ verb: "deny" })}
+        >
           Deny
         </button>
       </div>

@@ -44,14 +44,26 @@ export function History() {
                     return (
                       <tr key={row.id}>
                         <td>
-                          <Status status={row.action === "step.approve" ? "approved" : row.action === "step.deny" ? "denied" : "settled"} />
+                          <Status
+                            status={
+                              row.action === "step.approve"
+                                ? "approved"
+                                : row.action === "step.deny"
+                                  ? "denied"
+                                  : "settled"
+                            }
+                          />
                         </td>
                         <td>{row.by}</td>
                         <td>
                           <When at={row.at} />
                         </td>
                         <td>
-                          <Link to="/runs/$run" params={{ run: row.target }} search={detail.step ? { step: detail.step } : {}}>
+                          <Link
+                            to="/runs/$run"
+                            params={{ run: row.target }}
+                            search={detail.step ? { step: detail.step } : {}}
+                          >
                             {detail.step ?? row.target}
                           </Link>
                         </td>

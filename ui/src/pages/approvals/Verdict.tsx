@@ -11,7 +11,8 @@ import { Value } from "../../components/Value";
 export function Verdict({ asked }: { asked: Approval }) {
   const form = useSchemaForm(undefined, {}, "Its result");
   const say = useMutation({
-    mutationFn: (body: unknown) => api(`/runs/${part(asked.run_id)}/steps/${part(asked.step)}/verdict`, { method: "POST", body }),
+    mutationFn: (body: unknown) =>
+      api(`/runs/${part(asked.run_id)}/steps/${part(asked.step)}/verdict`, { method: "POST", body }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
   const happened = () => {
@@ -22,8 +23,8 @@ export function Verdict({ asked }: { asked: Approval }) {
     <article className="card" id={asked.id}>
       <h2 className="question">Did the call of {asked.step} happen?</h2>
       <p>
-        It may be made at most once, and its process was lost before it reported the outcome. Check the called
-        service, then choose what happened.
+        It may be made at most once, and its process was lost before it reported the outcome. Check the called service,
+        then choose what happened.
       </p>
       <p className="small dim">
         {asked.workflow} ·{" "}
@@ -42,7 +43,12 @@ export function Verdict({ asked }: { asked: Approval }) {
         <button type="button" disabled={say.isPending} onClick={() => say.mutate({ verdict: "run_again" })}>
           It did not: run it again
         </button>
-        <button type="button" className="danger" disabled={say.isPending} onClick={() => say.mutate({ verdict: "fail" })}>
+        <button
+          type="button"
+          className="danger"
+          disabled={say.isPending}
+          onClick={() => say.mutate({ verdict: "fail" })}
+        >
           Let it fail
         </button>
       </div>

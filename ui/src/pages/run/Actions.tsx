@@ -47,7 +47,8 @@ interface Props {
 
 function useAct(run: Run, onDone: () => void) {
   return useMutation({
-    mutationFn: ({ verb, body }: { verb: string; body?: unknown }) => api<Run>(`/runs/${part(run.id)}/${verb}`, { method: "POST", body: body ?? {} }),
+    mutationFn: ({ verb, body }: { verb: string; body?: unknown }) =>
+      api<Run>(`/runs/${part(run.id)}/${verb}`, { method: "POST", body: body ?? {} }),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["run", run.id] });
       onDone();
@@ -60,14 +61,22 @@ function Cancel({ run, onClose }: Props) {
   const act = useAct(run, onClose);
   return (
     <Dialog title="Cancel this run" onClose={onClose}>
-      <p>Running steps are stopped, and the rest does not start. Child runs are cancelled too. You can retry the run later.</p>
+      <p>
+        Running steps are stopped, and the rest does not start. Child runs are cancelled too. You can retry the run
+        later.
+      </p>
       <label className="field">
         <span className="label">Why (optional)</span>
         <input type="text" value={reason} onChange={(event) => setReason(event.target.value)} />
       </label>
       {act.error && <Trouble error={act.error} />}
       <div className="row">
-        <button type="button" className="danger" disabled={act.isPending} onClick={() => act.mutate({ verb: "cancel", body: reason ? { reason } : {} })}>
+        <button
+          type="button"
+          className="danger"
+          disabled={act.isPending}
+          onClick={() => act.mutate({ verb: "cancel", body: reason ? { reason } : {} })}
+        >
           Cancel the run
         </button>
         <button type="button" onClick={onClose}>
@@ -92,7 +101,9 @@ function Retry({ run, onClose }: Props) {
     retry: false,
   });
   const again = Object.entries(run.tasks).filter(([, step]) => !DONE.includes(step.status));
-  const stands = Object.entries(run.tasks).filter(([, step]) => step.status === "success" || step.status === "received");
+  const stands = Object.entries(run.tasks).filter(
+    ([, step]) => step.status === "success" || step.status === "received",
+  );
   return (
     <Dialog title="Retry this run" onClose={onClose}>
       <fieldset>
@@ -112,7 +123,12 @@ function Retry({ run, onClose }: Props) {
       {newest && preview.error && <Trouble error={preview.error} />}
       {act.error && <Trouble error={act.error} />}
       <div className="row">
-        <button type="button" className="main" disabled={act.isPending || (newest && !preview.data)} onClick={() => act.mutate({ verb: "retry", body: { newest } })}>
+        <button
+          type="button"
+          className="main"
+          disabled={act.isPending || (newest && !preview.data)}
+          onClick={() => act.mutate({ verb: "retry", body: { newest } })}
+        >
           Retry
         </button>
         <button type="button" onClick={onClose}>
@@ -158,7 +174,8 @@ function RerunForm({ run, schema, onClose }: Props & { schema: unknown }) {
   const navigate = useNavigate();
   const form = useSchemaForm(schema, run.input as Json, "Input");
   const act = useMutation({
-    mutationFn: (input: Json) => api<{ id?: string; run_id?: string }>(`/runs/${part(run.id)}/rerun`, { method: "POST", body: input }),
+    mutationFn: (input: Json) =>
+      api<{ id?: string; run_id?: string }>(`/runs/${part(run.id)}/rerun`, { method: "POST", body: input }),
     onSuccess: async (made) => {
       onClose();
       const id = made.run_id ?? made.id;

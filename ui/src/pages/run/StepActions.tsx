@@ -23,7 +23,11 @@ export function StepActions({ step, run, path }: Props) {
     onSuccess: () => queries.invalidateQueries({ queryKey: ["run", run.id] }),
   });
   if (!waits) return null;
-  const words: Record<string, string> = { sleep: "Wake it now", retry: "Try again now", webhook: "Continue without the call" };
+  const words: Record<string, string> = {
+    sleep: "Wake it now",
+    retry: "Try again now",
+    webhook: "Continue without the call",
+  };
   const label = words[waits.for];
   const admin = who.data?.grants.includes("admin") ?? false;
   return (

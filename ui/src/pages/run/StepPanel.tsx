@@ -25,7 +25,11 @@ export function StepPanel({ run, step, select }: Props) {
           ✕
         </button>
       </div>
-      {step.includes("[]") ? <Many run={run} pattern={step} select={select} /> : <One run={run} path={step} select={select} />}
+      {step.includes("[]") ? (
+        <Many run={run} pattern={step} select={select} />
+      ) : (
+        <One run={run} path={step} select={select} />
+      )}
     </section>
   );
 }
@@ -119,11 +123,14 @@ function One({ run, path, select }: { run: Run; path: string; select: (path: str
           {step.attempts.map((attempt) => (
             <details key={attempt.attempt}>
               <summary>
-                {attempt.attempt}: <Status status={attempt.status} /> <Took from={attempt.started_at} to={attempt.finished_at} />
+                {attempt.attempt}: <Status status={attempt.status} />{" "}
+                <Took from={attempt.started_at} to={attempt.finished_at} />
               </summary>
               <div className="stack">
                 {attempt.error && <Value label={`Error of attempt ${attempt.attempt}`} value={attempt.error} />}
-                {attempt.output !== null && attempt.output !== undefined && <Value label={`Output of attempt ${attempt.attempt}`} value={attempt.output} />}
+                {attempt.output !== null && attempt.output !== undefined && (
+                  <Value label={`Output of attempt ${attempt.attempt}`} value={attempt.output} />
+                )}
               </div>
             </details>
           ))}

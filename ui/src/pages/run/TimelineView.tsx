@@ -23,7 +23,12 @@ export function TimelineView({ run, selected, onSelect }: Props) {
   const [open, setOpen] = useState<ReadonlyMap<string, number>>(new Map());
   const shown = useMemo(() => timeline(run.tasks, { open, now }), [run.tasks, open, now]);
   const box = useRef<HTMLDivElement>(null);
-  const rows = useVirtualizer({ count: shown.lines.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 20 });
+  const rows = useVirtualizer({
+    count: shown.lines.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 20,
+  });
   const span = shown.to - shown.from;
   const toggle = (line: Line) => {
     const next = new Map(open);
@@ -50,10 +55,21 @@ export function TimelineView({ run, selected, onSelect }: Props) {
             const line = shown.lines[item.index];
             return (
               line && (
-                <div key={line.path} className="line" data-selected={line.path === selected} style={{ transform: `translateY(${item.start}px)`, height: ROW }}>
+                <div
+                  key={line.path}
+                  className="line"
+                  data-selected={line.path === selected}
+                  style={{ transform: `translateY(${item.start}px)`, height: ROW }}
+                >
                   <span className="line-name" style={{ paddingLeft: 10 + line.depth * 16 }}>
                     {line.inside > 0 ? (
-                      <button type="button" className="fold" aria-expanded={line.open} onClick={() => toggle(line)} aria-label={`${line.open ? "Fold" : "Unfold"} ${line.label}`}>
+                      <button
+                        type="button"
+                        className="fold"
+                        aria-expanded={line.open}
+                        onClick={() => toggle(line)}
+                        aria-label={`${line.open ? "Fold" : "Unfold"} ${line.label}`}
+                      >
                         {line.open ? "▾" : "▸"}
                       </button>
                     ) : (
@@ -77,7 +93,10 @@ export function TimelineView({ run, selected, onSelect }: Props) {
                         role="img"
                         aria-label={`Attempt ${bar.attempt}: ${word(bar.status)}, ${length(bar.to - bar.from)}`}
                         title={`Attempt ${bar.attempt}: ${word(bar.status)}, ${length(bar.to - bar.from)}, after ${length(bar.from - shown.from)}`}
-                        style={{ left: `${((bar.from - shown.from) / span) * 100}%`, width: `${((bar.to - bar.from) / span) * 100}%` }}
+                        style={{
+                          left: `${((bar.from - shown.from) / span) * 100}%`,
+                          width: `${((bar.to - bar.from) / span) * 100}%`,
+                        }}
                       />
                     ))}
                     {line.bars.length === 0 && <span className="dim small">{word(line.status)}</span>}

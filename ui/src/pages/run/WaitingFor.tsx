@@ -34,7 +34,11 @@ export function WaitingFor({ run }: { run: Run }) {
             )}
             {one.until && (
               <>
-                ; {one.for === "approval" ? "without an answer it is decided automatically" : "it continues automatically"} <When at={one.until} />
+                ;{" "}
+                {one.for === "approval"
+                  ? "without an answer it is decided automatically"
+                  : "it continues automatically"}{" "}
+                <When at={one.until} />
               </>
             )}
             <span className="dim">. Moved on by {one.moved_on_by}.</span>{" "}

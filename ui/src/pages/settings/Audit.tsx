@@ -25,7 +25,9 @@ export function Audit() {
       <div className="card-head">
         <div className="grow">
           <h2>Audit log</h2>
-          <p className="small dim">Every row has a hash over itself and the previous row, so a changed or removed row is detected.</p>
+          <p className="small dim">
+            Every row has a hash over itself and the previous row, so a changed or removed row is detected.
+          </p>
         </div>
         <button type="button" disabled={verify.isPending} onClick={() => verify.mutate()}>
           Verify
@@ -38,11 +40,18 @@ export function Audit() {
         </label>
         <label className="field">
           <span className="label">Action</span>
-          <input type="search" value={action} placeholder="run.cancel" onChange={(event) => setAction(event.target.value)} />
+          <input
+            type="search"
+            value={action}
+            placeholder="run.cancel"
+            onChange={(event) => setAction(event.target.value)}
+          />
         </label>
         {verify.data && (
           <p role="status" className={verify.data.broken_at == null ? "badge tone-good" : "badge tone-bad"}>
-            {verify.data.broken_at == null ? `✓ all ${verify.data.rows.toLocaleString()} rows verified` : `✕ row ${verify.data.broken_at} is invalid: it was changed, or a row before it was removed`}
+            {verify.data.broken_at == null
+              ? `✓ all ${verify.data.rows.toLocaleString()} rows verified`
+              : `✕ row ${verify.data.broken_at} is invalid: it was changed, or a row before it was removed`}
           </p>
         )}
       </div>

@@ -8,7 +8,7 @@ import { Trouble } from "../../components/Trouble";
 import { Check, Form, Text, text } from "./Form";
 import { changed, Listed } from "./Listed";
 import { Once } from "./Once";
-import { type Channel, CHANNELS, Preferences, TOPICS } from "./Preferences";
+import { CHANNELS, type Channel, Preferences, TOPICS } from "./Preferences";
 
 type Notification = Schemas["NotificationView"];
 
@@ -67,7 +67,9 @@ export function Channels() {
 }
 
 function Test({ channel }: { channel: Channel }) {
-  const test = useMutation({ mutationFn: () => api<Schemas["TestView"]>(`${CHANNELS}/${part(channel.id)}/test`, { method: "POST" }) });
+  const test = useMutation({
+    mutationFn: () => api<Schemas["TestView"]>(`${CHANNELS}/${part(channel.id)}/test`, { method: "POST" }),
+  });
   return (
     <div className="row wrap">
       <button type="button" disabled={test.isPending} onClick={() => test.mutate()}>
@@ -83,7 +85,11 @@ function Test({ channel }: { channel: Channel }) {
       >
         <p>No more notifications are sent through it.</p>
       </Confirm>
-      {test.data && <span role="status">{test.data.arrived ? "It arrived." : `It did not arrive: ${test.data.error ?? "no reason given"}`}</span>}
+      {test.data && (
+        <span role="status">
+          {test.data.arrived ? "It arrived." : `It did not arrive: ${test.data.error ?? "no reason given"}`}
+        </span>
+      )}
       {test.error && <Trouble error={test.error} />}
     </div>
   );
@@ -94,9 +100,19 @@ function Add({ done }: { done: () => void }) {
   const [secret, setSecret] = useState<string>();
   if (secret) return <Once label="The signing secret" secret={secret} done={done} />;
   const act = async (data: FormData) => {
-    const settings = Object.fromEntries(["url", "token", "user_key", "topic", "to"].map((name) => [name, text(data, name)] as const).filter(([, value]) => value !== ""));
+    const settings = Object.fromEntries(
+      ["url", "token", "user_key", "topic", "to"]
+        .map((name) => [name, text(data, name)] as const)
+        .filter(([, value]) => value !== ""),
+    );
     const events = Object.keys(TOPICS).filter((event) => data.get(event) === "on");
-    const body = { name: text(data, "name"), medium, organisation: data.get("organisation") === "on", events, ...settings };
+    const body = {
+      name: text(data, "name"),
+      medium,
+      organisation: data.get("organisation") === "on",
+      events,
+      ...settings,
+    };
     const made = await api<Schemas["NewChannelView"]>(CHANNELS, { method: "POST", body });
     if (made.secret) setSecret(made.secret);
     else done();
@@ -115,8 +131,17 @@ function Add({ done }: { done: () => void }) {
       {medium === "email" && <Text name="to" label="Address" type="email" required />}
       {(medium === "slack" || medium === "webhook") && <Text name="url" label="URL" type="url" required />}
       {medium === "ntfy" && <Text name="topic" label="Topic" required />}
-      {(medium === "ntfy" || medium === "pushover") && <Text name="url" label="Server" type="url" help="Leave empty for the public one." />}
-      {(medium === "ntfy" || medium === "pushover") && <Text name="token" label={medium === "ntfy" ? "Access token" : "Application token"} type="password" help={medium === "ntfy" ? "Only if the topic needs one." : "Leave empty for the server’s own."} />}
+      {(medium === "ntfy" || medium === "pushover") && (
+        <Text name="url" label="Server" type="url" help="Leave empty for the public one." />
+      )}
+      {(medium === "ntfy" || medium === "pushover") && (
+        <Text
+          name="token"
+          label={medium === "ntfy" ? "Access token" : "Application token"}
+          type="password"
+          help={medium === "ntfy" ? "Only if the topic needs one." : "Leave empty for the server’s own."}
+        />
+      )}
       {medium === "pushover" && <Text name="user_key" label="User or group key" type="password" required />}
       <fieldset>
         <legend>Notify when</legend>

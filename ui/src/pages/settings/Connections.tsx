@@ -42,9 +42,19 @@ function Databases() {
         form: (done) => (
           <Form label="Save" done={done} act={put}>
             <Text name="name" label="Name" required />
-            <Text name="url" label="Address" type="password" help="postgres://… or sqlite:/path, with {{secrets.NAME}} if needed. Leave empty to keep the current one." />
+            <Text
+              name="url"
+              label="Address"
+              type="password"
+              help="postgres://… or sqlite:/path, with {{secrets.NAME}} if needed. Leave empty to keep the current one."
+            />
             <Text name="rows" label="Maximum rows" type="number" help="Leave empty for the server’s limit." />
-            <Text name="timeout" label="Statement timeout in milliseconds" type="number" help="Leave empty for the server’s limit." />
+            <Text
+              name="timeout"
+              label="Statement timeout in milliseconds"
+              type="number"
+              help="Leave empty for the server’s limit."
+            />
             <Check name="write" label="Statements may write" />
           </Form>
         ),

@@ -45,7 +45,16 @@ export function Text({ name, label, help, initial, required, type = "text", disa
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <input id={id} name={name} type={type} defaultValue={initial} required={required} readOnly={disabled} aria-describedby={`${id}h`} autoComplete="off" />
+      <input
+        id={id}
+        name={name}
+        type={type}
+        defaultValue={initial}
+        required={required}
+        readOnly={disabled}
+        aria-describedby={`${id}h`}
+        autoComplete="off"
+      />
       <span id={`${id}h`} className="small dim">
         {help}
       </span>
@@ -59,7 +68,15 @@ export function Area({ name, label, help, initial }: Pick<TextProps, "name" | "l
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <textarea id={id} name={name} className="code" defaultValue={initial} required spellCheck={false} aria-describedby={`${id}h`} />
+      <textarea
+        id={id}
+        name={name}
+        className="code"
+        defaultValue={initial}
+        required
+        spellCheck={false}
+        aria-describedby={`${id}h`}
+      />
       <span id={`${id}h`} className="small dim">
         {help}
       </span>
@@ -82,5 +99,7 @@ export function text(data: FormData, name: string): string {
 
 /** Words with commas or spaces between them. */
 export function words(data: FormData, name: string): string[] {
-  return text(data, name).split(/[\s,]+/).filter(Boolean);
+  return text(data, name)
+    .split(/[\s,]+/)
+    .filter(Boolean);
 }

@@ -27,7 +27,8 @@ export function Keys() {
       row={(key) => (
         <>
           <td>
-            <strong>{key.name || "unnamed"}</strong> <code className="dim">{key.start}…</code> {key.agent && <span className="tag">agent</span>}
+            <strong>{key.name || "unnamed"}</strong> <code className="dim">{key.start}…</code>{" "}
+            {key.agent && <span className="tag">agent</span>}
           </td>
           <td>{key.user}</td>
           <td className="mono">{key.grants ? key.grants.join(", ") : "all"}</td>
@@ -73,7 +74,12 @@ function Pause({ keyView }: { keyView: Key }) {
   });
   return (
     <>
-      <Toggle label={`${keyView.name || keyView.start} works`} on={!keyView.paused} disabled={act.isPending} onChange={(on) => act.mutate(!on)} />
+      <Toggle
+        label={`${keyView.name || keyView.start} works`}
+        on={!keyView.paused}
+        disabled={act.isPending}
+        onChange={(on) => act.mutate(!on)}
+      />
       {act.error && <Trouble error={act.error} />}
     </>
   );

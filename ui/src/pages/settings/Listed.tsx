@@ -1,7 +1,7 @@
 // Shared by all settings pages: a list from the server as a table, a way to add an entry, and an empty state.
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { page, Problem } from "../../api/client";
+import { Problem, page } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Dialog } from "../../components/Dialog";
 import { Got } from "../../components/Loading";

@@ -31,7 +31,10 @@ export function McpServers() {
         <div className="card-head">
           <div className="grow">
             <h2>MCP servers</h2>
-            <p className="small dim">Programs and services whose tools steps can call. A new or changed tool is held until an administrator accepts it.</p>
+            <p className="small dim">
+              Programs and services whose tools steps can call. A new or changed tool is held until an administrator
+              accepts it.
+            </p>
           </div>
           <button type="button" disabled={query.isFetching} onClick={() => void query.refetch()}>
             Refresh
@@ -39,7 +42,9 @@ export function McpServers() {
         </div>
         <Got query={query}>{(all) => (all.length === 0 ? <None /> : null)}</Got>
       </section>
-      {query.data?.map((server) => <Server key={server.name} server={server} admin={admin} />)}
+      {query.data?.map((server) => (
+        <Server key={server.name} server={server} admin={admin} />
+      ))}
     </>
   );
 }
@@ -48,17 +53,21 @@ function None() {
   return (
     <div className="stack">
       <p>There are none. Add them to the server’s configuration, in the format of other MCP clients:</p>
-      <pre className="value" tabIndex={0} aria-label="An example of the configuration">
+      <pre className="value" tabIndex={0} role="group" aria-label="An example of the configuration">
         {FORM}
       </pre>
       <p>
-        Start the server again with it (<code>stepwell serve --config FILE</code>). A step then calls a tool as <code>files__search_files</code>; what a server offers when it is first seen is accepted as it is.
+        Start the server again with it (<code>stepwell serve --config FILE</code>). A step then calls a tool as{" "}
+        <code>files__search_files</code>; what a server offers when it is first seen is accepted as it is.
       </p>
     </div>
   );
 }
 
-const TRANSPORTS: Record<string, string> = { stdio: "a program, on standard input and output", http: "a URL, by streamable HTTP" };
+const TRANSPORTS: Record<string, string> = {
+  stdio: "a program, on standard input and output",
+  http: "a URL, by streamable HTTP",
+};
 
 function Server({ server, admin }: { server: McpServer; admin: boolean }) {
   const look = stateLook(server.state);
@@ -77,10 +86,20 @@ function Server({ server, admin }: { server: McpServer; admin: boolean }) {
       </div>
       {server.state === "down" && (
         <p>
-          {server.why ? visible(server.why) : "Reason unknown"}. {server.next_attempt_at && <>Tried again <When at={server.next_attempt_at} />.</>}
+          {server.why ? visible(server.why) : "Reason unknown"}.{" "}
+          {server.next_attempt_at && (
+            <>
+              Tried again <When at={server.next_attempt_at} />.
+            </>
+          )}
         </p>
       )}
-      {server.state === "absent" && <p>Its tools were accepted earlier, but it is not in the configuration of this node: nothing can be called or accepted here.</p>}
+      {server.state === "absent" && (
+        <p>
+          Its tools were accepted earlier, but it is not in the configuration of this node: nothing can be called or
+          accepted here.
+        </p>
+      )}
       <dl className="facts">
         {server.transport && <Fact name="Reached as" value={TRANSPORTS[server.transport] ?? server.transport} />}
         {server.about && <Fact name="Calls itself" value={visible(server.about)} />}

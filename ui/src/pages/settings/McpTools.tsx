@@ -24,7 +24,12 @@ export function Tool({ server, tool, admin }: { server: string; tool: McpTool; a
           {tool.title && <span>{visible(tool.title)}</span>}
           <span className={`badge tone-${look.tone}`}>{look.words}</span>
         </div>
-        {isHeld(tool) && (admin ? <Accept server={server} tools={[tool]} label="Accept…" of={name} /> : <span className="dim">An administrator can accept it.</span>)}
+        {isHeld(tool) &&
+          (admin ? (
+            <Accept server={server} tools={[tool]} label="Accept…" of={name} />
+          ) : (
+            <span className="dim">An administrator can accept it.</span>
+          ))}
       </div>
       <Descriptions tool={tool} />
       <Digests tool={tool} />
@@ -43,7 +48,11 @@ function Descriptions({ tool }: { tool: McpTool }) {
     return (
       <>
         <Description text={now} />
-        <p>{saying === "same" ? "Its description is the one that was accepted. Its title, input, output or annotations changed." : "Its description starts like the accepted one; the rest was too long to store and may differ."}</p>
+        <p>
+          {saying === "same"
+            ? "Its description is the one that was accepted. Its title, input, output or annotations changed."
+            : "Its description starts like the accepted one; the rest was too long to store and may differ."}
+        </p>
       </>
     );
   }
@@ -78,7 +87,14 @@ function Digests({ tool }: { tool: McpTool }) {
       )}
       {tool.accepted_digest && (
         <>
-          {same ? "as it was accepted" : <>accepted was <Short digest={tool.accepted_digest} /></>} <When at={tool.accepted_at} />
+          {same ? (
+            "as it was accepted"
+          ) : (
+            <>
+              accepted was <Short digest={tool.accepted_digest} />
+            </>
+          )}{" "}
+          <When at={tool.accepted_at} />
           {tool.accepted_by === FIRST_SEEN ? ", when it was first seen" : ` by ${tool.accepted_by ?? "someone"}`}
         </>
       )}
@@ -104,7 +120,8 @@ function Takes({ tool }: { tool: McpTool }) {
 export function Accept({ server, tools, label, of }: { server: string; tools: McpTool[]; label: string; of?: string }) {
   const [looked, setLooked] = useState<McpTool[]>();
   const send = useMutation({
-    mutationFn: (these: McpTool[]) => api(`${PATH}/${part(server)}/accept`, { method: "POST", body: acceptance(these) }),
+    mutationFn: (these: McpTool[]) =>
+      api(`${PATH}/${part(server)}/accept`, { method: "POST", body: acceptance(these) }),
     onSuccess: () => setLooked(undefined),
     // A refusal also means that the list is out of date.
     onSettled: () => changed(PATH),
@@ -119,7 +136,10 @@ export function Accept({ server, tools, label, of }: { server: string; tools: Mc
         {label}
       </button>
       {looked && (
-        <Dialog title={of ? `Accept ${of}` : `Accept ${looked.length} tools of ${server}`} onClose={() => setLooked(undefined)}>
+        <Dialog
+          title={of ? `Accept ${of}` : `Accept ${looked.length} tools of ${server}`}
+          onClose={() => setLooked(undefined)}
+        >
           <p>Steps can then call what is shown here. Models trust a tool’s description: treat it as untrusted text.</p>
           {looked.map((tool) => (
             <div key={tool.tool} className="stack">

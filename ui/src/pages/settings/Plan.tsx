@@ -16,9 +16,14 @@ export function Plan() {
             </h2>
             <Use label="Workflows" used={usage.workflows} most={limits.workflows} />
             <Use label="Unfinished runs" used={usage.open_runs} most={limits.concurrent_runs} />
-            <Use label={`Steps executed in ${usage.month}`} used={usage.executions} most={limits.executions_per_month} />
+            <Use
+              label={`Steps executed in ${usage.month}`}
+              used={usage.executions}
+              most={limits.executions_per_month}
+            />
             <p>
-              Steps of one workflow: at most {limits.tasks_per_workflow?.toLocaleString() ?? "as many as you like"}. Schedules: {limits.cron === false ? "not allowed" : "allowed"}.
+              Steps of one workflow: at most {limits.tasks_per_workflow?.toLocaleString() ?? "as many as you like"}.
+              Schedules: {limits.cron === false ? "not allowed" : "allowed"}.
             </p>
           </section>
         );
@@ -33,7 +38,8 @@ function Use({ label, used, most }: { label: string; used: number; most: number 
       <div className="row between">
         <span>{label}</span>
         <span className="nowrap">
-          <strong>{used.toLocaleString()}</strong> {most == null ? <span className="dim">without a limit</span> : `of ${most.toLocaleString()}`}
+          <strong>{used.toLocaleString()}</strong>{" "}
+          {most == null ? <span className="dim">without a limit</span> : `of ${most.toLocaleString()}`}
         </span>
       </div>
       {most != null && <progress value={used} max={Math.max(most, 1)} aria-label={label} />}

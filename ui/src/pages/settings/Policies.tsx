@@ -10,7 +10,9 @@ const EFFECTS = { allow: "allowed", require_approval: "needs approval", deny: "d
 
 export function Policies() {
   const put = (data: FormData) => {
-    const [timeout, reason, rate, per, once] = ["timeout", "reason", "rate", "per", "once"].map((name) => text(data, name));
+    const [timeout, reason, rate, per, once] = ["timeout", "reason", "rate", "per", "once"].map((name) =>
+      text(data, name),
+    );
     const body = {
       calls: text(data, "calls"),
       effect: text(data, "effect"),
@@ -37,7 +39,12 @@ export function Policies() {
         form: (done) => (
           <Form label="Save" done={done} act={put}>
             <Text name="name" label="Name" required />
-            <Text name="calls" label="Calls" required help="tool:PATTERN, host:PATTERN or connection:PATTERN; * matches anything." />
+            <Text
+              name="calls"
+              label="Calls"
+              required
+              help="tool:PATTERN, host:PATTERN or connection:PATTERN; * matches anything."
+            />
             <label className="field">
               <span className="label">Effect</span>
               <select name="effect" defaultValue="require_approval">
@@ -48,7 +55,11 @@ export function Policies() {
                 ))}
               </select>
             </label>
-            <Text name="approvers" label="Who may approve" help="Users or roles. Leave empty for anyone who may approve." />
+            <Text
+              name="approvers"
+              label="Who may approve"
+              help="Users or roles. Leave empty for anyone who may approve."
+            />
             <Text name="approvals" label="Approvals needed" type="number" initial="1" />
             <Check name="allow_self" label="The user who started the run may approve" initial />
             <Text name="timeout" label="Denied after" help="Such as 4h." />
@@ -73,9 +84,15 @@ export function Policies() {
           </td>
           <td className="mono">{policy.calls}</td>
           <td>{EFFECTS[policy.effect]}</td>
-          <td>{policy.effect === "require_approval" ? `${policy.approvals} of ${policy.approvers.join(", ") || "anyone who may"}` : "–"}</td>
           <td>
-            {[policy.rate && `${policy.rate.calls} in ${policy.rate.per}`, policy.at_most_once && "once each"].filter(Boolean).join("; ") || "–"}
+            {policy.effect === "require_approval"
+              ? `${policy.approvals} of ${policy.approvers.join(", ") || "anyone who may"}`
+              : "–"}
+          </td>
+          <td>
+            {[policy.rate && `${policy.rate.calls} in ${policy.rate.per}`, policy.at_most_once && "once each"]
+              .filter(Boolean)
+              .join("; ") || "–"}
           </td>
           <td>{policy.reason}</td>
           <td>

@@ -41,7 +41,11 @@ export function Preferences() {
     mutationFn: (body: Partial<Wishes>) => api<Wishes>("/preferences", { method: "PATCH", body }),
     onMutate: async (body) => {
       await queries.cancelQueries({ queryKey: KEY });
-      queries.setQueryData(KEY, (now: Wishes | undefined) => now && { browser: body.browser ?? now.browser, channels: { ...now.channels, ...body.channels } });
+      queries.setQueryData(
+        KEY,
+        (now: Wishes | undefined) =>
+          now && { browser: body.browser ?? now.browser, channels: { ...now.channels, ...body.channels } },
+      );
     },
     // While another change is in flight, a response without it would revert it on screen.
     onSettled: () => (queries.isMutating({ mutationKey: KEY }) === 1 ? changed(CHANNELS) : undefined),
@@ -64,8 +68,18 @@ export function Preferences() {
       <Got query={query}>
         {(wishes) => {
           const places = [
-            { id: "", name: "Browser", topics: wishes.browser ?? [], put: (topics: Topic[]): Partial<Wishes> => ({ browser: topics }) },
-            ...Object.entries(wishes.channels ?? {}).map(([id, topics]) => ({ id, name: names.get(id) ?? id, topics, put: (topics: Topic[]): Partial<Wishes> => ({ channels: { [id]: topics } }) })),
+            {
+              id: "",
+              name: "Browser",
+              topics: wishes.browser ?? [],
+              put: (topics: Topic[]): Partial<Wishes> => ({ browser: topics }),
+            },
+            ...Object.entries(wishes.channels ?? {}).map(([id, topics]) => ({
+              id,
+              name: names.get(id) ?? id,
+              topics,
+              put: (topics: Topic[]): Partial<Wishes> => ({ channels: { [id]: topics } }),
+            })),
           ];
           return (
             <div className="table-box" tabIndex={0}>
@@ -88,7 +102,15 @@ export function Preferences() {
                             type="checkbox"
                             aria-label={`${place.name}: ${TOPICS[topic]}`}
                             checked={place.topics.includes(topic)}
-                            onChange={(event) => change.mutate(place.put(event.target.checked ? [...place.topics, topic] : place.topics.filter((one) => one !== topic)))}
+                            onChange={(event) =>
+                              change.mutate(
+                                place.put(
+                                  event.target.checked
+                                    ? [...place.topics, topic]
+                                    : place.topics.filter((one) => one !== topic),
+                                ),
+                              )
+                            }
                           />
                         </td>
                       ))}

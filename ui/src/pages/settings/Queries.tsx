@@ -1,6 +1,6 @@
 // Saved queries: statements under a name, which query steps use.
 import { useState } from "react";
-import { api, part, Problem, type Schemas } from "../../api/client";
+import { api, Problem, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
 import { Dialog } from "../../components/Dialog";
 import { When } from "../../components/Status";
@@ -89,10 +89,32 @@ function Fields({ saved, done }: { saved?: Saved; done: () => void }) {
   return (
     <Form label="Save" done={done} act={put}>
       <Text name="name" label="Name" initial={saved?.name ?? ""} disabled={saved !== undefined} required />
-      <Text name="connection" label="Connection" initial={saved?.connection ?? ""} help={names ? `Available: ${names}` : ""} required />
-      <Area name="sql" label="Statement" initial={saved?.sql ?? ""} help="One statement, with :name or $1 for parameters." />
-      <Text name="params" label="Default parameters (optional)" initial={given} help={'An object, as JSON: {"day": "2026-01-01"}'} />
-      <Text name="rows" label="Maximum rows" type="number" initial={saved?.rows?.toString() ?? ""} help="Leave empty for the connection’s limit." />
+      <Text
+        name="connection"
+        label="Connection"
+        initial={saved?.connection ?? ""}
+        help={names ? `Available: ${names}` : ""}
+        required
+      />
+      <Area
+        name="sql"
+        label="Statement"
+        initial={saved?.sql ?? ""}
+        help="One statement, with :name or $1 for parameters."
+      />
+      <Text
+        name="params"
+        label="Default parameters (optional)"
+        initial={given}
+        help={'An object, as JSON: {"day": "2026-01-01"}'}
+      />
+      <Text
+        name="rows"
+        label="Maximum rows"
+        type="number"
+        initial={saved?.rows?.toString() ?? ""}
+        help="Leave empty for the connection’s limit."
+      />
       <Check name="write" label="Writes data" initial={saved?.write ?? false} />
     </Form>
   );
@@ -106,5 +128,9 @@ function params(written: string): Record<string, unknown> {
   } catch {
     // Reported below, with a more helpful message.
   }
-  throw new Problem({ status: 422, code: "bad-values", detail: "The parameters must be a JSON object, such as {\"day\": \"2026-01-01\"}." });
+  throw new Problem({
+    status: 422,
+    code: "bad-values",
+    detail: 'The parameters must be a JSON object, such as {"day": "2026-01-01"}.',
+  });
 }

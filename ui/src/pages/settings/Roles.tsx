@@ -22,7 +22,12 @@ export function Roles() {
         form: (done) => (
           <Form label="Save" done={done} act={(data) => put(text(data, "name"), words(data, "grants"))}>
             <Text name="name" label="Name" required help="An existing name replaces its grants." />
-            <Text name="grants" label="Grants" required help="workflow.read, workflow.define, workflow.run, workflow.approve, tool:…, connection:…, secret:…, admin" />
+            <Text
+              name="grants"
+              label="Grants"
+              required
+              help="workflow.read, workflow.define, workflow.run, workflow.approve, tool:…, connection:…, secret:…, admin"
+            />
           </Form>
         ),
       }}

@@ -11,7 +11,10 @@ const PATH = "/secrets";
 export function Secrets() {
   const put = (data: FormData) => {
     const value = text(data, "value");
-    return api(`${PATH}/${part(text(data, "name"))}`, { method: "PUT", body: { ...(value ? { value } : {}), hosts: words(data, "hosts") } });
+    return api(`${PATH}/${part(text(data, "name"))}`, {
+      method: "PUT",
+      body: { ...(value ? { value } : {}), hosts: words(data, "hosts") },
+    });
   };
   return (
     <Listed<Secret>
@@ -19,7 +22,8 @@ export function Secrets() {
       title="Secrets"
       about={
         <>
-          Steps use them as <code>{"{{secrets.NAME}}"}</code>. Values are stored sealed, never logged, and never shown, not even here.
+          Steps use them as <code>{"{{secrets.NAME}}"}</code>. Values are stored sealed, never logged, and never shown,
+          not even here.
         </>
       }
       none="There are no secrets."
@@ -31,14 +35,19 @@ export function Secrets() {
           <Form label="Save" done={done} act={put}>
             <Text name="name" label="Name" required help="An existing name replaces the value." />
             <Text name="value" label="Value" type="password" help="Leave empty to change only the hosts." />
-            <Text name="hosts" label="Hosts it may be sent to" help="Such as api.example.com or *.example.org; leave empty for any host." />
+            <Text
+              name="hosts"
+              label="Hosts it may be sent to"
+              help="Such as api.example.com or *.example.org; leave empty for any host."
+            />
           </Form>
         ),
       }}
       row={(secret) => (
         <>
           <td>
-            <strong>{secret.name}</strong> {!secret.masked && <span className="badge tone-wait">too short to be masked</span>}
+            <strong>{secret.name}</strong>{" "}
+            {!secret.masked && <span className="badge tone-wait">too short to be masked</span>}
           </td>
           <td className="mono">{secret.hosts.length > 0 ? secret.hosts.join(", ") : "anywhere"}</td>
           <td>{secret.version}</td>

@@ -1,9 +1,10 @@
 // Users: who may do what here.
+
+import { useState } from "react";
 import { api, part, type Schemas } from "../../api/client";
 import { Confirm } from "../../components/Confirm";
-import { When } from "../../components/Status";
-import { useState } from "react";
 import { Dialog } from "../../components/Dialog";
+import { When } from "../../components/Status";
 import { Form, Text, text, words } from "./Form";
 import { changed, Listed, useListed } from "./Listed";
 
@@ -23,7 +24,16 @@ export function Users() {
       add={{
         label: "Add a user",
         form: (done) => (
-          <Form label="Add" done={done} act={(data) => api(PATH, { method: "POST", body: { name: text(data, "name"), roles: words(data, "roles"), grants: words(data, "grants") } })}>
+          <Form
+            label="Add"
+            done={done}
+            act={(data) =>
+              api(PATH, {
+                method: "POST",
+                body: { name: text(data, "name"), roles: words(data, "roles"), grants: words(data, "grants") },
+              })
+            }
+          >
             <Text name="name" label="Name" required />
             <RolesField initial="viewer" />
             <GrantsField initial="" />
@@ -52,11 +62,25 @@ export function Users() {
 function RolesField({ initial }: { initial: string }) {
   const roles = useListed<Role>("/roles");
   const names = (roles.data ?? []).map((role) => role.name).join(", ");
-  return <Text name="roles" label="Roles" initial={initial} help={names ? `Separated by commas. Available: ${names}` : "Separated by commas."} />;
+  return (
+    <Text
+      name="roles"
+      label="Roles"
+      initial={initial}
+      help={names ? `Separated by commas. Available: ${names}` : "Separated by commas."}
+    />
+  );
 }
 
 function GrantsField({ initial }: { initial: string }) {
-  return <Text name="grants" label="Additional grants (optional)" initial={initial} help="Such as workflow.run, tool:mail.*, secret:SMTP_*" />;
+  return (
+    <Text
+      name="grants"
+      label="Additional grants (optional)"
+      initial={initial}
+      help="Such as workflow.run, tool:mail.*, secret:SMTP_*"
+    />
+  );
 }
 
 function Change({ user }: { user: User }) {
@@ -76,12 +100,27 @@ function Change({ user }: { user: User }) {
       <button type="button" onClick={() => setOpen(true)} aria-label={`Change ${user.name}`}>
         Change
       </button>
-      <Confirm label={user.disabled ? "Enable" : "Disable"} title={user.disabled ? `Enable ${user.name}` : `Disable ${user.name}`} act={disable} className={user.disabled ? "" : "danger"}>
-        <p>{user.disabled ? "They regain the rights of their roles." : "They lose all access, and so does everything that acts as them. Their name stays reserved."}</p>
+      <Confirm
+        label={user.disabled ? "Enable" : "Disable"}
+        title={user.disabled ? `Enable ${user.name}` : `Disable ${user.name}`}
+        act={disable}
+        className={user.disabled ? "" : "danger"}
+      >
+        <p>
+          {user.disabled
+            ? "They regain the rights of their roles."
+            : "They lose all access, and so does everything that acts as them. Their name stays reserved."}
+        </p>
       </Confirm>
       {open && (
         <Dialog title={`Change ${user.name}`} onClose={done}>
-          <Form label="Save" done={done} act={(data) => api(path, { method: "PATCH", body: { roles: words(data, "roles"), grants: words(data, "grants") } })}>
+          <Form
+            label="Save"
+            done={done}
+            act={(data) =>
+              api(path, { method: "PATCH", body: { roles: words(data, "roles"), grants: words(data, "grants") } })
+            }
+          >
             <RolesField initial={user.roles.join(", ")} />
             <GrantsField initial={user.grants.join(", ")} />
           </Form>

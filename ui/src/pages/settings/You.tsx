@@ -47,7 +47,11 @@ export function You() {
             <p>{NOTICES[notices.state]}</p>
           )}
           {link.data ? (
-            <Once label="The one-time link that signs another browser in as you" secret={link.data.url} done={() => link.reset()} />
+            <Once
+              label="The one-time link that signs another browser in as you"
+              secret={link.data.url}
+              done={() => link.reset()}
+            />
           ) : (
             <div className="row wrap">
               <button type="button" disabled={link.isPending} onClick={() => link.mutate()}>

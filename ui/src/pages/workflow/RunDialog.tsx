@@ -12,7 +12,8 @@ export function RunDialog({ workflow, onClose }: { workflow: Workflow; onClose: 
   const navigate = useNavigate();
   const form = useSchemaForm(workflow.input_schema, undefined, "Input");
   const start = useMutation({
-    mutationFn: (input: Json) => api<Schemas["Triggered"]>(`/workflows/${part(workflow.name)}/trigger`, { method: "POST", body: input }),
+    mutationFn: (input: Json) =>
+      api<Schemas["Triggered"]>(`/workflows/${part(workflow.name)}/trigger`, { method: "POST", body: input }),
     onSuccess: (made) => navigate({ to: "/runs/$run", params: { run: made.run_id } }),
   });
   const send = () => {

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, part } from "../../api/client";
-import { queries, schedule, type Schedule, type Workflow } from "../../api/queries";
+import { queries, type Schedule, schedule, type Workflow } from "../../api/queries";
 import { Confirm } from "../../components/Confirm";
 import { Got } from "../../components/Loading";
 import { When } from "../../components/Status";
@@ -83,7 +83,10 @@ function Fires({ schedule, enabled }: { schedule: Schedule; enabled: boolean }) 
       <ol className="fires small">
         {schedule.next.map((at) => (
           <li key={at}>
-            {full(at)} <span className="dim">(<When at={at} />)</span>
+            {full(at)}{" "}
+            <span className="dim">
+              (<When at={at} />)
+            </span>
           </li>
         ))}
       </ol>

@@ -43,10 +43,22 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
                   <td>
                     <div className="row">
                       <label className="check">
-                        <input type="radio" name="from" checked={from === one.version} onChange={() => setFrom(one.version)} /> from
+                        <input
+                          type="radio"
+                          name="from"
+                          checked={from === one.version}
+                          onChange={() => setFrom(one.version)}
+                        />{" "}
+                        from
                       </label>
                       <label className="check">
-                        <input type="radio" name="to" checked={to === one.version} onChange={() => setTo(one.version)} /> to
+                        <input
+                          type="radio"
+                          name="to"
+                          checked={to === one.version}
+                          onChange={() => setTo(one.version)}
+                        />{" "}
+                        to
                       </label>
                     </div>
                   </td>
@@ -70,8 +82,15 @@ function Compare({ workflow, all }: { workflow: Workflow; all: Version[] }) {
 function DrawnDiff({ name, from, to }: { name: string; from: number; to: number }) {
   const before = useQuery(workflowGraph(name, from));
   const after = useQuery(workflowGraph(name, to));
-  const both = useMemo(() => (before.data && after.data ? bothGraphs(before.data, after.data) : undefined), [before.data, after.data]);
-  return both ? <GraphView graph={both.graph} changes={both.changes} /> : <Got query={before.data ? after : before}>{() => null}</Got>;
+  const both = useMemo(
+    () => (before.data && after.data ? bothGraphs(before.data, after.data) : undefined),
+    [before.data, after.data],
+  );
+  return both ? (
+    <GraphView graph={both.graph} changes={both.changes} />
+  ) : (
+    <Got query={before.data ? after : before}>{() => null}</Got>
+  );
 }
 
 function TextDiff({ before, after, title }: { before: string; after: string; title: string }) {
@@ -82,7 +101,8 @@ function TextDiff({ before, after, title }: { before: string; after: string; tit
       <div className="card-head">
         <h2>{title}</h2>
         <span className="small dim">
-          {lines.filter((line) => line.kind === "in").length} lines in, {lines.filter((line) => line.kind === "out").length} out
+          {lines.filter((line) => line.kind === "in").length} lines in,{" "}
+          {lines.filter((line) => line.kind === "out").length} out
         </span>
       </div>
       <pre className="diff" tabIndex={0}>
