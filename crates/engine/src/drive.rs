@@ -178,7 +178,7 @@ pub async fn revive(inner: &Inner, stored: &LoadedRun) -> Result<Box<Live>, Erro
         hash: stored.hash,
         secret: stored.secret,
         parent: stored.row.parent.clone(),
-        place: stored.place.clone(),
+        group: stored.group.clone(),
         test: stored.row.test,
         acts_as: stored.row.acts_as.as_str().into(),
         erased: stored.row.erased.is_some(),
@@ -295,7 +295,7 @@ async fn write(
     };
     let mut commit = record(&live.compiled.definition.graph, &live.run, &plan.transition, place);
     commit.sent = plan.sent.clone();
-    commit.places = plan.places.clone();
+    commit.groups = plan.groups.clone();
     commit.audit = plan.audit.clone();
     commit.audit.extend(watch::calls(live, plan, now));
     // What is written anew comes after what it replaces.
@@ -320,7 +320,7 @@ pub async fn submit(
 ) -> Result<Result<Follow, Refused>, Error> {
     if live.run.status.is_terminal() {
         commit.mail.extend(live.parent.as_ref().map(|parent| children::farewell(live, parent)));
-        commit.places.extend(live.place.clone().map(|key| PlaceChange::Leave { key }));
+        commit.groups.extend(live.group.clone().map(|key| GroupChange::Leave { key }));
     }
     if !commit.work.put.is_empty() {
         commit.counted.push((plans::counter(live.org, commit.log.at), commit.work.put.len() as i64));
@@ -407,7 +407,7 @@ pub fn follow_up(inner: &Arc<Inner>, live: &mut Live, follow: Follow) {
         if let Some(parent) = &live.parent {
             inner.send(parent.run, What::Mail);
         }
-        if let Some(place) = live.place.clone() {
+        if let Some(place) = live.group.clone() {
             tokio::spawn(crate::upkeep::admit(inner.clone(), live.org, place));
         }
     }

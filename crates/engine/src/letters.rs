@@ -16,7 +16,7 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::{Graph, OnUnknown};
 use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::time::Time;
-use stepwell_store::{NewAudit, PlaceChange, Stale, StepRow, StoredMail};
+use stepwell_store::{GroupChange, NewAudit, Stale, StepRow, StoredMail};
 
 /// What the letters of one turn come to.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub struct Plan {
     pub fired: Vec<String>,
     pub read: Vec<i64>,
     pub sent: Vec<String>,
-    pub places: Vec<PlaceChange>,
+    pub groups: Vec<GroupChange>,
     /// Rows of a version that the run has left.
     pub retired: Vec<StepRow>,
     pub stale: Stale,
@@ -56,7 +56,7 @@ pub fn plan(
             What::Retry { by, onto } => plan.retry(inner, live, (by, onto.as_ref()), now),
             What::Admit => plan.event(inner, live, Event::Admitted, now).inspect(|()| {
                 let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
-                plan.places.extend(live.place.clone().map(|key| PlaceChange::Take { key, limit }));
+                plan.groups.extend(live.group.clone().map(|key| GroupChange::Enter { key, limit }));
             }),
             What::Childless { notice, .. } => {
                 plan.sent.push(notice.clone());
@@ -196,7 +196,7 @@ impl Plan {
             }
         }
         // A run that is taken up again counts, and is not sent to the back of a queue.
-        self.places.extend(live.place.clone().map(|key| PlaceChange::Take { key, limit: None }));
+        self.groups.extend(live.group.clone().map(|key| GroupChange::Enter { key, limit: None }));
         Ok(())
     }
 }

@@ -62,7 +62,7 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, place: Place) -
         outbox: notices(graph, run, transition, place.now),
         sent: Vec::new(),
         unique: Vec::new(),
-        places: Vec::new(),
+        groups: Vec::new(),
         gates: gates(graph, run, transition, place.now),
         counted: Vec::new(),
         audit: Vec::new(),

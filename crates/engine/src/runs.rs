@@ -25,7 +25,7 @@ pub struct Live {
     pub hash: [u8; 32],
     pub secret: [u8; 16],
     pub parent: Option<Parent>,
-    pub place: Option<String>,
+    pub group: Option<String>,
     pub test: bool,
     /// In whose name it acts, beside the author of its version.
     pub acts_as: Arc<str>,

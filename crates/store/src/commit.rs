@@ -52,7 +52,7 @@ pub struct Commit {
     /// Keys of this run's notices that are done.
     pub sent: Vec<String>,
     pub unique: Vec<UniqueKey>,
-    pub places: Vec<PlaceChange>,
+    pub groups: Vec<GroupChange>,
     /// What waits for a person.
     pub gates: Diff<Gate>,
     /// Added to counters.
@@ -84,7 +84,7 @@ pub struct NewRun {
     pub secret: [u8; 16],
     pub parent: Option<Parent>,
     /// The limit of concurrent runs that this one counts against.
-    pub place: Option<String>,
+    pub group: Option<String>,
     /// Refused if the organisation has this many runs that have not ended, tests left out.
     pub most_open: Option<u32>,
 }
@@ -233,9 +233,9 @@ pub struct UniqueKey {
 
 /// Places among concurrent runs, by key: some runs hold one, others queue for one in the order of their ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PlaceChange {
+pub enum GroupChange {
     /// Refused if `limit` runs hold a place, or an older run queues for one. Without a limit it is always given.
-    Take {
+    Enter {
         key: String,
         limit: Option<u32>,
     },

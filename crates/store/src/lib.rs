@@ -73,9 +73,9 @@ pub trait Store: Registry + Nodes {
     /// The first run in each queue for a place, with the place's key.
     async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
     /// The first run in the queue for a place.
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error>;
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error>;
     /// The oldest run that holds a place.
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error>;
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error>;
     /// The positions of the newest commits.
     async fn progress(&self) -> Result<Progress, Error>;
     /// Log rows of all runs that the reader does not have, in an order that is each run's own.

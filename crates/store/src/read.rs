@@ -11,7 +11,7 @@ pub struct LoadedRun {
     /// The hash of the newest log row.
     pub hash: [u8; 32],
     pub secret: [u8; 16],
-    pub place: Option<String>,
+    pub group: Option<String>,
     pub state: String,
     /// The newest attempt of every step that had its turn.
     pub steps: Vec<StepRow>,

@@ -149,7 +149,7 @@ async fn look(inner: &Inner, id: RunId, run: &str) -> Result<RunView, Error> {
     }
     if live.run.status == RunStatus::Queued {
         let switches = switches(inner, live.org, &live.compiled.row.workflow).await?;
-        if switches.hold(live.place.as_deref()).is_some() {
+        if switches.hold(live.group.as_deref()).is_some() {
             let resumed = "someone who resumes the workflow, which is paused";
             view.waiting_for.iter_mut().for_each(|waiting| waiting.moved_on_by = resumed);
         }

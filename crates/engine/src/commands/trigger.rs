@@ -344,9 +344,9 @@ async fn try_begin(
     let now = inner.clock.now();
     let mut live = fresh(inner, beginning)?;
     let switches = switches::switches(inner, live.org, &live.compiled.row.workflow).await?;
-    if switches.hold(live.place.as_deref()).is_some() && !beginning.test {
+    if switches.hold(live.group.as_deref()).is_some() && !beginning.test {
         entry = Entry::Queue;
-        live.place.get_or_insert_with(|| live.compiled.row.workflow.clone());
+        live.group.get_or_insert_with(|| live.compiled.row.workflow.clone());
     }
     let event = Event::Triggered {
         body: beginning.input.clone(),
@@ -368,7 +368,7 @@ async fn try_begin(
         test: beginning.test,
         secret: live.secret,
         parent: beginning.parent.clone(),
-        place: live.place.clone(),
+        group: live.group.clone(),
         most_open: beginning.most_open,
     };
     let place = Place {
@@ -387,12 +387,12 @@ async fn try_begin(
     let mut commit = record(&live.compiled.definition.graph, &live.run, &transition, place);
     commit.unique.extend(beginning.unique.clone());
     commit.audit.extend(beginning.audit.clone().map(|row| NewAudit { target: live.run.id.to_string(), ..row }));
-    commit.places.extend(live.place.clone().map(|key| match entry {
+    commit.groups.extend(live.group.clone().map(|key| match entry {
         Entry::Enter => {
             let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
-            PlaceChange::Take { key, limit }
+            GroupChange::Enter { key, limit }
         }
-        Entry::Queue => PlaceChange::Queue { key },
+        Entry::Queue => GroupChange::Queue { key },
     }));
     // Driven from the start, so that nothing overtakes the first commit.
     let id = live.id;
@@ -425,7 +425,7 @@ async fn write_first(
             ended.into_iter().for_each(|ended| inner.tell_end(live.id, ended));
             follow_up(inner, &mut live, follow);
             if live.run.status == RunStatus::Queued
-                && let Some(place) = live.place.clone()
+                && let Some(place) = live.group.clone()
             {
                 // The place may have become free before the run was in the queue, and then nobody looked for it there.
                 tokio::spawn(upkeep::admit(inner.clone(), live.org, place));
@@ -481,7 +481,7 @@ fn fresh(inner: &Inner, beginning: &Beginning) -> Result<Box<Live>, Error> {
         hash: [0; 32],
         secret: inner.ids.bytes(),
         parent: beginning.parent.clone(),
-        place: None,
+        group: None,
         test: beginning.test,
         acts_as: beginning.acts_as.as_str().into(),
         erased: false,
@@ -490,7 +490,7 @@ fn fresh(inner: &Inner, beginning: &Beginning) -> Result<Box<Live>, Error> {
     if !beginning.test
         && let Some(concurrency) = &live.compiled.definition.concurrency
     {
-        live.place = Some(place(inner, &live, beginning, concurrency)?);
+        live.group = Some(place(inner, &live, beginning, concurrency)?);
     }
     Ok(Box::new(live))
 }
@@ -526,7 +526,7 @@ pub(super) fn keyed_place(workflow: &str, key: &Value) -> String {
 /// Makes room by cancelling the run that has had its place longest.
 async fn evict(inner: &Arc<Inner>, beginning: &Beginning) -> Result<(), Error> {
     let live = fresh(inner, beginning)?;
-    let Some(place) = &live.place else { return Ok(()) };
+    let Some(place) = &live.group else { return Ok(()) };
     let Some(oldest) = inner.store.holder(place).await? else { return Ok(()) };
     let reason: Arc<str> = "a newer run took its place".into();
     match inner.ask(oldest, What::Cancel { by: beginning.by.clone(), reason: Some(reason) }).await {

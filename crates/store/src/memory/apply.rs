@@ -1,7 +1,7 @@
 //! One commit. Every check comes before the first write, except for places, which are put back.
 
 use super::state::{Run, State};
-use super::tables::{Letter, Standing};
+use super::tables::{Letter, Membership};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ pub fn apply(state: &mut State, commit: Commit) -> Result<Result<Position, Refus
     if let Err(refused) = check(state, &commit) {
         return Ok(Err(refused));
     }
-    let Some(before) = change_places(state, &commit) else { return Ok(Err(Refused::Full)) };
+    let Some(before) = change_groups(state, &commit) else { return Ok(Err(Refused::Full)) };
     if let Some(fault) = row_twice(state, &commit) {
-        put_places_back(state, commit.run, before);
+        restore_groups(state, commit.run, before);
         return Err(Error::Unavailable(fault));
     }
     Ok(Ok(write(state, commit)))
@@ -52,30 +52,30 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
 }
 
 /// How the run stood before each change, oldest first; `None` if there was no place to take, and nothing has changed.
-fn change_places(state: &mut State, commit: &Commit) -> Option<Vec<(String, Standing)>> {
-    let (run, places) = (commit.run, &mut state.places);
+fn change_groups(state: &mut State, commit: &Commit) -> Option<Vec<(String, Membership)>> {
+    let (run, groups) = (commit.run, &mut state.groups);
     let mut before = Vec::new();
-    for change in &commit.places {
-        let (key, standing, given) = match change {
-            PlaceChange::Take { key, limit } => {
-                (key, Standing::Holding, limit.is_none_or(|limit| places.has_room(key, run, limit)))
+    for change in &commit.groups {
+        let (key, membership, given) = match change {
+            GroupChange::Enter { key, limit } => {
+                (key, Membership::Entered, limit.is_none_or(|limit| groups.has_room(key, run, limit)))
             }
-            PlaceChange::Queue { key } => (key, Standing::Queued, true),
-            PlaceChange::Leave { key } => (key, Standing::Apart, true),
+            GroupChange::Queue { key } => (key, Membership::Queued, true),
+            GroupChange::Leave { key } => (key, Membership::Outside, true),
         };
         if !given {
-            put_places_back(state, run, before);
+            restore_groups(state, run, before);
             return None;
         }
-        before.push((key.clone(), places.standing(key, run)));
-        places.set(key, run, standing);
+        before.push((key.clone(), groups.membership(key, run)));
+        groups.set(key, run, membership);
     }
     Some(before)
 }
 
-fn put_places_back(state: &mut State, run: RunId, before: Vec<(String, Standing)>) {
-    for (key, standing) in before.into_iter().rev() {
-        state.places.set(&key, run, standing);
+fn restore_groups(state: &mut State, run: RunId, before: Vec<(String, Membership)>) {
+    for (key, membership) in before.into_iter().rev() {
+        state.groups.set(&key, run, membership);
     }
 }
 
@@ -194,7 +194,7 @@ fn create(id: RunId, new: NewRun, head: &Head) -> Run {
         version: Version(0),
         hash: [0; 32],
         secret: new.secret,
-        place: new.place,
+        group: new.group,
         purge: None,
         state: String::new(),
         steps: BTreeMap::new(),

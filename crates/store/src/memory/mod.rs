@@ -163,16 +163,16 @@ impl Store for MemoryStore {
 
     async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
         let state = self.lock();
-        let heads = state.places.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
+        let heads = state.groups.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
         Ok(heads.take(limit as usize).collect())
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        Ok(self.lock().places.queues.get(place).and_then(|runs| runs.first().copied()))
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().groups.queues.get(group).and_then(|runs| runs.first().copied()))
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        Ok(self.lock().places.held.get(place).and_then(|runs| runs.first().copied()))
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().groups.held.get(group).and_then(|runs| runs.first().copied()))
     }
 
     async fn progress(&self) -> Result<Progress, Error> {

@@ -1,7 +1,7 @@
 //! Everything the store has, and how its parts are looked up.
 
 use super::registry::Book;
-use super::tables::{Letter, Letters, Places, Timers, WorkTable, remove_from};
+use super::tables::{Groups, Letter, Letters, Timers, WorkTable, remove_from};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 use stepwell_core::time::Time;
@@ -24,7 +24,7 @@ pub struct State {
     pub outbox_due: BTreeSet<(Time, i64)>,
     pub unique: BTreeMap<(String, String), Unique>,
     pub unique_of_run: BTreeMap<RunId, BTreeSet<(String, String)>>,
-    pub places: Places,
+    pub groups: Groups,
     pub nodes: BTreeMap<NodeId, NewNode>,
     pub gates: BTreeMap<(OrgId, RunId, String), Time>,
     pub registry: Book,
@@ -36,7 +36,7 @@ pub struct Run {
     pub version: Version,
     pub hash: [u8; 32],
     pub secret: [u8; 16],
-    pub place: Option<String>,
+    pub group: Option<String>,
     pub purge: Option<Time>,
     pub state: String,
     /// By path and attempt.
@@ -52,7 +52,7 @@ impl Run {
             version: self.version,
             hash: self.hash,
             secret: self.secret,
-            place: self.place.clone(),
+            group: self.group.clone(),
             state: self.state.clone(),
             steps: self.steps.values().filter_map(|attempts| Some(attempts.last_key_value()?.1.clone())).collect(),
             values: self.values.iter().map(|(&id, payload)| ValueRow { id, payload: payload.clone() }).collect(),

@@ -205,28 +205,28 @@ impl<T> Letters<T> {
     }
 }
 
-/// What a run has of a place.
+/// How a run stands to a concurrency group.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    Apart,
+pub enum Membership {
+    Outside,
     Queued,
-    Holding,
+    Entered,
 }
 
-/// Places among concurrent runs.
+/// Concurrency groups: which runs are in each, and which wait for one.
 #[derive(Default)]
-pub struct Places {
+pub struct Groups {
     pub held: BTreeMap<String, BTreeSet<RunId>>,
     pub queues: BTreeMap<String, BTreeSet<RunId>>,
 }
 
-impl Places {
-    pub fn standing(&self, key: &str, run: RunId) -> Standing {
+impl Groups {
+    pub fn membership(&self, key: &str, run: RunId) -> Membership {
         let among = |map: &BTreeMap<String, BTreeSet<RunId>>| map.get(key).is_some_and(|runs| runs.contains(&run));
         match () {
-            () if among(&self.held) => Standing::Holding,
-            () if among(&self.queues) => Standing::Queued,
-            () => Standing::Apart,
+            () if among(&self.held) => Membership::Entered,
+            () if among(&self.queues) => Membership::Queued,
+            () => Membership::Outside,
         }
     }
 
@@ -235,19 +235,19 @@ impl Places {
         let held = self.held.get(key).map_or(0, BTreeSet::len);
         let first = self.queues.get(key).and_then(BTreeSet::first);
         let free = held < limit as usize && first.is_none_or(|&first| first >= run);
-        free || self.standing(key, run) == Standing::Holding
+        free || self.membership(key, run) == Membership::Entered
     }
 
-    pub fn set(&mut self, key: &str, run: RunId, standing: Standing) {
+    pub fn set(&mut self, key: &str, run: RunId, membership: Membership) {
         let key = key.to_string();
         remove_from(&mut self.held, &key, &run);
         remove_from(&mut self.queues, &key, &run);
-        match standing {
-            Standing::Apart => {}
-            Standing::Queued => {
+        match membership {
+            Membership::Outside => {}
+            Membership::Queued => {
                 self.queues.entry(key).or_default().insert(run);
             }
-            Standing::Holding => {
+            Membership::Entered => {
                 self.held.entry(key).or_default().insert(run);
             }
         }

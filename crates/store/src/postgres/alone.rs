@@ -4,7 +4,7 @@
 use super::args::args;
 use super::batch::{self, Fate, Slot, time};
 use super::session::{Answer, Session};
-use crate::{Commit, PlaceChange, Refused, RunId, UniqueKey, WorkKey};
+use crate::{Commit, GroupChange, Refused, RunId, UniqueKey, WorkKey};
 use stepwell_core::time::Time;
 
 /// Whether it cannot go together with others.
@@ -12,7 +12,7 @@ pub fn must(commit: &Commit) -> bool {
     let limited = commit.create.as_ref().is_some_and(|new| new.most_open.is_some());
     let keys = if commit.create.is_some() { commit.unique.len() > 1 } else { !commit.unique.is_empty() };
     let odd = commit.create.is_some() && (commit.expect.0 != 0 || commit.head.is_none());
-    limited || keys || odd || !commit.places.is_empty() || replaced(commit).next().is_some()
+    limited || keys || odd || !commit.groups.is_empty() || replaced(commit).next().is_some()
 }
 
 /// Work that is taken away and put again: within one statement it would be there twice.
@@ -70,8 +70,8 @@ async fn check(db: &Session, commit: &Commit) -> Answer<Result<(), Refused>> {
             return Ok(Err(refused));
         }
     }
-    for change in &commit.places {
-        if !change_place(db, commit.run, change).await? {
+    for change in &commit.groups {
+        if !change_group(db, commit.run, change).await? {
             return Ok(Err(Refused::Full));
         }
     }
@@ -108,13 +108,13 @@ async fn owner(db: &Session, key: &UniqueKey) -> Answer<Option<Refused>> {
 }
 
 /// False if there is no place to take. The count of a place is its lock: it comes first.
-async fn change_place(db: &Session, run: RunId, change: &PlaceChange) -> Answer<bool> {
+async fn change_group(db: &Session, run: RunId, change: &GroupChange) -> Answer<bool> {
     let standing = "SELECT held FROM places WHERE key = $1 AND run = $2";
-    let (PlaceChange::Take { key, .. } | PlaceChange::Queue { key } | PlaceChange::Leave { key }) = change;
+    let (GroupChange::Enter { key, .. } | GroupChange::Queue { key } | GroupChange::Leave { key }) = change;
     count(db, key, 0).await?;
     let held: Option<bool> = db.one(standing, args![key, run.0]).await?.map(|row| row.get(0));
     match change {
-        PlaceChange::Take { limit, .. } => {
+        GroupChange::Enter { limit, .. } => {
             // One place per run: who has it keeps it, and it is not counted again.
             if held == Some(true) {
                 return Ok(true);
@@ -122,15 +122,15 @@ async fn change_place(db: &Session, run: RunId, change: &PlaceChange) -> Answer<
             let sql = "SELECT min(run) FROM places WHERE NOT held AND key = $1";
             let first: Option<i64> = db.one(sql, args![key]).await?.and_then(|row| row.get(0));
             let taken = count(db, key, 1).await?;
-            put_place(db, run, key, true).await?;
+            put_member(db, run, key, true).await?;
             Ok(limit.is_none_or(|limit| taken <= i64::from(limit) && first.is_none_or(|first| first >= run.0)))
         }
-        PlaceChange::Queue { .. } => {
+        GroupChange::Queue { .. } => {
             count(db, key, if held == Some(true) { -1 } else { 0 }).await?;
-            put_place(db, run, key, false).await?;
+            put_member(db, run, key, false).await?;
             Ok(true)
         }
-        PlaceChange::Leave { .. } => {
+        GroupChange::Leave { .. } => {
             count(db, key, if held == Some(true) { -1 } else { 0 }).await?;
             db.execute("DELETE FROM places WHERE key = $1 AND run = $2", args![key, run.0]).await?;
             let rid = "DELETE FROM counters WHERE key = $1 AND writer = 0 AND value <= 0";
@@ -140,7 +140,7 @@ async fn change_place(db: &Session, run: RunId, change: &PlaceChange) -> Answer<
     }
 }
 
-async fn put_place(db: &Session, run: RunId, key: &str, held: bool) -> Answer<()> {
+async fn put_member(db: &Session, run: RunId, key: &str, held: bool) -> Answer<()> {
     let sql = "INSERT INTO places (key, run, held) VALUES ($1, $2, $3)
                ON CONFLICT (key, run) DO UPDATE SET held = excluded.held";
     db.execute(sql, args![key, run.0, held]).await.map(|_| ())

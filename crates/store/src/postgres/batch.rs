@@ -193,7 +193,7 @@ impl<'a> Statement<'a> {
             new.acts_as.as_str(), label_text(&new.labels), new.test, &new.secret[..],
             new.parent.as_ref().map(|parent| parent.run.0), new.parent.as_ref().map(|parent| parent.path.as_str()),
             new.parent.as_ref().map(|parent| i64::from(parent.attempt)),
-            new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.place.as_deref(), new.created.0,
+            new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.group.as_deref(), new.created.0,
             time(head.started), time(head.finished), time(head.purge));
         self.part(format_args!(
             ",\ncreated AS (INSERT INTO workflow_runs (id, public_id, org, definition, status, created_by, acts_as, labels,

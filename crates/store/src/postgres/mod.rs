@@ -197,12 +197,12 @@ impl Store for PgStore {
         Ok(found.iter().map(|row| (row.get(0), RunId(row.get(1)))).collect())
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        self.oldest(place, false).await
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        self.oldest(group, false).await
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        self.oldest(place, true).await
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        self.oldest(group, true).await
     }
 
     async fn progress(&self) -> Result<Progress, Error> {
@@ -317,9 +317,9 @@ impl Store for PgStore {
 }
 
 impl PgStore {
-    async fn oldest(&self, place: &str, held: bool) -> Result<Option<RunId>, Error> {
+    async fn oldest(&self, group: &str, held: bool) -> Result<Option<RunId>, Error> {
         let sql = "SELECT min(run) FROM places WHERE held = $1 AND key = $2";
-        let found = self.readers.ask(async |db| db.one(sql, args![held, place]).await).await?;
+        let found = self.readers.ask(async |db| db.one(sql, args![held, group]).await).await?;
         Ok(found.and_then(|row| row.get::<_, Option<i64>>(0)).map(RunId))
     }
 }

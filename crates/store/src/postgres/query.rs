@@ -58,7 +58,7 @@ fn loaded(row: &Row) -> LoadedRun {
         version: Version(row.get(17)),
         hash: rows::bytes(row, 18),
         secret: rows::bytes(row, 19),
-        place: row.get(20),
+        group: row.get(20),
         state: row.get(21),
         steps: steps.collect(),
         values: values.collect(),

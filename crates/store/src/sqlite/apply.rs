@@ -1,7 +1,7 @@
 //! One commit as SQL. Runs inside the writer's transaction; checks come before writes.
 
 use super::registry;
-use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey, label_text};
+use crate::{Commit, Error, GroupChange, Head, NewRun, Position, Refused, RunId, UniqueKey, label_text};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use stepwell_core::time::Time;
@@ -45,8 +45,8 @@ pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Resul
             return Ok(Err(refused));
         }
     }
-    for change in &commit.places {
-        if !change_place(db, commit.run, change)? {
+    for change in &commit.groups {
+        if !change_group(db, commit.run, change)? {
             return Ok(Err(Refused::Full));
         }
     }
@@ -117,7 +117,7 @@ fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqli
         parent.map(|parent| &parent.path),
         parent.map(|parent| parent.attempt),
         parent.map_or(0, |parent| parent.depth),
-        new.place,
+        new.group,
         new.created.0,
         time(head.started),
         time(head.finished),
@@ -160,18 +160,18 @@ fn put_unique(db: &Connection, run: RunId, key: &UniqueKey, now: Time) -> rusqli
 }
 
 /// False if there is no place to take.
-fn change_place(db: &Connection, run: RunId, change: &PlaceChange) -> rusqlite::Result<bool> {
+fn change_group(db: &Connection, run: RunId, change: &GroupChange) -> rusqlite::Result<bool> {
     let put = |key: &str, held: bool| {
         db.prepare_cached("INSERT OR REPLACE INTO places (key, run, held) VALUES (?1, ?2, ?3)")?
             .execute(params![key, run.0, held])
     };
     match change {
-        PlaceChange::Queue { key } => {
+        GroupChange::Queue { key } => {
             leave(db, run, key)?;
             put(key, false).map(|_| true)
         }
-        PlaceChange::Leave { key } => leave(db, run, key).map(|()| true),
-        PlaceChange::Take { key, limit } => {
+        GroupChange::Leave { key } => leave(db, run, key).map(|()| true),
+        GroupChange::Enter { key, limit } => {
             let sql = "SELECT 1 FROM places WHERE key = ?1 AND run = ?2 AND held = 1";
             // One place per run: who has it keeps it, and it is not counted again.
             if db.prepare_cached(sql)?.exists(params![key, run.0])? {

@@ -213,14 +213,14 @@ impl Store for SqliteStore {
         self.read(move |db| query::queued(db, limit)).await
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        let place = place.to_string();
-        self.read(move |db| query::oldest(db, &place, false)).await
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        let group = group.to_string();
+        self.read(move |db| query::oldest(db, &group, false)).await
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        let place = place.to_string();
-        self.read(move |db| query::oldest(db, &place, true)).await
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        let group = group.to_string();
+        self.read(move |db| query::oldest(db, &group, true)).await
     }
 
     async fn progress(&self) -> Result<Progress, Error> {

@@ -44,7 +44,7 @@ pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
             version: Version(row.get(17)?),
             hash: row.get(18)?,
             secret: row.get(19)?,
-            place: row.get(20)?,
+            group: row.get(20)?,
             state: row.get(21)?,
             steps: Vec::new(),
             values: Vec::new(),
@@ -229,9 +229,9 @@ pub fn queued(db: &Connection, limit: u32) -> rusqlite::Result<Vec<(String, RunI
 }
 
 /// The oldest run that holds a place, or queues for it.
-pub fn oldest(db: &Connection, place: &str, held: bool) -> rusqlite::Result<Option<RunId>> {
+pub fn oldest(db: &Connection, group: &str, held: bool) -> rusqlite::Result<Option<RunId>> {
     let sql = "SELECT min(run) FROM places WHERE held = ?1 AND key = ?2";
-    db.prepare_cached(sql)?.query_row(params![held, place], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
+    db.prepare_cached(sql)?.query_row(params![held, group], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
 }
 
 const DEFINITION_COLUMNS: &str = "id, workflow, org, name, version, source, created_by, created_at, author";

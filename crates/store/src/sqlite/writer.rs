@@ -208,7 +208,7 @@ fn apply_alone(
     positions: &mut Positions,
 ) -> rusqlite::Result<Result<Position, Refused>> {
     // The compare-and-swap is the first write, so a conflict has nothing to take back.
-    if commit.unique.is_empty() && commit.places.is_empty() {
+    if commit.unique.is_empty() && commit.groups.is_empty() {
         let result = apply(db, commit, positions.next())?;
         return Ok(result.inspect(|_| positions.count(commit)));
     }
@@ -241,7 +241,7 @@ mod tests {
             test: false,
             secret: [0; 16],
             parent: None,
-            place: None,
+            group: None,
             most_open: None,
         };
         let (status, at) = ("running".into(), Time(1));
@@ -262,7 +262,7 @@ mod tests {
             outbox: Vec::new(),
             sent: Vec::new(),
             unique: vec![UniqueKey { scope: "a".into(), key: "b".into(), digest: "c".into(), expires: None }],
-            places: Vec::new(),
+            groups: Vec::new(),
             gates: Diff::default(),
             counted: Vec::new(),
             audit: Vec::new(),

@@ -148,18 +148,18 @@ pub async fn what_never_changes_about_a_run_is_kept(store: &dyn Store) {
     let secret: [u8; 16] = std::array::from_fn(|n| n as u8);
     let mut child = create(2);
     let new = child.create.take().unwrap();
-    child.create = Some(NewRun { secret, parent: parent.clone(), place: Some("org/ship".into()), ..new });
+    child.create = Some(NewRun { secret, parent: parent.clone(), group: Some("org/ship".into()), ..new });
     accepted(store, create(1)).await;
     accepted(store, child).await;
     accepted(store, next(2, 1)).await;
     let loaded = store.load(RunId(2)).await.unwrap().unwrap();
-    assert_eq!((loaded.secret, loaded.place.as_deref()), (secret, Some("org/ship")));
+    assert_eq!((loaded.secret, loaded.group.as_deref()), (secret, Some("org/ship")));
     assert_eq!(loaded.row.parent, parent);
     assert_eq!(store.runs(every_run()).await.unwrap()[0], loaded.row);
     assert_eq!(store.run(RunId(2)).await.unwrap(), Some(loaded.row));
     assert_eq!(store.run(RunId(3)).await.unwrap(), None);
     let plain = store.load(RunId(1)).await.unwrap().unwrap();
-    assert_eq!((plain.secret, plain.place, plain.row.parent), ([3; 16], None, None));
+    assert_eq!((plain.secret, plain.group, plain.row.parent), ([3; 16], None, None));
 }
 
 pub async fn a_commit_without_a_head_leaves_it_as_it_was(store: &dyn Store) {
@@ -259,7 +259,7 @@ pub async fn a_row_that_is_there_already_is_an_error_and_harms_no_other_commit(s
         let mut commit = create(run);
         commit.values = vec![value(0, "0"), value(0, "1")];
         commit.unique = vec![unique("trigger", "broken")];
-        commit.places = vec![PlaceChange::Take { key: "p".into(), limit: None }];
+        commit.groups = vec![GroupChange::Enter { key: "p".into(), limit: None }];
         commit.work.put = vec![work("a", ORG, 1, None)];
         commit.mail = vec![mail(1_000, "broken")];
         commit

@@ -191,11 +191,11 @@ impl Plan {
             let expires = rng.one_in(2).then_some(Time(clock + 9));
             commit.unique = rng.some(2, |rng| UniqueKey { expires, ..unique(&rng.name(), &rng.name()) });
         }
-        commit.places = rng.some(2, |rng| match (rng.name(), rng.below(5)) {
-            (key, 0 | 1) => PlaceChange::Take { key, limit: Some(1 + rng.below(2) as u32) },
-            (key, 2) if rng.one_in(3) => PlaceChange::Take { key, limit: None },
-            (key, 2 | 3) => PlaceChange::Queue { key },
-            (key, _) => PlaceChange::Leave { key },
+        commit.groups = rng.some(2, |rng| match (rng.name(), rng.below(5)) {
+            (key, 0 | 1) => GroupChange::Enter { key, limit: Some(1 + rng.below(2) as u32) },
+            (key, 2) if rng.one_in(3) => GroupChange::Enter { key, limit: None },
+            (key, 2 | 3) => GroupChange::Queue { key },
+            (key, _) => GroupChange::Leave { key },
         });
         commit
     }

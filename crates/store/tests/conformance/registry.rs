@@ -271,12 +271,12 @@ pub async fn each_organisation_s_audit_trail_is_a_chain_of_its_own(store: &dyn S
 pub async fn a_commit_is_in_the_audit_trail_only_if_it_was_applied(store: &dyn Store) {
     let audited = |target: &str, commit: Commit| Commit { audit: vec![entry(ORG, "ann", "run", target)], ..commit };
     accepted(store, audited("made", Commit { unique: vec![unique("a", "a")], ..create(1) })).await;
-    let full = vec![PlaceChange::Take { key: "p".into(), limit: Some(0) }];
+    let full = vec![GroupChange::Enter { key: "p".into(), limit: Some(0) }];
     let batch = vec![
         audited("conflict", next(1, 5)),
         audited("made twice", create(1)),
         audited("duplicate", Commit { unique: vec![unique("a", "a")], ..create(2) }),
-        audited("full", Commit { places: full, ..create(3) }),
+        audited("full", Commit { groups: full, ..create(3) }),
         audited("rights", Commit { auth: Auth { org: ORG, epoch: 9 }, ..next(1, 1) }),
         audited("changed", next(1, 1)),
     ];
@@ -309,13 +309,13 @@ pub async fn only_applied_commits_count(store: &dyn Store) {
     let counting = |delta: i64, commit: Commit| Commit { counted: vec![("steps".into(), delta)], ..commit };
     assert_eq!(store.counted("steps").await.unwrap(), 0);
     accepted(store, counting(3, Commit { unique: vec![unique("a", "a")], ..create(1) })).await;
-    let full = vec![PlaceChange::Take { key: "p".into(), limit: Some(0) }];
+    let full = vec![GroupChange::Enter { key: "p".into(), limit: Some(0) }];
     let batch = vec![
         counting(100, next(1, 5)),
         counting(100, create(1)),
         counting(4, next(1, 1)),
         counting(100, Commit { unique: vec![unique("a", "a")], ..create(2) }),
-        counting(100, Commit { places: full, ..create(3) }),
+        counting(100, Commit { groups: full, ..create(3) }),
         counting(100, Commit { auth: Auth { org: ORG, epoch: 9 }, ..create(4) }),
         counting(5, create(5)),
     ];

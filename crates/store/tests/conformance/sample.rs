@@ -19,7 +19,7 @@ pub fn create(run: i64) -> Commit {
         test: false,
         secret: [3; 16],
         parent: None,
-        place: None,
+        group: None,
         most_open: None,
     };
     Commit { create: Some(create), ..next(run, 0) }
@@ -46,7 +46,7 @@ pub fn next(run: i64, expect: i64) -> Commit {
         outbox: Vec::new(),
         unique: Vec::new(),
         sent: Vec::new(),
-        places: Vec::new(),
+        groups: Vec::new(),
         gates: Diff::default(),
         counted: Vec::new(),
         audit: Vec::new(),

@@ -61,7 +61,7 @@ fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit
         outbox: vec![Notice { key: notice(n), body: "{}".into(), due: at }],
         sent: n.checked_sub(NOTICES).map(notice).into_iter().collect(),
         unique: if n == 0 && run % 2 == 0 { vec![unique(run)] } else { Vec::new() },
-        places: Vec::new(),
+        groups: Vec::new(),
         gates: Diff::default(),
         counted: Vec::new(),
         audit: Vec::new(),
@@ -79,7 +79,7 @@ fn new_run(run: i64) -> NewRun {
         test: false,
         secret: [3; 16],
         parent: None,
-        place: None,
+        group: None,
         most_open: None,
     }
 }

@@ -108,8 +108,8 @@ async fn of_a_batch_with_one_key_or_one_place_the_first_gets_it() {
     let (store, schema) = super::with_one_writer().await;
     let keyed = |run: i64| Commit { unique: vec![unique("trigger", "k")], ..create(run) };
     let placed = |run: i64| {
-        let places = vec![PlaceChange::Take { key: "p".into(), limit: Some(1) }];
-        Commit { places, ..create(run) }
+        let groups = vec![GroupChange::Enter { key: "p".into(), limit: Some(1) }];
+        Commit { groups, ..create(run) }
     };
     let limited = |run: i64| {
         let mut commit = create(run);
@@ -138,7 +138,7 @@ async fn of_a_batch_with_one_key_or_one_place_the_first_gets_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_whose_row_was_taken_commits_nothing_under_it_and_goes_on_under_another() {
     let (store, schema) = super::with_one_writer().await;
-    let place = PlaceChange::Take { key: "p".into(), limit: Some(9) };
+    let group = GroupChange::Enter { key: "p".into(), limit: Some(9) };
     let row = NewAudit {
         at: stepwell_core::time::Time(1),
         org: ORG,
@@ -147,7 +147,7 @@ async fn a_writer_whose_row_was_taken_commits_nothing_under_it_and_goes_on_under
         target: "t".into(),
         detail: "{}".into(),
     };
-    let sorts = [create(1), Commit { places: vec![place], ..create(2) }, Commit { audit: vec![row], ..create(3) }];
+    let sorts = [create(1), Commit { groups: vec![group], ..create(2) }, Commit { audit: vec![row], ..create(3) }];
     let mut used = Vec::new();
     accepted(&store, create(10)).await;
     for one in sorts {

@@ -86,8 +86,8 @@ async fn a_commit_of_several_statements_that_is_cut_off_between_them_leaves_noth
     accepted(&far, create(2)).await;
     let held = Held::writers(&schema).await;
     let placed = || {
-        let places = vec![PlaceChange::Take { key: "p".into(), limit: Some(1) }];
-        Commit { places, unique: vec![unique("trigger", "k")], ..create(3) }
+        let groups = vec![GroupChange::Enter { key: "p".into(), limit: Some(1) }];
+        Commit { groups, unique: vec![unique("trigger", "k")], ..create(3) }
     };
     let mut answer = pin!(far.commit(vec![placed()]));
     begin(answer.as_mut()).await;

@@ -90,7 +90,7 @@ async fn a_change_of_grants_in_one_process_refuses_what_another_decided_before_i
         accepted(&one, create(run)).await;
     }
     other.grants_changed(ORG).await.unwrap();
-    let placed = Commit { places: vec![PlaceChange::Queue { key: "p".into() }], ..next(2, 1) };
+    let placed = Commit { groups: vec![GroupChange::Queue { key: "p".into() }], ..next(2, 1) };
     for stale in [next(1, 1), create(3), placed.clone()] {
         assert_eq!(commit(&one, stale).await, Err(Refused::AuthChanged));
     }
