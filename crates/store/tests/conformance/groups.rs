@@ -1,9 +1,9 @@
-//! Cases about places among concurrent runs.
+//! Cases about concurrency groups.
 
 use crate::sample::*;
 use stepwell_store::*;
 
-fn take(key: &str, limit: u32) -> GroupChange {
+fn enter(key: &str, limit: u32) -> GroupChange {
     GroupChange::Enter { key: key.into(), limit: Some(limit) }
 }
 
@@ -15,22 +15,22 @@ fn leave(key: &str) -> GroupChange {
     GroupChange::Leave { key: key.into() }
 }
 
-pub async fn a_full_place_refuses_and_leaves_nothing_behind(store: &dyn Store) {
-    let taking = |run: i64| Commit { groups: vec![take("runs", 2)], ..create(run) };
-    accepted(store, taking(1)).await;
-    accepted(store, taking(2)).await;
-    assert_eq!(commit(store, taking(3)).await, Err(Refused::Full));
+pub async fn a_full_group_refuses_the_run_and_leaves_nothing_behind(store: &dyn Store) {
+    let entering = |run: i64| Commit { groups: vec![enter("runs", 2)], ..create(run) };
+    accepted(store, entering(1)).await;
+    accepted(store, entering(2)).await;
+    assert_eq!(commit(store, entering(3)).await, Err(Refused::Full));
     assert_eq!(store.load(RunId(3)).await.unwrap(), None);
     accepted(store, Commit { groups: vec![leave("runs")], ..next(1, 1) }).await;
-    accepted(store, taking(3)).await;
-    assert_eq!(commit(store, taking(4)).await, Err(Refused::Full));
+    accepted(store, entering(3)).await;
+    assert_eq!(commit(store, entering(4)).await, Err(Refused::Full));
 }
 
-pub async fn a_run_refused_for_its_place_leaves_no_row_of_any_kind(store: &dyn Store) {
-    accepted(store, Commit { groups: vec![take("full", 1)], ..create(1) }).await;
+pub async fn a_run_refused_by_its_group_leaves_no_rows(store: &dyn Store) {
+    accepted(store, Commit { groups: vec![enter("full", 1)], ..create(1) }).await;
     let before = rows(store).await;
     let mut refused = create(2);
-    refused.groups = vec![take("free", 1), queue("line"), take("full", 1)];
+    refused.groups = vec![enter("free", 1), queue("line"), enter("full", 1)];
     refused.unique = vec![unique("trigger", "k")];
     refused.steps = vec![step("a", 1, "running")];
     refused.values = vec![value(0, "0")];
@@ -42,87 +42,87 @@ pub async fn a_run_refused_for_its_place_leaves_no_row_of_any_kind(store: &dyn S
     assert_eq!(rows(store).await, before);
     assert_eq!(store.holder("free").await.unwrap(), None);
     assert!(store.queued(10).await.unwrap().is_empty());
-    // The place it would have had is as free as it was.
-    accepted(store, Commit { groups: vec![take("free", 1)], ..create(3) }).await;
+    // The slot it would have taken is still free.
+    accepted(store, Commit { groups: vec![enter("free", 1)], ..create(3) }).await;
 }
 
-pub async fn an_older_run_in_the_queue_goes_first(store: &dyn Store) {
-    accepted(store, Commit { groups: vec![take("p", 1)], ..create(1) }).await;
+pub async fn an_older_queued_run_goes_first(store: &dyn Store) {
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..create(1) }).await;
     accepted(store, Commit { groups: vec![queue("p")], ..create(2) }).await;
     accepted(store, Commit { groups: vec![leave("p")], ..next(1, 1) }).await;
-    assert_eq!(commit(store, Commit { groups: vec![take("p", 1)], ..create(3) }).await, Err(Refused::Full));
+    assert_eq!(commit(store, Commit { groups: vec![enter("p", 1)], ..create(3) }).await, Err(Refused::Full));
     accepted(store, Commit { groups: vec![queue("p")], ..create(3) }).await;
-    assert_eq!(commit(store, Commit { groups: vec![take("p", 1)], ..next(3, 1) }).await, Err(Refused::Full));
-    accepted(store, Commit { groups: vec![take("p", 1)], ..next(2, 1) }).await;
+    assert_eq!(commit(store, Commit { groups: vec![enter("p", 1)], ..next(3, 1) }).await, Err(Refused::Full));
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..next(2, 1) }).await;
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(2)));
 }
 
-pub async fn a_younger_run_in_the_queue_holds_nobody_up(store: &dyn Store) {
+pub async fn a_younger_queued_run_does_not_block_an_older_one(store: &dyn Store) {
     accepted(store, Commit { groups: vec![queue("p")], ..create(5) }).await;
-    accepted(store, Commit { groups: vec![take("p", 1)], ..create(4) }).await;
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..create(4) }).await;
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(4)));
     assert_eq!(store.queued(10).await.unwrap(), [("p".to_string(), RunId(5))]);
 }
 
-pub async fn leaving_gives_up_the_place_or_the_queue_and_no_other_run_s(store: &dyn Store) {
-    accepted(store, Commit { groups: vec![take("p", 1)], ..create(1) }).await;
+pub async fn leaving_affects_only_the_run_s_own_slot_or_queue_entry(store: &dyn Store) {
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..create(1) }).await;
     accepted(store, Commit { groups: vec![queue("p")], ..create(2) }).await;
-    // A stranger has nothing to give up: the place is not free.
+    // A run that holds no slot cannot free one.
     accepted(store, Commit { groups: vec![leave("p")], ..create(3) }).await;
     accepted(store, Commit { groups: vec![leave("p")], ..next(2, 1) }).await;
     assert!(store.queued(10).await.unwrap().is_empty());
-    assert_eq!(commit(store, Commit { groups: vec![take("p", 1)], ..next(3, 1) }).await, Err(Refused::Full));
+    assert_eq!(commit(store, Commit { groups: vec![enter("p", 1)], ..next(3, 1) }).await, Err(Refused::Full));
     accepted(store, Commit { groups: vec![leave("p")], ..next(1, 1) }).await;
     assert_eq!(store.holder("p").await.unwrap(), None);
     accepted(store, Commit { groups: vec![leave("p")], ..next(1, 2) }).await;
-    accepted(store, Commit { groups: vec![take("p", 1)], ..next(3, 1) }).await;
-    assert_eq!(commit(store, Commit { groups: vec![take("p", 1)], ..next(1, 3) }).await, Err(Refused::Full));
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..next(3, 1) }).await;
+    assert_eq!(commit(store, Commit { groups: vec![enter("p", 1)], ..next(1, 3) }).await, Err(Refused::Full));
 }
 
-pub async fn a_place_without_a_limit_is_always_given(store: &dyn Store) {
+pub async fn a_group_without_a_limit_is_never_full(store: &dyn Store) {
     let unlimited = || vec![GroupChange::Enter { key: "p".into(), limit: None }];
-    accepted(store, Commit { groups: vec![take("p", 1)], ..create(1) }).await;
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..create(1) }).await;
     accepted(store, Commit { groups: vec![queue("p")], ..create(2) }).await;
     accepted(store, Commit { groups: unlimited(), ..create(3) }).await;
     accepted(store, Commit { groups: vec![leave("p")], ..next(1, 1) }).await;
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(3)));
-    // It counts like any other.
-    assert_eq!(commit(store, Commit { groups: vec![take("p", 1)], ..next(2, 1) }).await, Err(Refused::Full));
-    accepted(store, Commit { groups: vec![take("p", 2)], ..next(2, 1) }).await;
+    // A slot taken without a limit counts like any other.
+    assert_eq!(commit(store, Commit { groups: vec![enter("p", 1)], ..next(2, 1) }).await, Err(Refused::Full));
+    accepted(store, Commit { groups: vec![enter("p", 2)], ..next(2, 1) }).await;
 }
 
-pub async fn a_run_that_takes_its_place_leaves_the_queue(store: &dyn Store) {
+pub async fn a_run_that_enters_a_group_leaves_its_queue(store: &dyn Store) {
     accepted(store, Commit { groups: vec![queue("p")], ..create(1) }).await;
     accepted(store, Commit { groups: vec![queue("p")], ..create(2) }).await;
     assert_eq!(store.queued(10).await.unwrap(), [("p".to_string(), RunId(1))]);
     assert_eq!(store.holder("p").await.unwrap(), None);
-    accepted(store, Commit { groups: vec![take("p", 1)], ..next(1, 1) }).await;
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..next(1, 1) }).await;
     assert_eq!(store.queued(10).await.unwrap(), [("p".to_string(), RunId(2))]);
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(1)));
     accepted(store, Commit { groups: vec![leave("p"), queue("q")], ..next(1, 2) }).await;
-    accepted(store, Commit { groups: vec![queue("p"), take("p", 1)], ..next(2, 1) }).await;
+    accepted(store, Commit { groups: vec![queue("p"), enter("p", 1)], ..next(2, 1) }).await;
     assert_eq!(store.queued(10).await.unwrap(), [("q".to_string(), RunId(1))]);
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(2)));
 }
 
-pub async fn a_place_taken_twice_is_one_place(store: &dyn Store) {
-    accepted(store, Commit { groups: vec![take("p", 1)], ..create(1) }).await;
-    accepted(store, Commit { groups: vec![take("p", 1)], ..next(1, 1) }).await;
+pub async fn entering_a_group_twice_takes_one_slot(store: &dyn Store) {
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..create(1) }).await;
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..next(1, 1) }).await;
     accepted(store, Commit { groups: vec![leave("p")], ..next(1, 2) }).await;
-    accepted(store, Commit { groups: vec![take("p", 1)], ..create(2) }).await;
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..create(2) }).await;
     accepted(store, Commit { groups: vec![queue("p")], ..next(1, 3) }).await;
-    accepted(store, Commit { groups: vec![take("p", 1)], ..next(2, 1) }).await;
-    assert_eq!(store.holder("p").await.unwrap(), Some(RunId(2)), "who has it keeps it, whoever queues");
-    // Going back into the queue gives the place up.
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..next(2, 1) }).await;
+    assert_eq!(store.holder("p").await.unwrap(), Some(RunId(2)), "a run that holds a slot keeps it");
+    // Going back to the queue gives up the slot.
     accepted(store, Commit { groups: vec![queue("p")], ..next(2, 2) }).await;
     assert_eq!(store.holder("p").await.unwrap(), None);
-    accepted(store, Commit { groups: vec![take("p", 1)], ..next(1, 4) }).await;
+    accepted(store, Commit { groups: vec![enter("p", 1)], ..next(1, 4) }).await;
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(1)));
 }
 
-pub async fn the_first_of_each_queue_and_the_oldest_holder_are_known(store: &dyn Store) {
+pub async fn the_first_of_each_queue_and_the_oldest_holder_are_returned(store: &dyn Store) {
     for run in [6, 4, 5] {
-        accepted(store, Commit { groups: vec![queue("b"), take("h", 9)], ..create(run) }).await;
+        accepted(store, Commit { groups: vec![queue("b"), enter("h", 9)], ..create(run) }).await;
     }
     accepted(store, Commit { groups: vec![queue("a"), queue("c")], ..create(9) }).await;
     let queued = |limit: u32| async move {
