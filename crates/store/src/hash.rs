@@ -33,8 +33,11 @@ pub fn payloads(values: &[ValueRow]) -> String {
 
 /// Returns the SHA-256 digest of a payload in hexadecimal.
 pub fn digest(payload: &str) -> String {
+    hex(&Sha256::digest(payload.as_bytes()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let bytes = Sha256::digest(payload.as_bytes());
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 

@@ -17,6 +17,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_tra
 /// How long a writer keeps its row without a heartbeat, in seconds.
 const LEASE: f64 = 60.0;
 
+/// A writer connection that connects, and reconnects, when it is used.
 pub struct WriterConnection {
     options: Arc<PostgresOptions>,
     holder: i64,

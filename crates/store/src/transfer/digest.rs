@@ -1,8 +1,8 @@
 //! A digest over the rows of a table that does not depend on the database they are in.
 
 use super::{Cell, CopiedTable, Row};
+use crate::hash::hex;
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write;
 
 #[derive(Default)]
 pub struct Digest {
@@ -36,10 +36,6 @@ impl Digest {
     }
 
     pub fn finish(self, table: &'static str) -> CopiedTable {
-        let mut digest = String::with_capacity(64);
-        for byte in self.hash.finalize() {
-            let _ = write!(digest, "{byte:02x}");
-        }
-        CopiedTable { table, rows: self.rows, digest }
+        CopiedTable { table, rows: self.rows, digest: hex(&self.hash.finalize()) }
     }
 }
