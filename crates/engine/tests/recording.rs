@@ -82,7 +82,7 @@ impl Walk<'_> {
             test: false,
             secret: [0; 16],
             parent: None,
-            place: None,
+            group: None,
             most_open: None,
         };
         let context = CommitContext {

@@ -1,18 +1,18 @@
-//! What a transition is to a store: rows to write, each under the run's version.
+//! A transition as the store sees it: rows to write if the run is still at the expected version.
 //!
-//! Steps are named by path and payloads by number, so nothing here depends on how a graph is laid out in memory.
+//! Steps are identified by path and payloads by number, so nothing here depends on how a graph is laid out in memory.
 
 use crate::NewAudit;
 use serde::{Deserialize, Serialize};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 
-/// A run inside the store: made by whoever creates it, grows with time.
+/// A run's internal id. The creator of the run chooses it; later runs have greater ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub i64);
 
-/// A process that executes steps. New for every process.
+/// The id of a process that executes steps. Every process gets a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeId(pub i64);
@@ -21,21 +21,21 @@ pub struct NodeId(pub i64);
 #[serde(transparent)]
 pub struct OrgId(pub i64);
 
-/// How many commits a run has had.
+/// The number of commits a run has had.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(pub i64);
 
-/// One run, one transition.
+/// One transition of one run.
 #[derive(Clone, Debug)]
 pub struct Commit {
     pub run: RunId,
-    /// The version the decision was made on. `Version(0)` with [`Commit::create`] makes the run.
+    /// The version the decision was based on. `Version(0)` with [`Commit::create`] creates the run.
     pub expect: Version,
     pub create: Option<NewRun>,
-    /// The grants the decision was made on; a change since then refuses the commit.
+    /// The grants the decision was based on; if they have changed since, the commit is refused.
     pub auth: Auth,
-    /// Given when it changed, and with the first commit.
+    /// Set if it changed, and on the first commit.
     pub head: Option<Head>,
     /// The snapshot without its steps, as JSON.
     pub state: String,
@@ -44,48 +44,49 @@ pub struct Commit {
     pub values: Vec<ValueRow>,
     pub work: Diff<Work>,
     pub timers: Diff<TimerRow>,
-    /// To other runs: a child's end goes to its parent in the child's own commit.
+    /// Messages to other runs. A child run reports its end to its parent in its own commit.
     pub mail: Vec<Mail>,
-    /// Mail of this run that the decision used up.
+    /// Ids of this run's messages that the decision consumed.
     pub read: Vec<i64>,
     pub outbox: Vec<Notice>,
-    /// Keys of this run's notices that are done.
+    /// Keys of this run's notices that have been delivered.
     pub sent: Vec<String>,
     pub unique: Vec<UniqueKey>,
-    pub places: Vec<PlaceChange>,
-    /// What waits for a person.
+    pub groups: Vec<GroupChange>,
+    /// Steps that wait for a person.
     pub gates: Diff<Gate>,
-    /// Added to counters.
+    /// Amounts to add to counters, by counter name.
     pub counted: Vec<(String, i64)>,
     pub audit: Vec<NewAudit>,
 }
 
+/// The epoch of an organisation's grants that a decision was based on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Auth {
     pub org: OrgId,
     pub epoch: i64,
 }
 
-/// What never changes about a run.
+/// The fields of a run that never change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewRun {
-    /// As the outside knows it: `run_…`.
+    /// The public id: `run_…`.
     pub public: String,
     pub org: OrgId,
     pub created: Time,
     pub by: String,
-    /// In whose name it acts, as the engine writes it.
+    /// The principal it acts as, in the engine's notation.
     pub acts_as: String,
     /// `name=value`, sorted.
     pub labels: Vec<String>,
-    /// Kept apart from real runs and removed as a whole.
+    /// A test run: listed separately from real runs, and removed together with its definition.
     pub test: bool,
-    /// Known to nobody outside: callback URLs are made from it.
+    /// Never exposed: callback URLs are derived from it.
     pub secret: [u8; 16],
     pub parent: Option<Parent>,
-    /// The limit of concurrent runs that this one counts against.
-    pub place: Option<String>,
-    /// Refused if the organisation has this many runs that have not ended, tests left out.
+    /// The concurrency group that the run belongs to.
+    pub group: Option<String>,
+    /// The run is refused if the organisation already has this many unfinished runs, not counting test runs.
     pub most_open: Option<u32>,
 }
 
@@ -95,36 +96,36 @@ pub struct Parent {
     pub run: RunId,
     pub path: String,
     pub attempt: u32,
-    /// How many runs are above this one.
+    /// The number of ancestors of this run.
     pub depth: u32,
 }
 
-/// What lists of runs are made of and indexes cover: a plain step does not change it.
+/// The fields that run lists show and indexes cover. A plain step does not change them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     pub status: String,
     pub definition: i64,
-    /// The first one given stays.
+    /// The first value written is kept.
     pub started: Option<Time>,
     pub finished: Option<Time>,
-    /// When a finished run may be removed.
+    /// When a finished run may be purged.
     pub purge: Option<Time>,
 }
 
-/// One row per commit: its facts in words.
+/// The log row of one commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogRow {
     pub at: Time,
-    /// JSON list of stored facts.
+    /// The stored facts as a JSON array.
     pub facts: String,
-    /// Digests of the payloads that came with it; see [`crate::payloads`].
+    /// Digests of the payloads written in the same commit; see [`crate::payloads`].
     pub payloads: String,
-    /// Over the previous row's hash and this row; see [`crate::hash()`].
+    /// Hash of the previous row's hash and this row; see [`crate::hash()`].
     pub hash: [u8; 32],
 }
 
-/// One attempt of one step. Written again until the attempt is over; `since` stays as first written, unless the row was
-/// only `pending` then.
+/// One attempt of one step. The row is rewritten until the attempt ends; `since` keeps its first value unless the row
+/// was only `pending` at that time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepRow {
     pub path: String,
@@ -134,7 +135,7 @@ pub struct StepRow {
     pub ended: Option<Time>,
     pub input: Option<ValueId>,
     pub output: Option<ValueId>,
-    /// The snapshot's row, as JSON.
+    /// The step's part of the snapshot, as JSON.
     pub state: String,
 }
 
@@ -145,13 +146,14 @@ pub struct ValueRow {
     pub payload: String,
 }
 
-/// Rows to put and keys to take away.
+/// Rows to insert or replace, and keys to remove.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diff<T: Keyed> {
     pub put: Vec<T>,
     pub remove: Vec<T::Key>,
 }
 
+/// A row that can be removed by key.
 pub trait Keyed {
     type Key: Clone + PartialEq + Eq + std::fmt::Debug;
 }
@@ -162,14 +164,14 @@ impl<T: Keyed> Default for Diff<T> {
     }
 }
 
-/// An attempt that is ready (no node) or running (on a node).
+/// An attempt that is ready (no node) or claimed by a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
     pub key: WorkKey,
     pub org: OrgId,
     pub kind: String,
     pub ready: Time,
-    /// Born claimed, if the committing node has a slot for it.
+    /// The committing node claims the attempt in the same commit if it has a free slot.
     pub node: Option<NodeId>,
 }
 
@@ -185,7 +187,7 @@ impl Keyed for Work {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimerRow {
-    /// Which timer of the run: kind, path and attempt in words.
+    /// Identifies the timer within the run: kind, path and attempt as text.
     pub key: String,
     pub due: Time,
 }
@@ -194,7 +196,7 @@ impl Keyed for TimerRow {
     type Key = String;
 }
 
-/// A step that waits for a person's answer.
+/// A step that waits for a person's decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gate {
     pub path: String,
@@ -205,15 +207,17 @@ impl Keyed for Gate {
     type Key = String;
 }
 
+/// A message to another run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mail {
     pub to: RunId,
-    /// Delivered once per key.
+    /// A message is delivered once per recipient and key.
     pub key: String,
     pub body: String,
 }
 
-/// Something to be done outside the run, after the commit and until it succeeds. Keys are the run's own.
+/// An outbox entry: a side effect to perform after the commit, retried until it succeeds. Keys are unique within the
+/// run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
     pub key: String,
@@ -221,46 +225,41 @@ pub struct Notice {
     pub due: Time,
 }
 
-/// At most one run per scope and key: an idempotency key, a schedule's tick, a parent's step.
+/// Allows at most one run per scope and key: an idempotency key, a schedule's tick, a parent's step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UniqueKey {
     pub scope: String,
     pub key: String,
-    /// Of the request that came with it: the same key with another digest is a different request.
+    /// The digest of the request: the same key with another digest is a different request.
     pub digest: String,
     pub expires: Option<Time>,
 }
 
-/// Places among concurrent runs, by key: some runs hold one, others queue for one in the order of their ids.
+/// A change of a run's membership in a concurrency group. A group has slots that runs hold; other runs queue for a slot
+/// in the order of their ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PlaceChange {
-    /// Refused if `limit` runs hold a place, or an older run queues for one. Without a limit it is always given.
-    Take {
-        key: String,
-        limit: Option<u32>,
-    },
-    Queue {
-        key: String,
-    },
-    /// Gives the place up, or leaves the queue.
-    Leave {
-        key: String,
-    },
+pub enum GroupChange {
+    /// Takes a slot. Refused if `limit` runs hold one, or an older run is queued. Always succeeds without a limit.
+    Enter { key: String, limit: Option<u32> },
+    /// Joins the queue, and gives up the slot if the run holds one.
+    Queue { key: String },
+    /// Gives up the slot, or leaves the queue.
+    Leave { key: String },
 }
 
-/// Why one commit of a batch was not applied. The others are not affected.
+/// Why one commit of a batch was not applied. The other commits are not affected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
     #[error("the run has moved on")]
     Conflict,
-    #[error("a run with this key exists")]
+    #[error("a run with this unique key already exists")]
     Duplicate { run: RunId, digest: String },
-    #[error("the limit of concurrent runs is reached")]
+    #[error("the concurrency limit is reached")]
     Full,
-    #[error("grants have changed since the decision")]
+    #[error("grants have changed since the decision was made")]
     AuthChanged,
-    #[error("there is one already")]
+    #[error("a record with this id or key already exists")]
     Taken,
-    #[error("the organisation has as many open runs as it may have")]
+    #[error("the organisation has reached its limit of open runs")]
     TooManyOpen,
 }

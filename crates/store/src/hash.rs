@@ -1,14 +1,14 @@
-//! The hash chain of a run's log: each row's hash covers the one before it, so that a changed row shows.
+//! The hash chain of a run's log: each row's hash covers the previous row's hash, so a changed row is detectable.
 //!
-//! Payloads are covered by their digests, which the row keeps: they can be erased on request without breaking the chain.
+//! A row covers its payloads by their digests, so payloads can be erased on request without breaking the chain.
 
 use crate::ValueRow;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use stepwell_core::time::Time;
 
-/// The hash of a log row. The first row of a run follows 32 zero bytes. Facts are JSON in one line, so what comes after
-/// them cannot be taken for a part of them.
+/// Returns the hash of a log row. The first row of a run follows 32 zero bytes. Facts are JSON on one line, so the
+/// payload digests after the newline cannot be mistaken for facts.
 pub fn hash(previous: &[u8; 32], at: Time, facts: &str, payloads: &str) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(previous);
@@ -21,7 +21,7 @@ pub fn hash(previous: &[u8; 32], at: Time, facts: &str, payloads: &str) -> [u8; 
     digest.finalize().into()
 }
 
-/// What a log row says of the payloads that came with it: `7:3f…` for each, number and digest.
+/// Returns the digests of a commit's payloads as the log row stores them: `7:3f…` (id and digest) for each.
 pub fn payloads(values: &[ValueRow]) -> String {
     let mut text = String::with_capacity(values.len() * 70);
     for value in values {
@@ -31,10 +31,13 @@ pub fn payloads(values: &[ValueRow]) -> String {
     text
 }
 
-/// Of one payload, as hexadecimal digits.
+/// Returns the SHA-256 digest of a payload in hexadecimal.
 pub fn digest(payload: &str) -> String {
+    hex(&Sha256::digest(payload.as_bytes()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let bytes = Sha256::digest(payload.as_bytes());
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
@@ -44,7 +47,7 @@ mod tests {
     use stepwell_core::value::ValueId;
 
     #[test]
-    fn every_part_of_a_row_counts() {
+    fn the_hash_covers_every_part_of_a_row() {
         let base = hash(&[0; 32], Time(1), "[]", "");
         assert_ne!(base, hash(&[1; 32], Time(1), "[]", ""));
         assert_ne!(base, hash(&[0; 32], Time(2), "[]", ""));
@@ -55,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_named_by_number_and_digest() {
+    fn payloads_are_listed_by_id_and_digest() {
         let value = |id, payload: &str| ValueRow { id: ValueId(id), payload: payload.into() };
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(payloads(&[value(3, ""), value(4, "")]), format!("3:{empty} 4:{empty}"));

@@ -1,7 +1,7 @@
 //! Durable storage of runs: the [`Store`] contract and the databases behind it. No other crate mentions SQL.
 //!
-//! A store applies [`Commit`]s and gives rows back. It decides nothing about workflows and never looks inside the
-//! JSON it keeps.
+//! A store applies [`Commit`]s and returns rows. It makes no decisions about workflows and never parses the JSON it
+//! stores.
 
 mod commit;
 mod error;
@@ -13,9 +13,9 @@ pub mod postgres;
 mod progress;
 mod read;
 mod registry;
+mod round_robin;
 pub mod sqlite;
 mod transfer;
-mod turns;
 
 pub use commit::*;
 pub use error::Error;
@@ -25,21 +25,22 @@ pub use nodes::*;
 pub use progress::*;
 pub use read::*;
 pub use registry::*;
-pub use transfer::{Taken, transfer};
+pub use transfer::{CopiedTable, transfer};
 
 use async_trait::async_trait;
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 
-/// Everything the engine asks of durable storage. A method applies fully or not at all.
+/// Everything the engine needs from durable storage. A method applies fully or not at all.
 #[async_trait]
 pub trait Store: Registry + Nodes {
-    /// Writes transitions; each is applied or refused alone. `Ok` means on disk; `Err` means the outcome is unknown.
+    /// Writes transitions; each is applied or refused on its own. `Ok` means the batch is on disk; `Err` means the
+    /// outcome is unknown.
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error>;
 
-    /// A run with everything needed to go on with it.
+    /// Returns a run with everything needed to continue it.
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error>;
-    /// Several runs at once; those that are not there are left out.
+    /// Returns several runs at once; missing runs are left out.
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let mut loaded = Vec::with_capacity(runs.len());
         for run in runs {
@@ -47,80 +48,86 @@ pub trait Store: Registry + Nodes {
         }
         Ok(loaded)
     }
+    /// Returns the run with this public id (`run_…`).
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
-    /// A run as lists show it.
+    /// Returns a run as lists show it.
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error>;
-    /// Log rows after a version, oldest first.
+    /// Returns the run's log rows after a version, oldest first.
     async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error>;
-    /// Payloads by number; those that were purged are missing from the answer.
+    /// Returns payloads by id; purged payloads are left out.
     async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error>;
 
-    /// Every attempt of every step, by step and attempt.
+    /// Returns every attempt of every step, ordered by step and attempt.
     async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error>;
 
-    /// Timers of a share due by `until`, soonest first.
+    /// Returns the timers of a share that are due by `until`, soonest first.
     async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error>;
-    /// Mail for a run, oldest first.
+    /// Returns the messages in a run's mailbox, oldest first.
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error>;
-    /// Runs that have mail.
+    /// Returns runs whose mailbox is not empty.
     async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error>;
-    /// Notices that are due, in the order in which each run wrote them.
+    /// Returns due outbox notices. Notices of one run come in the order in which it wrote them.
     async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error>;
-    /// Removes rows outside of any commit.
+    /// Removes stale rows outside of any commit.
     async fn forget(&self, stale: Stale) -> Result<(), Error>;
-    /// The run that holds a unique key.
+    /// Returns the run that holds a unique key.
     async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error>;
-    /// The first run in each queue for a place, with the place's key.
+    /// Returns the key of each concurrency group that has a queue, with the first queued run.
     async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
-    /// The first run in the queue for a place.
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error>;
-    /// The oldest run that holds a place.
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error>;
-    /// The positions of the newest commits.
+    /// Returns the first run in the queue of a concurrency group.
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error>;
+    /// Returns the oldest run that holds a slot in a concurrency group.
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error>;
+    /// Returns the position of each writer's newest commit.
     async fn progress(&self) -> Result<Progress, Error>;
-    /// Log rows of all runs that the reader does not have, in an order that is each run's own.
+    /// Returns log rows of all runs that come after the reader's progress. Rows of one run come in version order.
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
 
-    /// Stores the next version of a workflow and makes the change, or gives back the newest one if nothing differs.
+    /// Stores the next version of a workflow together with the change. Returns the newest version, and changes nothing,
+    /// if the definition is the same.
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error>;
+    /// Returns a workflow version by id.
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error>;
-    /// The newest version of a living workflow, by its name or its `wf_…`.
+    /// Returns the newest version of a workflow that is not deleted, by name or by public id (`wf_…`).
     async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error>;
-    /// The newest versions of all living workflows, by name.
+    /// Returns the newest version of every workflow that is not deleted, ordered by name.
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error>;
-    /// All versions of a workflow by its `wf_…`, newest first, whether it lives or not.
+    /// Returns all versions of a workflow by its public id (`wf_…`), newest first, even if it is deleted.
     async fn versions(&self, org: OrgId, workflow: &str) -> Result<Vec<DefinitionRow>, Error>;
-    /// Ends a workflow's life: it is no longer found or listed, and its name is free. False if it was not alive.
+    /// Deletes a workflow together with the change: it is no longer found or listed, and its name is free. Returns
+    /// false if it does not exist or is already deleted.
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error>;
 
+    /// Returns the runs that match the filter, newest first.
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error>;
-    /// Those of these runs that have ended, or are gone.
+    /// Returns which of the given runs have finished or no longer exist.
     async fn ended(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error>;
-    /// Gives a run other labels. False if there is no such run.
+    /// Replaces a run's labels. Returns false if the run does not exist.
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error>;
-    /// What people are waited for, oldest first, after the last one of the page before.
+    /// Returns steps that wait for a person, oldest run first. `after` is the last entry of the previous page.
     async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error>;
 
-    /// The epoch of an organisation's grants; `None` if there is no such organisation.
+    /// Returns the epoch of an organisation's grants, or `None` if the organisation does not exist.
     async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error>;
-    /// Says that grants of the organisation changed: decisions made before this are refused.
+    /// Increments the epoch of an organisation's grants: commits decided under the previous epoch are refused.
     async fn grants_changed(&self, org: OrgId) -> Result<(), Error>;
 
-    /// Removes up to `limit` rows of finished runs whose time is over; returns how many are gone.
+    /// Removes up to `limit` rows of finished runs whose retention ended by `before`; returns how many were removed.
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error>;
-    /// Gives back some of the room that removed rows took. False if there is nothing worth giving back.
+    /// Returns some free space to the file system. Returns false if there is not enough to be worth it.
     async fn shrink(&self) -> Result<bool, Error> {
         Ok(false)
     }
-    /// How many finished runs a purge would remove.
+    /// Returns how many finished runs a purge would remove.
     async fn purgeable(&self, before: Time) -> Result<u64, Error>;
-    /// Replaces all payloads of a finished run by null; its log and their digests stay. False if it has not finished.
+    /// Replaces all payloads of a finished run with null; its log and the payload digests stay. Returns false if the
+    /// run has not finished.
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error>;
-    /// Makes a run's time be over now. Only for runs that are finished.
+    /// Ends the retention of a finished run at `at`. Returns false if the run has not finished.
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error>;
 
-    /// Counting rows reads all of them.
+    /// Returns the size of the store. With `count` it also counts the rows of each table, which reads all of them.
     async fn stats(&self, count: bool) -> Result<Stats, Error>;
-    /// What is wrong with the data as the database sees it; empty is good.
+    /// Runs the database's own consistency check and returns the faults it found.
     async fn integrity(&self) -> Result<Vec<String>, Error>;
 }

@@ -1,5 +1,5 @@
-//! Where data is kept: a directory with the embedded store, or a PostgreSQL database. What is shown of either has no
-//! password in it.
+//! Where data is stored: a directory with the embedded store, or a PostgreSQL database. Its text form never contains a
+//! password.
 
 use crate::postgres::PgStore;
 use crate::sqlite::SqliteStore;
@@ -16,7 +16,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// Opens the store there; it is made or brought up to date if need be.
+    /// Opens the store; creates it or migrates its schema if necessary.
     pub async fn open(&self) -> Result<Arc<dyn Store>, Error> {
         match self {
             Location::Directory(directory) => Ok(Arc::new(SqliteStore::open(directory)?)),
@@ -34,24 +34,24 @@ impl fmt::Display for Location {
     }
 }
 
-/// How to reach a PostgreSQL database, and how much of it to take.
+/// How to connect to a PostgreSQL database, and how many connections to use.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// `postgres://…`, with a password or without.
+    /// `postgres://…`, with or without a password.
     pub url: String,
-    /// A way around a pooler that does not let connections listen; the same URL if there is none.
+    /// A direct URL for `LISTEN`, which a pooler may not support. Defaults to `url`.
     pub listen_url: Option<String>,
     /// Connections that write.
     pub writers: u32,
     /// Connections that read.
     pub readers: u32,
-    /// For how long a node that is not heard of keeps what it has.
+    /// How long a node keeps its claims without a heartbeat.
     pub lease: Duration,
-    /// Statements are prepared once per connection. Not so behind a pooler that gives out a connection per transaction.
+    /// Prepares statements once per connection. Must be off behind a pooler in transaction mode.
     pub prepared: bool,
-    /// Accepts a server that acknowledges what is not on disk.
+    /// Accepts a server that acknowledges commits before they are on disk.
     pub unsafe_settings: bool,
-    /// Whom to trust, if not the authorities that everybody does.
+    /// CA certificates to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -98,27 +98,27 @@ impl fmt::Debug for PostgresOptions {
     }
 }
 
-/// What may be shown of a database's URL: whose, where and which. Parameters may hold secrets and are left out, and so is
-/// everything else that is not plainly harmless.
+/// Returns a database URL that is safe to show: user, host and database. Parameters may hold secrets and are left out,
+/// as is everything else that is not clearly harmless.
 pub fn without_password(url: &str) -> String {
     const HIDDEN: &str = "***";
     let Some((scheme, rest)) = url.split_once("://") else { return HIDDEN.into() };
-    // A password may hold anything, also an `@`.
-    let (who, place) = match rest.rsplit_once('@') {
-        Some((who, place)) => (Some(who), place),
+    // A password may contain any character, even `@`.
+    let (login, host) = match rest.rsplit_once('@') {
+        Some((login, host)) => (Some(login), host),
         None => (None, rest),
     };
-    let place = place.split(['?', '#']).next().unwrap_or_default();
+    let host = host.split(['?', '#']).next().unwrap_or_default();
     let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.%".contains(c));
-    let who = match who {
+    let login = match login {
         None => String::new(),
-        Some(who) => match who.split_once(':') {
+        Some(login) => match login.split_once(':') {
             Some((user, _)) if plain(user) => format!("{user}:{HIDDEN}@"),
-            None if plain(who) => format!("{who}@"),
+            None if plain(login) => format!("{login}@"),
             _ => format!("{HIDDEN}@"),
         },
     };
-    format!("{scheme}://{who}{place}")
+    format!("{scheme}://{login}{host}")
 }
 
 #[cfg(test)]

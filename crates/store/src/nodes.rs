@@ -1,73 +1,78 @@
-//! Who executes: nodes and their leases, what they claim, and what they tell each other.
+//! Nodes: their leases, the work they claim, and the hints they send each other.
 
 use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId};
 use async_trait::async_trait;
 use stepwell_core::time::{Millis, Time};
 use tokio::sync::broadcast;
 
+/// Membership of nodes, and the work they have claimed.
 #[async_trait]
 pub trait Nodes: Send + Sync {
-    /// Makes a node known: from now on it has to be heard of.
+    /// Registers a node: from now on it must send heartbeats.
     async fn join(&self, node: NewNode) -> Result<(), Error>;
-    /// Says that the node is alive; `false` if it was given up, or never joined, and must join under a new id.
+    /// Records a heartbeat. Returns false if the node's lease has expired or it never joined; it must then join under a
+    /// new id.
     async fn beat(&self, node: NodeId) -> Result<bool, Error>;
+    /// Removes a node: its claims become orphans.
     async fn leave(&self, node: NodeId) -> Result<(), Error>;
-    /// Those that are alive, by id.
+    /// Returns the nodes that are alive, ordered by id.
     async fn nodes(&self) -> Result<Vec<NodeRow>, Error>;
 
-    /// Gives ready attempts to the node, the longest waiting of each organisation in turn.
+    /// Claims ready attempts for a node, taking turns between organisations and the longest-waiting attempt first. No
+    /// two claims cover one attempt.
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error>;
-    /// What the store says the node has.
+    /// Returns the attempts that a node has claimed.
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
-    /// Gives up nodes that were not heard of for too long.
+    /// Removes nodes whose lease has expired.
     async fn give_up_silent(&self) -> Result<(), Error>;
-    /// Attempts on nodes that are not alive.
+    /// Returns attempts claimed by nodes that are not alive.
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error>;
 
     /// Whether other processes may use the same data at the same time.
     fn is_shared(&self) -> bool {
         false
     }
-    /// What other processes say, if there can be any.
+    /// Subscribes to hints from other processes; `None` if the store is not shared.
     fn hear(&self) -> Option<broadcast::Receiver<Hint>> {
         None
     }
-    /// Says something to the other processes, soon, and perhaps to none of them.
+    /// Sends a hint to the other processes. Delivery is asynchronous and not guaranteed.
     fn tell(&self, _hint: Hint) {}
-    /// By how many milliseconds the store's clock is ahead of this machine's: it decides where there are several.
+    /// How many milliseconds the store's clock is ahead of this machine's. A shared store's clock is authoritative.
     fn ahead(&self) -> i64 {
         0
     }
 }
 
-/// A process that begins to execute.
+/// A process that starts to execute steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewNode {
     pub id: NodeId,
-    /// What people call it: the machine's name, mostly.
+    /// A name for people, usually the host name.
     pub name: String,
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
     pub slots: u32,
     pub joined: Time,
 }
 
+/// A node that is alive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeRow {
     pub node: NewNode,
-    /// For how long nothing was heard of it.
+    /// Time since the last heartbeat.
     pub quiet: Millis,
-    /// Attempts that it has.
+    /// The number of attempts it has claimed.
     pub running: u64,
 }
 
-/// What happened in another process. Rows are the truth: who misses a hint finds out a little later.
+/// A change made by another process. Hints only save time: a node that misses one reads the rows a little later.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Hint {
-    /// Runs that a node may execute an attempt of which does not count any more.
+    /// Runs that have attempts which a node may still execute although they no longer count.
     pub runs: Vec<RunId>,
     /// Organisations whose epoch has changed.
     pub orgs: Vec<OrgId>,
-    /// Some work was left for others.
+    /// There is ready work for other nodes.
     pub ready: bool,
 }

@@ -1,14 +1,14 @@
-//! How far a reader of the log has come.
+//! How far a reader of the log has read.
 //!
-//! There is one writer or several; each numbers its commits in their order. A commit's number is greater than that of the
-//! commit before it of the same run, whoever wrote that, so rows in the order of their numbers keep every run's order.
+//! A store has one or more writers; each numbers its commits in order. A commit's number is greater than the number of
+//! the run's previous commit, whichever writer made it, so sorting rows by number keeps the order of every run.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// A place in the order in which one writer committed.
+/// A commit's position in the sequence of one writer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Position {
     pub number: i64,
@@ -21,32 +21,35 @@ impl Position {
     }
 }
 
-/// The last position of each writer that a reader has; the default is the beginning.
+/// The last position that a reader has read from each writer. The default is the beginning.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Progress {
     last: BTreeMap<i32, i64>,
 }
 
 impl Progress {
+    /// Returns the last number read from a writer.
     pub fn of(&self, writer: i32) -> i64 {
         self.last.get(&writer).copied().unwrap_or_default()
     }
 
+    /// Marks a position as read.
     pub fn pass(&mut self, position: Position) {
         let last = self.last.entry(position.writer).or_default();
         *last = position.number.max(*last);
     }
 
+    /// Whether a position has been read.
     pub fn has(&self, position: Position) -> bool {
         position.number <= self.of(position.writer)
     }
 
-    /// Whether everything is here that the other has.
+    /// Whether everything in `other` has been read here too.
     pub fn covers(&self, other: &Progress) -> bool {
         other.positions().all(|position| self.has(position))
     }
 
-    /// As far as before this position: it is not had any more, nor what its writer wrote after it.
+    /// Moves back to just before this position: it and everything its writer wrote after it are unread again.
     pub fn back(&mut self, position: Position) {
         self.last.insert(position.writer, (position.number - 1).max(0));
     }
@@ -64,7 +67,7 @@ impl FromIterator<Position> for Progress {
     }
 }
 
-/// `12` for the first writer alone, or each with its number: `0-12_3-7`.
+/// `12` if there is only writer 0, otherwise `0-12_3-7` (writer and number).
 impl fmt::Display for Progress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.last.keys().all(|writer| *writer == 0) {
@@ -99,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_read_as_it_is_written() {
+    fn display_and_parse_round_trip() {
         let check = |positions: &[(i32, i64)], text: &str| {
             let progress: Progress = positions.iter().map(|(writer, number)| Position::new(*writer, *number)).collect();
             assert_eq!(progress.to_string(), text);
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_has_more_covers_one_who_has_less() {
+    fn progress_covers_what_it_has_read() {
         let progress = |text: &str| text.parse::<Progress>().unwrap_or_default();
         assert!(progress("0-12_3-7").covers(&progress("11")));
         assert!(!progress("12").covers(&progress("0-12_3-7")));

@@ -1,9 +1,9 @@
-//! What a store gives back.
+//! Rows that a store returns, and the filters that select them.
 
 use crate::{LogRow, NodeId, OrgId, Parent, Position, Refused, RunId, StepRow, ValueRow, Version, WorkKey};
 use stepwell_core::time::Time;
 
-/// A run and all that is needed to go on with it.
+/// A run with everything needed to continue it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LoadedRun {
     pub row: RunRow,
@@ -11,13 +11,15 @@ pub struct LoadedRun {
     /// The hash of the newest log row.
     pub hash: [u8; 32],
     pub secret: [u8; 16],
-    pub place: Option<String>,
+    /// The concurrency group that the run belongs to.
+    pub group: Option<String>,
     pub state: String,
-    /// The newest attempt of every step that had its turn.
+    /// The newest attempt of every step that has one.
     pub steps: Vec<StepRow>,
     pub values: Vec<ValueRow>,
 }
 
+/// A run as lists show it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunRow {
     pub id: RunId,
@@ -44,27 +46,27 @@ pub struct StoredLog {
     pub row: LogRow,
 }
 
-/// A log row as the live feed has it.
+/// A log row in the feed of all runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fed {
     pub run: RunId,
-    /// `run_…`.
+    /// The run's public id: `run_…`.
     pub public: String,
     pub org: OrgId,
     pub log: StoredLog,
 }
 
-/// What stands where a payload was erased.
+/// Replaces an erased payload.
 pub const ERASED: &str = "{\"value\":null}";
 
-/// Which ready work a node asks for.
+/// A request for ready work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Claim {
     pub node: NodeId,
     pub limit: u32,
-    /// The organisation that was served last: the others come first.
+    /// The organisation served last: the round robin continues after it.
     pub after: OrgId,
-    /// How many attempts of one organisation may run at a time.
+    /// The maximum number of claimed attempts per organisation.
     pub per_org: Option<u32>,
 }
 
@@ -83,17 +85,17 @@ pub struct DueTimer {
     pub key: String,
 }
 
-/// Which part of all runs is looked after by whom, when several nodes share them.
+/// One node's share of all runs, when several nodes divide the timers among themselves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
     pub index: u32,
     pub of: u32,
-    /// What was due by then is everybody's.
+    /// Timers due by this time belong to every share.
     pub overdue: Time,
 }
 
 impl Share {
-    /// Runs are dealt out in this many parts.
+    /// The number of shards that runs are divided into.
     pub const SHARDS: i64 = 64;
     pub const ALL: Share = Share { index: 0, of: 1, overdue: Time(i64::MIN) };
 
@@ -129,7 +131,7 @@ pub struct OpenGate {
     pub since: Time,
 }
 
-/// Rows that turned out to be about nothing any more.
+/// Rows that no longer refer to anything.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Stale {
     pub mail: Vec<i64>,
@@ -137,22 +139,22 @@ pub struct Stale {
     pub timers: Vec<(RunId, String)>,
 }
 
-/// How much room a store takes.
+/// The size of a store.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Stats {
-    /// Of the data, with what is free in it.
+    /// Size of the data, including free space.
     pub bytes: u64,
-    /// Room inside that will be used again or given back.
+    /// Free space inside the data, which will be reused or returned.
     pub free: u64,
-    /// Written and not yet merged into the data.
+    /// Size of the journal that is not yet merged into the data.
     pub journal: u64,
-    /// Attempts that no node has claimed.
+    /// The number of attempts that no node has claimed.
     pub ready: u64,
     /// Rows by table.
     pub rows: Vec<(String, u64)>,
 }
 
-/// The tables whose rows are counted.
+/// The tables whose rows [`Stats`] counts.
 pub(crate) const COUNTED: [&str; 13] = [
     "workflow_definitions",
     "workflow_runs",
@@ -172,25 +174,25 @@ pub(crate) const COUNTED: [&str; 13] = [
 /// The next version of a workflow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewDefinition {
-    /// What the workflow is called outside if this is its first version: `wf_…`.
+    /// The workflow's public id if this is its first version: `wf_…`.
     pub workflow: String,
     pub org: OrgId,
     pub name: String,
     /// The document as its author wrote it, JSON or YAML.
     pub source: String,
     pub by: String,
-    /// Whose rights it may use, as the engine writes it.
+    /// The principal whose rights it may use, in the engine's notation.
     pub author: String,
     pub at: Time,
-    /// Belongs to one test run: never listed, and gone with it.
+    /// Belongs to one test run: never listed, and removed together with it.
     pub test: bool,
-    /// The version that was the newest when this was decided, 0 for none: refused if that is so no longer.
+    /// The newest version at the time of the decision, 0 for none: refused if it has changed since.
     pub after: Option<u32>,
 }
 
-/// What a definition that is asked for comes to.
+/// What storing a definition results in.
 pub(crate) enum Next {
-    /// It is what the newest version says already.
+    /// The newest version is identical.
     Same(DefinitionRow),
     Version {
         workflow: String,
@@ -199,7 +201,7 @@ pub(crate) enum Next {
 }
 
 impl NewDefinition {
-    /// What follows the newest living version of its name.
+    /// Decides what follows the newest version of a workflow that is not deleted.
     pub(crate) fn follow(&self, newest: Option<DefinitionRow>) -> Result<Next, Refused> {
         let newest = newest.filter(|_| !self.test);
         if let Some(after) = self.after {
@@ -217,7 +219,7 @@ impl NewDefinition {
     }
 }
 
-/// Labels as a run's own row has them. Most runs have none.
+/// Labels as stored in the run's row. Most runs have none.
 pub(crate) fn label_text(labels: &[String]) -> Option<String> {
     (!labels.is_empty()).then(|| labels.join("\n"))
 }
@@ -229,7 +231,7 @@ pub(crate) fn read_labels(text: Option<String>) -> Vec<String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DefinitionRow {
     pub id: i64,
-    /// The same for all versions: `wf_…`.
+    /// The workflow's public id, the same for all versions: `wf_…`.
     pub workflow: String,
     pub org: OrgId,
     pub name: String,
@@ -244,27 +246,27 @@ pub struct DefinitionRow {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RunFilter {
     pub org: OrgId,
-    /// One of these; any if there are none.
+    /// Any of these; empty matches every status.
     pub status: Vec<String>,
     /// Any version of this workflow.
     pub workflow: Option<String>,
     pub by: Option<String>,
     /// All of these.
     pub labels: Vec<String>,
-    /// Part of its id, its creator's name or one of its labels.
+    /// A substring of the run's public id, its creator or its labels.
     pub text: Option<String>,
     pub since: Option<Time>,
     pub until: Option<Time>,
     pub tests: bool,
-    /// Started by a step of this one.
+    /// Only runs started by a step of this run.
     pub parent: Option<RunId>,
-    /// Only runs before this one: the last of the page before.
+    /// The last run of the previous page: only older runs are listed.
     pub before: Option<RunId>,
     pub limit: u32,
 }
 
 impl RunFilter {
-    /// Everything of an organisation but its tests.
+    /// All runs of an organisation except test runs.
     pub fn all(org: OrgId, limit: u32) -> RunFilter {
         RunFilter {
             org,

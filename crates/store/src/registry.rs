@@ -1,86 +1,89 @@
-//! What a store keeps beside runs: records (users, keys, schedules, …), the audit trail, organisations and counters.
+//! What a store holds besides runs: records (users, keys, schedules, …), the audit trail, organisations and counters.
 //!
-//! A record is a small JSON document with a key to find it by and, if it has to be looked at some day, a time. What it means
-//! is the engine's business: a new sort of thing needs no new table.
+//! A record is a small JSON document with a lookup key and an optional due time. Only the engine interprets it, so a
+//! new kind of record needs no new table.
 
 use crate::{Auth, Error, OrgId, Refused};
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use stepwell_core::time::Time;
 
+/// Records, the audit trail, organisations and counters.
 #[async_trait]
 pub trait Registry: Send + Sync {
-    /// Applies all of it or, if one part is refused, nothing.
+    /// Applies the whole change or, if one part is refused, none of it.
     async fn change(&self, change: Change) -> Result<Result<(), Refused>, Error>;
+    /// Returns a record by id.
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, Error>;
+    /// Returns a record by key.
     async fn record_with_key(&self, kind: &str, key: &str) -> Result<Option<Record>, Error>;
-    /// By key.
+    /// Returns the records that match the filter, ordered by key.
     async fn records(&self, filter: RecordFilter) -> Result<Vec<Record>, Error>;
-    /// Those whose time has come, soonest first.
+    /// Returns the records that are due by `until`, soonest first.
     async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error>;
 
-    /// Newest first.
+    /// Returns the audit rows that match the filter, newest first.
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error>;
 
-    /// Makes an organisation; `None` if there is one of that name.
+    /// Creates an organisation. Returns `None` if the name is taken.
     async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error>;
-    /// All organisations with their names, in the order in which they were made.
+    /// Returns all organisations with their names, in order of creation.
     async fn organisations(&self) -> Result<Vec<(OrgId, String)>, Error>;
-    /// What commits have added to a counter.
+    /// Returns the sum that commits have added to a counter.
     async fn counted(&self, counter: &str) -> Result<i64, Error>;
-    /// Runs of an organisation that have not ended, tests left out.
+    /// Returns the number of unfinished runs of an organisation, not counting test runs.
     async fn open_runs(&self, org: OrgId) -> Result<u64, Error>;
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
     pub kind: String,
-    /// Unique among its kind.
+    /// Unique within its kind.
     pub id: String,
     pub org: OrgId,
-    /// Unique among its kind, too: what it is looked up by.
+    /// The lookup key, also unique within its kind.
     pub key: String,
     pub due: Option<Time>,
     /// JSON.
     pub body: String,
-    /// Grows with each change.
+    /// Incremented with each change.
     pub version: i64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecordChange {
-    /// A new one; its version is given by the store.
+    /// Creates a record; the store sets its version.
     Create(Record),
-    /// Refused unless it is still at `record.version`.
+    /// Replaces a record; refused unless it is still at `record.version`.
     Replace(Record),
-    /// Fine if it is not there.
+    /// Removes a record; not an error if it does not exist.
     Remove { kind: String, id: String },
 }
 
-/// Several records at once, what the audit trail says about it, and whether someone's rights change with it.
+/// A change of several records, with its audit rows and its effect on grants.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Change {
     pub records: Vec<RecordChange>,
     pub audit: Vec<NewAudit>,
-    /// Decisions on the grants of this organisation that were made before are refused from now on.
+    /// Increments the epoch of this organisation's grants: earlier decisions are refused from now on.
     pub grants_of: Option<OrgId>,
-    /// What the decision to change was made on; refused if that has changed since.
+    /// The grants the decision was based on; refused if they have changed since.
     pub decided: Option<Auth>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecordFilter {
     pub kind: String,
-    /// Of all organisations if there is none.
+    /// `None` matches all organisations.
     pub org: Option<OrgId>,
-    /// What their keys begin with.
+    /// A prefix of the key.
     pub prefix: String,
-    /// The key of the last one of the page before.
+    /// The last key of the previous page.
     pub after: Option<String>,
     pub limit: u32,
 }
 
-/// That somebody did something.
+/// A row to append to the audit trail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewAudit {
     pub org: OrgId,
@@ -88,7 +91,7 @@ pub struct NewAudit {
     pub by: String,
     /// `run.cancel`, `key.create`, …
     pub action: String,
-    /// What it was done to: an id or a name.
+    /// The id or name of the object of the action.
     pub target: String,
     /// JSON.
     pub detail: String,
@@ -98,9 +101,9 @@ pub struct NewAudit {
 pub struct AuditRow {
     pub id: i64,
     pub row: NewAudit,
-    /// Who wrote it: there is a chain for each writer.
+    /// The writer that appended the row: each writer has its own hash chain.
     pub writer: i32,
-    /// Over the writer's row before of the same organisation, and this one.
+    /// Hash of the writer's previous row in this organisation and of this row.
     pub hash: [u8; 32],
 }
 
@@ -110,12 +113,12 @@ pub struct AuditFilter {
     pub by: Option<String>,
     pub action: Option<String>,
     pub target: Option<String>,
-    /// Only rows before this one: the last of the page before.
+    /// The last row of the previous page: only older rows are returned.
     pub before: Option<i64>,
     pub limit: u32,
 }
 
-/// The hash of a row of the audit trail. The first of a writer and an organisation follows 32 zero bytes.
+/// Returns the hash of an audit row. The first row of a writer in an organisation follows 32 zero bytes.
 pub fn audit_hash(previous: &[u8; 32], row: &NewAudit) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update(previous);

@@ -64,7 +64,7 @@ impl Keys {
     /// Refuses if a key file that is there would have to be overwritten.
     pub fn check(from: impl Fn(&str) -> PathBuf, to: impl Fn(&str) -> PathBuf) -> anyhow::Result<()> {
         match NAMES.iter().find(|name| from(name).exists() && to(name).exists()) {
-            Some(name) => bail!("{} is there already, and stays as it is", to(name).display()),
+            Some(name) => bail!("{} already exists and was not changed", to(name).display()),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use crate::{embedded, home, logging};
 use serde_json::json;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
-use stepwell_store::{Location, Taken, transfer};
+use stepwell_store::{CopiedTable, Location, transfer};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -37,7 +37,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 struct Done {
     from: Location,
     to: Location,
-    taken: Vec<Taken>,
+    taken: Vec<CopiedTable>,
     took: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Done {
     }
 
     fn json(&self) -> serde_json::Value {
-        let table = |taken: &Taken| json!({"table": taken.table, "rows": taken.rows, "sha256": taken.digest});
+        let table = |taken: &CopiedTable| json!({"table": taken.table, "rows": taken.rows, "sha256": taken.digest});
         json!({
             "from": self.from.to_string(),
             "to": self.to.to_string(),

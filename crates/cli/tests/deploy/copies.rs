@@ -85,19 +85,19 @@ fn nothing_that_is_there_is_overwritten() {
     let place = Place::new();
     let (data, copy) = (place.named("data"), place.named("copy.db"));
     std::fs::write(&copy, "mine").unwrap();
-    place.refuses(&["backup", "--data", &data, &copy], "is there already");
+    place.refuses(&["backup", "--data", &data, &copy], "already exists");
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "mine");
     std::fs::remove_file(&copy).unwrap();
     said(&["backup", "--data", &data, &copy]);
-    place.refuses(&["restore", &copy, "--data", &data], "is there already");
+    place.refuses(&["restore", &copy, "--data", &data], "already exists");
     // A journal that was left behind would be taken for the restored store's own.
     std::fs::create_dir(place.path("left")).unwrap();
     std::fs::write(place.path("left/stepwell.db-wal"), "").unwrap();
-    place.refuses(&["restore", &copy, "--data", &place.named("left")], "stepwell.db-wal is there already");
+    place.refuses(&["restore", &copy, "--data", &place.named("left")], "stepwell.db-wal already exists");
     std::fs::write(place.path("copy.db.admin.key"), "sw_restored").unwrap();
     std::fs::create_dir(place.path("keyed")).unwrap();
     std::fs::write(place.path("keyed/admin.key"), "sw_mine").unwrap();
-    place.refuses(&["restore", &copy, "--data", &place.named("keyed")], "admin.key is there already");
+    place.refuses(&["restore", &copy, "--data", &place.named("keyed")], "admin.key already exists");
     assert!(!place.path("keyed/stepwell.db").exists());
     std::fs::remove_file(place.path("copy.db.admin.key")).unwrap();
     let _server = Server::on(&place.path("data"));
@@ -114,11 +114,11 @@ fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
     };
     check("nothing.db", "No such file");
     check("data", "it is not a file");
-    check("nap.json", "it is no database");
+    check("nap.json", "it is not a database");
     check("data/stepwell.db", "the file of a store in use");
     let foreign = rusqlite::Connection::open(place.path("foreign.db")).unwrap();
     foreign.execute_batch("CREATE TABLE t (x)").unwrap();
-    check("foreign.db", "some other program");
+    check("foreign.db", "belongs to another program");
     said(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
     let copy = rusqlite::Connection::open(place.path("copy.db")).unwrap();
     copy.pragma_update(None, "user_version", 1_000).unwrap();

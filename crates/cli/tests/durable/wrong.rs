@@ -62,7 +62,7 @@ fn something_that_is_no_database_is_refused() {
     let place = Place::new();
     std::fs::create_dir(place.data()).unwrap();
     std::fs::write(place.data().join("stepwell.db"), "these are my notes, not a database".repeat(100)).unwrap();
-    refused(&place, "not a database that can be read");
+    refused(&place, "not a readable database");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_database_of_another_program_is_refused() {
         db.pragma_update(None, "journal_mode", journal).unwrap();
         db.execute_batch("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')").unwrap();
         drop(db);
-        refused(&place, "some other program");
+        refused(&place, "belongs to another program");
     }
 }
 
@@ -110,7 +110,7 @@ fn a_database_whose_schema_is_damaged_is_refused() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[100..200].fill(0xee);
     std::fs::write(&path, bytes).unwrap();
-    refused(&place, "not a database that can be read");
+    refused(&place, "not a readable database");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_directory_that_may_not_be_written_is_refused() {
     let place = Place::new();
     let file = place.file("chain.yaml", CHAIN);
     let said = place.stepwell(&["run", &file, "--data", "/sys/kernel/stepwell"]).expect(2);
-    said.says("the directory cannot be made").says("--data DIR");
+    said.says("the directory cannot be created").says("--data DIR");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
         assert_eq!(runs(&target), before);
         target.sound();
     }
-    refused(&migrate(&source, &source), "is the source and the target");
+    refused(&migrate(&source, &source), "is both the source and the target");
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Pending {
         let id = stored.row.id;
         let (mut why, mut unclaimed) = (Vec::new(), Vec::new());
         if run.status != RunStatus::Running {
-            let waits = match &stored.place {
+            let waits = match &stored.group {
                 Some(place) => store.first_queued(place).await?.is_some(),
                 None => false,
             };

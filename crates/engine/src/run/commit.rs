@@ -13,7 +13,7 @@ use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{
-    Auth, Commit, Hint, NodeId, Notice, PlaceChange, Position, Refused, StepRow, Version, Work, WorkKey,
+    Auth, Commit, GroupChange, Hint, NodeId, Notice, Position, Refused, StepRow, Version, Work, WorkKey,
 };
 
 /// How long test runs are kept.
@@ -99,7 +99,7 @@ async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static 
     let mut commit = record(&live.compiled.definition.graph, &live.run, &plan.transition, context);
     commit.sent = plan.sent.clone();
     commit.unique.extend(plan.unique.clone());
-    commit.places = plan.groups.clone();
+    commit.groups = plan.groups.clone();
     commit.audit = plan.audit.clone();
     commit.audit.extend(plan.rules.audit(live, &plan.transition, plan.now));
     // A row that is written anew replaces the one of the version that the run has left.
@@ -109,7 +109,7 @@ async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static 
     commit.steps.extend(retired);
     if live.run.status.is_terminal() {
         commit.mail.extend(live.parent.as_ref().map(|parent| children::farewell(live, parent)));
-        commit.places.extend(live.group.clone().map(|key| PlaceChange::Leave { key }));
+        commit.groups.extend(live.group.clone().map(|key| GroupChange::Leave { key }));
     }
     if !commit.work.put.is_empty() {
         commit.counted.push((counter(live.org, plan.now), commit.work.put.len() as i64));

@@ -213,7 +213,7 @@ pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Er
         hash: stored.hash,
         secret: stored.secret,
         parent: stored.row.parent.clone(),
-        group: stored.place.clone(),
+        group: stored.group.clone(),
         test: stored.row.test,
         acts_as: stored.row.acts_as.as_str().into(),
         erased: stored.row.erased.is_some(),

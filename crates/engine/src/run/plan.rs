@@ -18,7 +18,7 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::Graph;
 use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::time::Time;
-use stepwell_store::{NewAudit, NewRun, PlaceChange, Stale, StepRow, StoredMail, UniqueKey};
+use stepwell_store::{GroupChange, NewAudit, NewRun, Stale, StepRow, StoredMail, UniqueKey};
 
 /// What the messages of one turn come to.
 pub struct Plan<'a> {
@@ -34,7 +34,7 @@ pub struct Plan<'a> {
     pub fired: Vec<String>,
     pub read: Vec<i64>,
     pub sent: Vec<String>,
-    pub groups: Vec<PlaceChange>,
+    pub groups: Vec<GroupChange>,
     /// Rows of a version that the run has left.
     pub retired: Vec<StepRow>,
     pub stale: Stale,
@@ -83,9 +83,9 @@ pub fn plan<'a>(
 }
 
 /// Counts the run against its concurrency group, within the workflow's limit.
-fn enter(live: &Live) -> Option<PlaceChange> {
+fn enter(live: &Live) -> Option<GroupChange> {
     let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
-    live.group.clone().map(|key| PlaceChange::Take { key, limit })
+    live.group.clone().map(|key| GroupChange::Enter { key, limit })
 }
 
 /// The message as the planner knows it.
@@ -168,7 +168,7 @@ impl<'a> Plan<'a> {
         self.epoch = Some(begin.epoch);
         self.create = Some(begin.new.clone());
         self.unique = begin.unique.clone();
-        let queue = |key| PlaceChange::Queue { key };
+        let queue = |key| GroupChange::Queue { key };
         self.groups.extend(if *queued { live.group.clone().map(queue) } else { enter(live) });
         Ok(())
     }
@@ -241,7 +241,7 @@ impl<'a> Plan<'a> {
             }
         }
         // A retried run counts against its group, and does not queue again.
-        self.groups.extend(live.group.clone().map(|key| PlaceChange::Take { key, limit: None }));
+        self.groups.extend(live.group.clone().map(|key| GroupChange::Enter { key, limit: None }));
         Ok(())
     }
 }

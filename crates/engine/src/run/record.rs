@@ -67,7 +67,7 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: Commit
         outbox: notices(graph, run, transition, context.now),
         sent: Vec::new(),
         unique: Vec::new(),
-        places: Vec::new(),
+        groups: Vec::new(),
         gates: gates(graph, run, transition, context.now),
         counted: Vec::new(),
         audit: Vec::new(),

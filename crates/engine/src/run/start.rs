@@ -244,7 +244,7 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>
             test: request.test,
             secret: live.secret,
             parent: request.parent.clone(),
-            place: live.group.clone(),
+            group: live.group.clone(),
             most_open,
         },
         unique: request.unique.clone(),

@@ -268,12 +268,12 @@ impl Store for Faulty {
         self.through(self.sim.disk.queued(limit)).await
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        self.through(self.sim.disk.first_queued(place)).await
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.first_queued(group)).await
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        self.through(self.sim.disk.holder(place)).await
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.holder(group)).await
     }
 
     async fn progress(&self) -> Result<Progress, Error> {

@@ -89,7 +89,7 @@ impl Past {
             id: commit.run,
             public: new.public.clone(),
             parent: new.parent.clone(),
-            place: new.place.clone(),
+            place: new.group.clone(),
             first: head.definition,
             definition: head.definition,
             status: head.status.clone(),

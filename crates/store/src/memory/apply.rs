@@ -1,18 +1,18 @@
-//! One commit. Every check comes before the first write, except for places, which are put back.
+//! Applies one commit. All checks come before the first write, except for concurrency groups, which are restored.
 
 use super::state::{Run, State};
-use super::tables::{Letter, Standing};
+use super::tables::{Membership, Message};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Applies a commit or leaves everything as it was. `Err` is for rows that are there already: the planner's mistake.
+/// Applies a commit or changes nothing. Returns `Err` for rows that already exist, which is a bug of the planner.
 pub fn apply(state: &mut State, commit: Commit) -> Result<Result<Position, Refused>, Error> {
     if let Err(refused) = check(state, &commit) {
         return Ok(Err(refused));
     }
-    let Some(before) = change_places(state, &commit) else { return Ok(Err(Refused::Full)) };
-    if let Some(fault) = row_twice(state, &commit) {
-        put_places_back(state, commit.run, before);
+    let Some(before) = change_groups(state, &commit) else { return Ok(Err(Refused::Full)) };
+    if let Some(fault) = duplicate_row(state, &commit) {
+        restore_groups(state, commit.run, before);
         return Err(Error::Unavailable(fault));
     }
     Ok(Ok(write(state, commit)))
@@ -51,48 +51,49 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
     Ok(())
 }
 
-/// How the run stood before each change, oldest first; `None` if there was no place to take, and nothing has changed.
-fn change_places(state: &mut State, commit: &Commit) -> Option<Vec<(String, Standing)>> {
-    let (run, places) = (commit.run, &mut state.places);
+/// Changes the run's groups and returns its previous memberships, oldest change first. Returns `None`, and changes
+/// nothing, if a group is full.
+fn change_groups(state: &mut State, commit: &Commit) -> Option<Vec<(String, Membership)>> {
+    let (run, groups) = (commit.run, &mut state.groups);
     let mut before = Vec::new();
-    for change in &commit.places {
-        let (key, standing, given) = match change {
-            PlaceChange::Take { key, limit } => {
-                (key, Standing::Holding, limit.is_none_or(|limit| places.has_room(key, run, limit)))
+    for change in &commit.groups {
+        let (key, membership, given) = match change {
+            GroupChange::Enter { key, limit } => {
+                (key, Membership::Entered, limit.is_none_or(|limit| groups.has_room(key, run, limit)))
             }
-            PlaceChange::Queue { key } => (key, Standing::Queued, true),
-            PlaceChange::Leave { key } => (key, Standing::Apart, true),
+            GroupChange::Queue { key } => (key, Membership::Queued, true),
+            GroupChange::Leave { key } => (key, Membership::Outside, true),
         };
         if !given {
-            put_places_back(state, run, before);
+            restore_groups(state, run, before);
             return None;
         }
-        before.push((key.clone(), places.standing(key, run)));
-        places.set(key, run, standing);
+        before.push((key.clone(), groups.membership(key, run)));
+        groups.set(key, run, membership);
     }
     Some(before)
 }
 
-fn put_places_back(state: &mut State, run: RunId, before: Vec<(String, Standing)>) {
-    for (key, standing) in before.into_iter().rev() {
-        state.places.set(&key, run, standing);
+fn restore_groups(state: &mut State, run: RunId, before: Vec<(String, Membership)>) {
+    for (key, membership) in before.into_iter().rev() {
+        state.groups.set(&key, run, membership);
     }
 }
 
-/// A row that may be written once and is there already.
-fn row_twice(state: &State, commit: &Commit) -> Option<String> {
+/// Returns an error message if the commit inserts a row that already exists.
+fn duplicate_row(state: &State, commit: &Commit) -> Option<String> {
     let run = state.runs.get(&commit.run);
     let mut values = BTreeSet::new();
     for value in &commit.values {
         if run.is_some_and(|run| run.values.contains_key(&value.id)) || !values.insert(value.id) {
-            return Some(format!("value {} of run {} is there already", value.id.0, commit.run.0));
+            return Some(format!("value {} of run {} already exists", value.id.0, commit.run.0));
         }
     }
     let mut work = BTreeSet::new();
     for Work { key, .. } in &commit.work.put {
         let there = state.work.contains(commit.run, key) && !commit.work.remove.contains(key);
         if there || !work.insert(key) {
-            return Some(format!("work {}#{} of run {} is there already", key.path, key.attempt, commit.run.0));
+            return Some(format!("work {}#{} of run {} already exists", key.path, key.attempt, commit.run.0));
         }
     }
     None
@@ -156,7 +157,7 @@ fn write(state: &mut State, commit: Commit) -> Position {
     }
     commit.audit.into_iter().for_each(|row| state.registry.append(row));
     for Mail { to, key, body } in commit.mail {
-        state.mail.put(Letter { run: to, key, content: body });
+        state.mail.put(Message { run: to, key, content: body });
     }
     for read in commit.read {
         if state.mail.get(read).is_some_and(|mail| mail.run == id) {
@@ -194,7 +195,7 @@ fn create(id: RunId, new: NewRun, head: &Head) -> Run {
         version: Version(0),
         hash: [0; 32],
         secret: new.secret,
-        place: new.place,
+        group: new.group,
         purge: None,
         state: String::new(),
         steps: BTreeMap::new(),

@@ -1,14 +1,14 @@
-//! A store in memory, for simulations and tests. It stands for a disk that survives a simulated crash: whoever holds a
-//! clone still has everything that was committed after the process that wrote it is gone.
+//! An in-memory store for simulations and tests. It models a disk that survives a simulated crash: a clone still has
+//! everything that was committed, even after the process that wrote it is gone.
 //!
-//! No method waits, and the same calls in the same order give the same answers: no threads, clocks, randomness or
-//! unordered maps. Not here: anything on a real disk, and the undoing of earlier commits of a batch in which a later
-//! one is an `Err` (the contract calls that outcome unknown; only a mistake of the planner leads there).
+//! No method waits, and the same calls in the same order return the same results: there are no threads, clocks,
+//! randomness or unordered maps. Not here: anything on a real disk, and rolling back the earlier commits of a batch
+//! when a later one returns `Err` (the contract calls that outcome unknown; only a planner bug leads there).
 
 mod apply;
-mod keep;
 mod nodes;
 mod registry;
+mod retention;
 mod state;
 mod tables;
 
@@ -21,62 +21,62 @@ use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use tokio::sync::broadcast;
 
-/// Clones share everything.
+/// Clones share all data.
 #[derive(Clone)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
-    /// Given to several engines at a time, which tell each other things.
-    told: Option<broadcast::Sender<Hint>>,
+    /// Set if several engines share the store: they send each other hints.
+    hints: Option<broadcast::Sender<Hint>>,
     ahead: i64,
-    /// Commits that are written without anyone being told so.
-    unanswered: Arc<AtomicU32>,
+    /// The number of upcoming commits that are written but whose result is lost.
+    lost_answers: Arc<AtomicU32>,
 }
 
 impl Default for MemoryStore {
     fn default() -> MemoryStore {
-        MemoryStore { state: Arc::new(Mutex::new(State::new())), told: None, ahead: 0, unanswered: Arc::default() }
+        MemoryStore { state: Arc::new(Mutex::new(State::new())), hints: None, ahead: 0, lost_answers: Arc::default() }
     }
 }
 
 impl MemoryStore {
-    /// What opening the store in a new process does: whatever nodes it knew are gone.
+    /// Simulates opening the store in a new process: all nodes it knew are gone.
     pub fn restarted(&self) {
         self.lock().nodes.clear();
     }
 
-    /// One that several engines use at the same time, each with a clone. No lease runs out by itself:
+    /// A store that several engines use at the same time, each with its own clone. Leases never expire on their own:
     /// see [`MemoryStore::give_up`].
     pub fn shared() -> MemoryStore {
-        MemoryStore { told: Some(broadcast::channel(1_024).0), ..MemoryStore::default() }
+        MemoryStore { hints: Some(broadcast::channel(1_024).0), ..MemoryStore::default() }
     }
 
-    /// The same store for an engine whose clock is behind by so many milliseconds.
+    /// Returns the same store for an engine whose clock is behind by this many milliseconds.
     pub fn ahead_of(&self, millis: i64) -> MemoryStore {
         MemoryStore { ahead: millis, ..self.clone() }
     }
 
-    /// The same store for an engine that hears nothing of the others, nor they of it.
+    /// Returns the same store for an engine that exchanges no hints with the others.
     pub fn cut_off(&self) -> MemoryStore {
-        MemoryStore { told: Some(broadcast::channel(1_024).0), ..self.clone() }
+        MemoryStore { hints: Some(broadcast::channel(1_024).0), ..self.clone() }
     }
 
-    /// The node's lease has run out.
+    /// Expires the node's lease.
     pub fn give_up(&self, node: NodeId) {
         self.lock().nodes.remove(&node);
     }
 
-    /// The next commits are written, but their answers are lost.
+    /// Loses the results of the next commits: they are written, but the caller gets an error.
     pub fn lose_answers(&self, commits: u32) {
-        self.unanswered.store(commits, Ordering::SeqCst);
+        self.lost_answers.store(commits, Ordering::SeqCst);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("a panic while the state was held may have left half a commit in it")
+        self.state.lock().expect("the state is not poisoned: a panic may have left half a commit in it")
     }
 }
 
-/// Everything greater.
-fn beyond<K>(key: K) -> (Bound<K>, Bound<K>) {
+/// The range of all greater keys.
+fn after_key<K>(key: K) -> (Bound<K>, Bound<K>) {
     (Bound::Excluded(key), Bound::Unbounded)
 }
 
@@ -85,8 +85,8 @@ impl Store for MemoryStore {
     async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
         let mut state = self.lock();
         let answers = batch.into_iter().map(|commit| apply::apply(&mut state, commit)).collect();
-        match self.unanswered.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
-            Ok(_) => Err(Error::Unavailable("the answer was lost".into())),
+        match self.lost_answers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
+            Ok(_) => Err(Error::Unavailable("the result was lost".into())),
             Err(_) => answers,
         }
     }
@@ -106,7 +106,7 @@ impl Store for MemoryStore {
     async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error> {
         let state = self.lock();
         let Some(run) = state.runs.get(&run) else { return Ok(Vec::new()) };
-        Ok(run.log.range(beyond(after)).take(limit as usize).map(|(_, log)| log.clone()).collect())
+        Ok(run.log.range(after_key(after)).take(limit as usize).map(|(_, log)| log.clone()).collect())
     }
 
     async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error> {
@@ -129,8 +129,8 @@ impl Store for MemoryStore {
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
         let state = self.lock();
         let stored = |id: i64| {
-            let letter = state.mail.get(id)?;
-            Some(StoredMail { id, key: letter.key.clone(), body: letter.content.clone() })
+            let message = state.mail.get(id)?;
+            Some(StoredMail { id, key: message.key.clone(), body: message.content.clone() })
         };
         Ok(state.mail.of_run(run).into_iter().filter_map(stored).collect())
     }
@@ -163,16 +163,16 @@ impl Store for MemoryStore {
 
     async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
         let state = self.lock();
-        let heads = state.places.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
+        let heads = state.groups.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
         Ok(heads.take(limit as usize).collect())
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        Ok(self.lock().places.queues.get(place).and_then(|runs| runs.first().copied()))
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().groups.queues.get(group).and_then(|runs| runs.first().copied()))
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        Ok(self.lock().places.held.get(place).and_then(|runs| runs.first().copied()))
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        Ok(self.lock().groups.held.get(group).and_then(|runs| runs.first().copied()))
     }
 
     async fn progress(&self) -> Result<Progress, Error> {
@@ -186,7 +186,7 @@ impl Store for MemoryStore {
             let public = found.row.public.clone();
             Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
         };
-        let rows = state.feed.range(beyond(Position::new(0, after.of(0)))).map(|(_, row)| row);
+        let rows = state.feed.range(after_key(Position::new(0, after.of(0)))).map(|(_, row)| row);
         Ok(rows.filter_map(fed).take(limit as usize).collect())
     }
 
@@ -197,11 +197,11 @@ impl Store for MemoryStore {
         if let Some(newest) = state.definitions.find(definition.org, &definition.name).filter(same) {
             return Ok(Ok(newest.clone()));
         }
-        if !state.definitions.takes(&definition) {
+        if !state.definitions.accepts(&definition) {
             return Ok(Err(Refused::Conflict));
         }
         state.definitions.check(&definition)?;
-        // A change that is refused leaves everything as it was.
+        // A refused change must not leave a new version behind.
         if let Err(refused) = registry::apply(&mut state, with) {
             return Ok(Err(refused));
         }
@@ -242,7 +242,7 @@ impl Store for MemoryStore {
     async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error> {
         let state = self.lock();
         let (run, path) = after.unwrap_or((RunId(i64::MIN), String::new()));
-        let rows = state.gates.range(beyond((org, run, path))).take_while(|((of, _, _), _)| *of == org);
+        let rows = state.gates.range(after_key((org, run, path))).take_while(|((of, _, _), _)| *of == org);
         let open = rows.filter_map(|((_, run, path), since)| {
             let public = state.runs.get(run)?.row.public.clone();
             Some(OpenGate { run: *run, public, path: path.clone(), since: *since })
@@ -281,7 +281,7 @@ impl Store for MemoryStore {
     }
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
-        Ok(keep::purge(&mut self.lock(), before, limit))
+        Ok(retention::purge(&mut self.lock(), before, limit))
     }
 
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {
@@ -298,10 +298,10 @@ impl Store for MemoryStore {
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {
-        Ok(keep::stats(&self.lock(), count))
+        Ok(retention::stats(&self.lock(), count))
     }
 
     async fn integrity(&self) -> Result<Vec<String>, Error> {
-        Ok(keep::integrity(&self.lock()))
+        Ok(retention::integrity(&self.lock()))
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes of the one process that has the store: no lease runs out by itself.
+//! Nodes of the in-memory store: leases never expire on their own.
 
 use super::MemoryStore;
 use crate::*;
@@ -48,17 +48,17 @@ impl Nodes for MemoryStore {
     }
 
     fn is_shared(&self) -> bool {
-        self.told.is_some()
+        self.hints.is_some()
     }
 
     fn hear(&self) -> Option<broadcast::Receiver<Hint>> {
-        self.told.as_ref().map(broadcast::Sender::subscribe)
+        self.hints.as_ref().map(broadcast::Sender::subscribe)
     }
 
     fn tell(&self, hint: Hint) {
-        if let Some(told) = &self.told {
-            // Nobody may be listening.
-            let _ = told.send(hint);
+        if let Some(hints) = &self.hints {
+            // There may be no subscriber.
+            let _ = hints.send(hint);
         }
     }
 

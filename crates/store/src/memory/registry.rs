@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use stepwell_core::time::Time;
 
 #[derive(Default)]
-pub struct Book {
-    /// By kind and id.
+pub struct RegistryTables {
+    /// Records by kind and id.
     pub records: BTreeMap<(String, String), Record>,
     pub audit: Vec<AuditRow>,
-    /// Names; the default organisation is there from the start.
+    /// Organisation names; the default organisation exists from the start.
     pub organisations: BTreeMap<OrgId, String>,
     pub counters: BTreeMap<String, i64>,
 }
 
-impl Book {
+impl RegistryTables {
     pub fn append(&mut self, row: NewAudit) {
         let previous = self.audit.iter().rev().find(|before| before.row.org == row.org).map_or([0; 32], |row| row.hash);
         let (id, hash) = (self.audit.len() as i64 + 1, audit_hash(&previous, &row));
@@ -58,7 +58,7 @@ impl Book {
     }
 }
 
-/// All of it, or nothing.
+/// Applies the whole change, or nothing if a part is refused.
 pub fn apply(state: &mut State, change: Change) -> Result<(), Refused> {
     if change.decided.is_some_and(|auth| state.epochs.get(&auth.org) != Some(&auth.epoch)) {
         return Err(Refused::AuthChanged);

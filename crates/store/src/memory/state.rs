@@ -1,45 +1,45 @@
-//! Everything the store has, and how its parts are looked up.
+//! All data of the store, with its lookups.
 
-use super::registry::Book;
-use super::tables::{Letter, Letters, Places, Timers, WorkTable, remove_from};
+use super::registry::RegistryTables;
+use super::tables::{Groups, Message, Messages, Timers, WorkTable, remove_from};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 use stepwell_core::time::Time;
 
 #[derive(Default)]
 pub struct State {
-    /// Organisations and the epochs of their grants.
+    /// The epoch of each organisation's grants.
     pub epochs: BTreeMap<OrgId, i64>,
     pub definitions: Definitions,
     pub runs: BTreeMap<RunId, Run>,
     pub public: BTreeMap<String, RunId>,
     pub to_purge: BTreeSet<(Time, RunId)>,
-    /// The highest position given out.
+    /// The highest position assigned so far.
     pub position: i64,
     pub feed: BTreeMap<Position, (RunId, Version)>,
     pub work: WorkTable,
     pub timers: Timers,
-    pub mail: Letters<String>,
-    pub outbox: Letters<Outgoing>,
+    pub mail: Messages<String>,
+    pub outbox: Messages<Outgoing>,
     pub outbox_due: BTreeSet<(Time, i64)>,
     pub unique: BTreeMap<(String, String), Unique>,
     pub unique_of_run: BTreeMap<RunId, BTreeSet<(String, String)>>,
-    pub places: Places,
+    pub groups: Groups,
     pub nodes: BTreeMap<NodeId, NewNode>,
     pub gates: BTreeMap<(OrgId, RunId, String), Time>,
-    pub registry: Book,
+    pub registry: RegistryTables,
 }
 
-/// A run and the rows that are its alone.
+/// A run and the rows that belong only to it.
 pub struct Run {
     pub row: RunRow,
     pub version: Version,
     pub hash: [u8; 32],
     pub secret: [u8; 16],
-    pub place: Option<String>,
+    pub group: Option<String>,
     pub purge: Option<Time>,
     pub state: String,
-    /// By path and attempt.
+    /// Step rows by path and attempt.
     pub steps: BTreeMap<String, BTreeMap<u32, StepRow>>,
     pub values: BTreeMap<ValueId, String>,
     pub log: BTreeMap<Version, StoredLog>,
@@ -52,7 +52,7 @@ impl Run {
             version: self.version,
             hash: self.hash,
             secret: self.secret,
-            place: self.place.clone(),
+            group: self.group.clone(),
             state: self.state.clone(),
             steps: self.steps.values().filter_map(|attempts| Some(attempts.last_key_value()?.1.clone())).collect(),
             values: self.values.iter().map(|(&id, payload)| ValueRow { id, payload: payload.clone() }).collect(),
@@ -77,7 +77,7 @@ impl State {
         self.runs.values().map(|run| &run.row).filter(open).count() as u64
     }
 
-    /// As a new SQLite file is.
+    /// The state of a new store: the same as a new SQLite file.
     pub fn new() -> State {
         let mut state = State { epochs: BTreeMap::from([(OrgId(1), 1)]), ..State::default() };
         state.registry.organisations.insert(OrgId(1), "default".into());
@@ -86,7 +86,7 @@ impl State {
 
     pub fn put_notice(&mut self, run: RunId, notice: Notice) {
         let Notice { key, body, due } = notice;
-        if let Some(id) = self.outbox.put(Letter { run, key, content: Outgoing { body, due } }) {
+        if let Some(id) = self.outbox.put(Message { run, key, content: Outgoing { body, due } }) {
             self.outbox_due.insert((due, id));
         }
     }
@@ -105,16 +105,16 @@ impl State {
 
     pub fn due_notices(&self, until: Time, limit: u32) -> Vec<StoredNotice> {
         let due: BTreeSet<i64> = self.outbox_due.range(..=(until, i64::MAX)).map(|&(_, id)| id).collect();
-        let letters = due.into_iter().filter_map(|id| self.outbox.get(id)).take(limit as usize);
-        let stored = |letter: &Letter<Outgoing>| StoredNotice {
-            run: letter.run,
-            key: letter.key.clone(),
-            body: letter.content.body.clone(),
+        let messages = due.into_iter().filter_map(|id| self.outbox.get(id)).take(limit as usize);
+        let stored = |message: &Message<Outgoing>| StoredNotice {
+            run: message.run,
+            key: message.key.clone(),
+            body: message.content.body.clone(),
         };
-        letters.map(stored).collect()
+        messages.map(stored).collect()
     }
 
-    /// Gives the key to the run, whoever had it.
+    /// Assigns the key to the run, replacing any previous owner.
     pub fn put_unique(&mut self, run: RunId, key: UniqueKey) {
         let UniqueKey { scope, key, digest, expires } = key;
         let name = (scope, key);
@@ -160,12 +160,12 @@ impl State {
     }
 }
 
-/// Versions of workflows. Numbers are never used again: whoever remembers a definition may do so for ever.
+/// Workflow versions. Ids are never reused, so callers may cache definitions by id.
 #[derive(Default)]
 pub struct Definitions {
     last: i64,
     rows: BTreeMap<i64, DefinitionRow>,
-    /// Those of test runs: never found by name.
+    /// Definitions of test runs: never found by name.
     tests: BTreeSet<i64>,
     newest: BTreeMap<(OrgId, String), i64>,
 }
@@ -201,24 +201,24 @@ impl Definitions {
         named.filter_map(|(_, id)| self.rows.get(id).cloned()).collect()
     }
 
-    /// The newest version that a new one would follow.
+    /// Returns the newest version, which the new one would follow.
     fn before(&self, new: &NewDefinition) -> Option<&DefinitionRow> {
         self.newest.get(&(new.org, new.name.clone())).and_then(|id| self.rows.get(id)).filter(|_| !new.test)
     }
 
-    /// Whether what was seen when it was decided is still so.
-    pub fn takes(&self, new: &NewDefinition) -> bool {
+    /// Whether the newest version is still the one that the decision was based on.
+    pub fn accepts(&self, new: &NewDefinition) -> bool {
         let before = self.before(new);
         let same = before.is_none_or(|before| before.workflow == new.workflow || before.source == new.source);
         new.after.is_none_or(|after| same && before.map_or(0, |before| before.version) == after)
     }
 
-    /// The workflow and the number of what would be stored.
+    /// Returns the workflow and version under which the definition would be stored.
     pub fn check(&self, new: &NewDefinition) -> Result<(String, u32), Error> {
         let before = self.before(new);
         let (workflow, version) = before.map_or((&new.workflow, 1), |before| (&before.workflow, before.version + 1));
         if self.rows.values().any(|row| row.workflow == *workflow && row.version == version) {
-            return Err(Error::Unavailable(format!("{workflow} has a version {version} already")));
+            return Err(Error::Unavailable(format!("{workflow} already has a version {version}")));
         }
         Ok((workflow.clone(), version))
     }
@@ -237,8 +237,8 @@ impl Definitions {
         Ok(row)
     }
 
-    /// Removes the definition of a test run that is gone; others stay.
-    pub fn run_is_gone(&mut self, id: i64) {
+    /// Removes the definition of a purged run if it was a test run.
+    pub fn remove_if_test(&mut self, id: i64) {
         if self.tests.remove(&id) {
             self.rows.remove(&id);
         }

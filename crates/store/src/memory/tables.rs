@@ -1,4 +1,4 @@
-//! The tables, each with the indexes that its questions need. Ordered maps only: equal histories give equal answers.
+//! The tables, each with the indexes that its queries need. Only ordered maps, so equal histories return equal results.
 
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,14 +10,14 @@ type Attempt = (RunId, WorkKey);
 #[derive(Default)]
 pub struct WorkTable {
     rows: BTreeMap<Attempt, Work>,
-    /// What no node has, the longest waiting first.
+    /// Unclaimed attempts, longest waiting first.
     ready: BTreeMap<OrgId, BTreeSet<(Time, Attempt)>>,
     on_node: BTreeMap<NodeId, BTreeSet<Attempt>>,
     running: BTreeMap<OrgId, u32>,
 }
 
 impl WorkTable {
-    /// How many attempts no node has.
+    /// The number of unclaimed attempts.
     pub fn ready(&self) -> usize {
         self.ready.values().map(BTreeSet::len).sum()
     }
@@ -64,7 +64,7 @@ impl WorkTable {
             let room = claim.per_org.map_or(limit, |most| most.saturating_sub(running) as usize).min(limit);
             self.ready[org].iter().take(room).map(|(_, attempt)| attempt.clone()).collect()
         });
-        let taken = turns::in_turn(ready.collect(), limit);
+        let taken = round_robin::interleave(ready.collect(), limit);
         let mut claimed = Vec::with_capacity(taken.len());
         for (run, key) in taken {
             if let Some(work) = self.remove(run, key) {
@@ -91,8 +91,8 @@ impl WorkTable {
         self.rows.len()
     }
 
-    /// Whether the indexes cover every row once.
-    pub fn is_sound(&self) -> bool {
+    /// Whether the indexes cover every row exactly once.
+    pub fn is_consistent(&self) -> bool {
         let ready: usize = self.ready.values().map(BTreeSet::len).sum();
         let claimed: usize = self.on_node.values().map(BTreeSet::len).sum();
         let running: u32 = self.running.values().sum();
@@ -131,55 +131,55 @@ impl Timers {
         self.rows.len()
     }
 
-    pub fn is_sound(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         self.rows.len() == self.due.len()
     }
 }
 
-/// Mail and notices: numbered in the order of writing, one per run and key. Numbers are never used again.
-pub struct Letters<T> {
+/// Mail or notices: numbered in write order, one per run and key. Numbers are never reused.
+pub struct Messages<T> {
     last: i64,
-    rows: BTreeMap<i64, Letter<T>>,
+    rows: BTreeMap<i64, Message<T>>,
     of_run: BTreeMap<RunId, BTreeMap<String, i64>>,
 }
 
-pub struct Letter<T> {
+pub struct Message<T> {
     pub run: RunId,
     pub key: String,
     pub content: T,
 }
 
-impl<T> Default for Letters<T> {
-    fn default() -> Letters<T> {
-        Letters { last: 0, rows: BTreeMap::new(), of_run: BTreeMap::new() }
+impl<T> Default for Messages<T> {
+    fn default() -> Messages<T> {
+        Messages { last: 0, rows: BTreeMap::new(), of_run: BTreeMap::new() }
     }
 }
 
-impl<T> Letters<T> {
-    /// The number it got, if the run had none with this key.
-    pub fn put(&mut self, letter: Letter<T>) -> Option<i64> {
-        let keys = self.of_run.entry(letter.run).or_default();
-        if keys.contains_key(&letter.key) {
+impl<T> Messages<T> {
+    /// Returns the assigned number, or `None` if the run already has a message with this key.
+    pub fn put(&mut self, message: Message<T>) -> Option<i64> {
+        let keys = self.of_run.entry(message.run).or_default();
+        if keys.contains_key(&message.key) {
             return None;
         }
         self.last += 1;
-        keys.insert(letter.key.clone(), self.last);
-        self.rows.insert(self.last, letter);
+        keys.insert(message.key.clone(), self.last);
+        self.rows.insert(self.last, message);
         Some(self.last)
     }
 
-    pub fn remove(&mut self, id: i64) -> Option<Letter<T>> {
-        let letter = self.rows.remove(&id)?;
-        if let Some(keys) = self.of_run.get_mut(&letter.run) {
-            keys.remove(&letter.key);
+    pub fn remove(&mut self, id: i64) -> Option<Message<T>> {
+        let message = self.rows.remove(&id)?;
+        if let Some(keys) = self.of_run.get_mut(&message.run) {
+            keys.remove(&message.key);
             if keys.is_empty() {
-                self.of_run.remove(&letter.run);
+                self.of_run.remove(&message.run);
             }
         }
-        Some(letter)
+        Some(message)
     }
 
-    pub fn get(&self, id: i64) -> Option<&Letter<T>> {
+    pub fn get(&self, id: i64) -> Option<&Message<T>> {
         self.rows.get(&id)
     }
 
@@ -187,7 +187,7 @@ impl<T> Letters<T> {
         self.of_run.get(&run)?.get(key).copied()
     }
 
-    /// Those of one run, oldest first.
+    /// Returns the numbers of one run's messages, oldest first.
     pub fn of_run(&self, run: RunId) -> BTreeSet<i64> {
         self.of_run.get(&run).into_iter().flat_map(BTreeMap::values).copied().collect()
     }
@@ -200,61 +200,61 @@ impl<T> Letters<T> {
         self.rows.len()
     }
 
-    pub fn is_sound(&self) -> bool {
+    pub fn is_consistent(&self) -> bool {
         self.rows.len() == self.of_run.values().map(BTreeMap::len).sum::<usize>()
     }
 }
 
-/// What a run has of a place.
+/// How a run stands to a concurrency group.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    Apart,
+pub enum Membership {
+    Outside,
     Queued,
-    Holding,
+    Entered,
 }
 
-/// Places among concurrent runs.
+/// Concurrency groups: which runs are in each, and which wait for one.
 #[derive(Default)]
-pub struct Places {
+pub struct Groups {
     pub held: BTreeMap<String, BTreeSet<RunId>>,
     pub queues: BTreeMap<String, BTreeSet<RunId>>,
 }
 
-impl Places {
-    pub fn standing(&self, key: &str, run: RunId) -> Standing {
+impl Groups {
+    pub fn membership(&self, key: &str, run: RunId) -> Membership {
         let among = |map: &BTreeMap<String, BTreeSet<RunId>>| map.get(key).is_some_and(|runs| runs.contains(&run));
         match () {
-            () if among(&self.held) => Standing::Holding,
-            () if among(&self.queues) => Standing::Queued,
-            () => Standing::Apart,
+            () if among(&self.held) => Membership::Entered,
+            () if among(&self.queues) => Membership::Queued,
+            () => Membership::Outside,
         }
     }
 
-    /// Whether the run may take a place. Who has it keeps it.
+    /// Whether the run may enter the group. A run that is already in keeps its slot.
     pub fn has_room(&self, key: &str, run: RunId, limit: u32) -> bool {
         let held = self.held.get(key).map_or(0, BTreeSet::len);
         let first = self.queues.get(key).and_then(BTreeSet::first);
         let free = held < limit as usize && first.is_none_or(|&first| first >= run);
-        free || self.standing(key, run) == Standing::Holding
+        free || self.membership(key, run) == Membership::Entered
     }
 
-    pub fn set(&mut self, key: &str, run: RunId, standing: Standing) {
+    pub fn set(&mut self, key: &str, run: RunId, membership: Membership) {
         let key = key.to_string();
         remove_from(&mut self.held, &key, &run);
         remove_from(&mut self.queues, &key, &run);
-        match standing {
-            Standing::Apart => {}
-            Standing::Queued => {
+        match membership {
+            Membership::Outside => {}
+            Membership::Queued => {
                 self.queues.entry(key).or_default().insert(run);
             }
-            Standing::Holding => {
+            Membership::Entered => {
                 self.held.entry(key).or_default().insert(run);
             }
         }
     }
 }
 
-/// Takes a member away, and the set with its last member.
+/// Removes a member from a set, and the set itself when it becomes empty.
 pub fn remove_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, member: &V) {
     if let Some(set) = map.get_mut(key) {
         set.remove(member);

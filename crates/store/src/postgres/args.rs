@@ -1,10 +1,10 @@
-//! Arguments of statements with their types: then nothing has to be asked of the server before a statement is sent.
+//! Statement arguments with their types, so that the server need not be asked for them before a statement is sent.
 
 use tokio_postgres::types::{ToSql, Type};
 
 pub type Arg<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// A value whose type in the database is known.
+/// A value whose database type is known.
 pub trait Typed: ToSql + Sync {
     const TYPE: Type;
 }

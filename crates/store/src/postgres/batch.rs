@@ -1,66 +1,85 @@
-//! Commits of different runs as one statement: one round trip and one transaction, in which each of them is applied or
-//! refused alone.
+//! Commits of different runs in one statement: one round trip and one transaction, in which each commit is applied or
+//! refused on its own.
 //!
-//! A run is updated only if it is still at the version the decision was made on, and every other row is written only for
-//! runs that were. Runs that somebody else is busy with are passed over: whoever decided reads them again anyway, and
-//! waiting in different orders is how transactions come to a deadlock. The statement has only the parts that these commits
-//! need, so there are a few different ones, each prepared once.
+//! A run is updated only if it is still at the expected version, and all other rows are written only for runs that were
+//! updated. Runs locked by another transaction are skipped as conflicts: the caller reads them again anyway, and
+//! waiting for locks in different orders could deadlock. The statement contains only the parts that these commits need,
+//! so there are a few different statements, each prepared once.
 
 use super::args::{Arg, Typed, arg};
-use super::session::{Answer, Session};
+use super::session::{DbResult, Session};
 use crate::{Commit, Diff, Keyed, Share, label_text};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use stepwell_core::time::Time;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Who writes: a row of `writers`, and whether it is still ours.
+/// A writer's row in `writers`, and the holder under which it was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
     pub id: i32,
     pub holder: i64,
 }
 
-/// What became of one commit.
+/// The outcome of one commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    Done {
+pub enum Outcome {
+    Applied {
         number: i64,
     },
-    /// The run was not at the version, or a key was not free.
+    /// The run was not at the expected version, or a unique key was taken.
     Conflict,
     AuthChanged,
 }
 
-/// In the order of the commits, which are of different runs; or `None` if the slot is another's, and nothing was written.
-/// Keys are taken care of here only if `keys` says so, and then a commit has one at the most and creates its run.
-pub async fn write(session: &Session, slot: Slot, commits: &[&Commit], keys: bool) -> Answer<Option<Vec<Fate>>> {
+/// Writes commits of different runs and returns their outcomes in order, or `None` if another writer holds the slot;
+/// then nothing was written. Unique keys are handled here only if `keys` is set; a commit may then have at most one,
+/// and must create its run.
+pub async fn write(session: &Session, slot: Slot, commits: &[&Commit], keys: bool) -> DbResult<Option<Vec<Outcome>>> {
     let statement = Statement::of(slot, commits, keys);
     let args: Vec<Arg<'_>> = statement.args.iter().map(|(value, ty)| (&**value as _, ty.clone())).collect();
     let rows = session.query(&statement.sql, &args).await?;
-    let mut fates = BTreeMap::new();
+    let mut outcomes = BTreeMap::new();
     for row in rows {
         let (run, ours, current, done): (i64, bool, bool, bool) = (row.get(0), row.get(1), row.get(2), row.get(3));
         if !ours {
             return Ok(None);
         }
-        let fate = match (current, done) {
-            (true, true) => Fate::Done { number: row.get(4) },
-            (true, false) => Fate::Conflict,
-            (false, _) => Fate::AuthChanged,
+        let outcome = match (current, done) {
+            (true, true) => Outcome::Applied { number: row.get(4) },
+            (true, false) => Outcome::Conflict,
+            (false, _) => Outcome::AuthChanged,
         };
-        fates.insert(run, fate);
+        outcomes.insert(run, outcome);
     }
-    Ok(Some(commits.iter().map(|commit| fates.remove(&commit.run.0).unwrap_or(Fate::Conflict)).collect()))
+    Ok(Some(commits.iter().map(|commit| outcomes.remove(&commit.run.0).unwrap_or(Outcome::Conflict)).collect()))
 }
 
-/// SQL that grows with its arguments.
+/// An SQL statement under construction, with its arguments.
 struct Statement<'a> {
     sql: String,
     args: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>,
 }
 
-/// Columns of rows that belong to runs, as arrays.
+/// The target of an insert.
+struct Insert<'a> {
+    table: &'a str,
+    /// Its columns, separated by commas, including `run`.
+    names: &'a str,
+    /// An `ON CONFLICT` clause, or nothing.
+    conflict: &'a str,
+}
+
+/// The target of a delete.
+struct Delete<'a> {
+    table: &'a str,
+    /// The columns of the given rows, separated by commas, including `run`.
+    names: &'a str,
+    /// How a row `t` of the table matches a given row `x`.
+    matching: &'a str,
+}
+
+/// Adds rows to a statement as one array argument per column; evaluates to the list of placeholders.
 macro_rules! columns {
     ($statement:expr, $rows:expr, $row:pat => $($value:expr),* $(,)?) => {{
         let rows: Vec<_> = $rows.collect();
@@ -79,7 +98,7 @@ impl<'a> Statement<'a> {
         statement.heads(slot, commits, keys);
         statement.history(slot, commits);
         statement.pending(commits);
-        statement.letters(commits);
+        statement.messages(commits);
         statement.counted(slot, commits);
         statement.sql.push_str(
             "\nSELECT a.run, EXISTS (SELECT 1 FROM w), ok.run IS NOT NULL, done.id IS NOT NULL, ok.position
@@ -88,7 +107,7 @@ impl<'a> Statement<'a> {
         statement
     }
 
-    /// The name by which the statement knows it.
+    /// Adds an argument and returns its placeholder.
     fn arg<T: Typed + Send + 'a>(&mut self, value: T) -> String {
         let (_, ty) = arg(&value);
         self.args.push((Box::new(value), ty));
@@ -99,7 +118,7 @@ impl<'a> Statement<'a> {
         self.sql.write_fmt(text).expect("text can always grow");
     }
 
-    /// The commits as they are asked for, whose turn it is, and the runs' own rows.
+    /// The requested commits, the writer's row, and the rows of the runs themselves.
     fn heads(&mut self, slot: Slot, commits: &[&'a Commit], keys: bool) {
         let numbered = commits.iter().zip(1i64..);
         let asked = columns!(self, numbered, (commit, n) =>
@@ -110,7 +129,7 @@ impl<'a> Statement<'a> {
                AS a(run, expect, org, epoch, n, at, hash, state, facts, payloads))"
         ));
         let (id, holder, count) = (self.arg(slot.id), self.arg(slot.holder), self.arg(commits.len() as i64));
-        // A number is greater than that of the run's commit before, whoever wrote that.
+        // A position is greater than that of the run's previous commit, whichever writer made it.
         self.part(format_args!(
             ",\nw AS (UPDATE writers SET seen_at = now(), position = {count} + greatest(position,
                (SELECT max(r.position) FROM workflow_runs r JOIN asked a ON a.run = r.id))
@@ -167,7 +186,7 @@ impl<'a> Statement<'a> {
         ));
     }
 
-    /// A run that is there already fails the statement: then each is tried alone.
+    /// Inserts new runs. If a run already exists the statement fails, and each commit is retried on its own.
     fn created(&mut self, creates: &[&'a Commit], keys: bool) {
         let keyed: Vec<&Commit> = creates.iter().filter(|commit| keys && !commit.unique.is_empty()).copied().collect();
         let allowed = if keyed.is_empty() {
@@ -193,7 +212,7 @@ impl<'a> Statement<'a> {
             new.acts_as.as_str(), label_text(&new.labels), new.test, &new.secret[..],
             new.parent.as_ref().map(|parent| parent.run.0), new.parent.as_ref().map(|parent| parent.path.as_str()),
             new.parent.as_ref().map(|parent| i64::from(parent.attempt)),
-            new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.place.as_deref(), new.created.0,
+            new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.group.as_deref(), new.created.0,
             time(head.started), time(head.finished), time(head.purge));
         self.part(format_args!(
             ",\ncreated AS (INSERT INTO workflow_runs (id, public_id, org, definition, status, created_by, acts_as, labels,
@@ -206,42 +225,35 @@ impl<'a> Statement<'a> {
         ));
     }
 
-    /// Rows of one table, for the runs that were written. Nothing if there are none.
+    /// Inserts rows into one table, for the runs that were written. Adds nothing if there are no rows.
     fn insert<T>(
         &mut self,
         rows: impl ExactSizeIterator<Item = T>,
-        table: &str,
-        names: &str,
+        insert: Insert<'_>,
         columns: impl FnOnce(&mut Self, std::vec::IntoIter<T>) -> String,
     ) {
-        self.upsert(rows, (table, names, ""), columns);
-    }
-
-    fn upsert<T>(
-        &mut self,
-        rows: impl ExactSizeIterator<Item = T>,
-        (table, names, conflict): (&str, &str, &str),
-        columns: impl FnOnce(&mut Self, std::vec::IntoIter<T>) -> String,
-    ) {
+        let Insert { table, names, conflict } = insert;
         if rows.len() == 0 {
             return;
         }
         let rows: Vec<T> = rows.collect();
         let arrays = columns(self, rows.into_iter());
         let wanted = names.split(", ").map(|name| format!("x.{name}")).collect::<Vec<_>>().join(", ");
-        // In their order: where rows are numbered it is that of writing.
+        // Ordered, so that tables with numbered rows are numbered in write order.
         self.part(format_args!(
             ",\nput_{table} AS (INSERT INTO {table} AS t ({names}) SELECT {wanted} FROM unnest({arrays})
                WITH ORDINALITY AS x({names}, n) JOIN done ON done.id = x.run ORDER BY x.n {conflict})"
         ));
     }
 
+    /// Deletes rows of one table, for the runs that were written. Adds nothing if there are no rows.
     fn delete<T>(
         &mut self,
         rows: Vec<T>,
-        (table, names, matching): (&str, &str, &str),
+        delete: Delete<'_>,
         columns: impl FnOnce(&mut Self, std::vec::IntoIter<T>) -> String,
     ) {
+        let Delete { table, names, matching } = delete;
         if rows.is_empty() {
             return;
         }
@@ -267,19 +279,17 @@ impl<'a> Statement<'a> {
         labels.dedup();
         self.insert(
             labels.into_iter(),
-            "run_labels",
-            "run, label",
+            Insert { table: "run_labels", names: "run, label", conflict: "" },
             |this, rows| columns!(this, rows, (run, label) => *run, label.as_str()),
         );
         let values: Vec<_> =
             commits.iter().flat_map(|commit| commit.values.iter().map(|row| (commit.run.0, row))).collect();
         self.insert(
             values.into_iter(),
-            "step_values",
-            "run, id, payload",
+            Insert { table: "step_values", names: "run, id, payload", conflict: "" },
             |this, rows| columns!(this, rows, (run, value) => *run, i64::from(value.id.0), value.payload.as_str()),
         );
-        // Of what is written twice the last counts.
+        // If a row is written twice the last one counts.
         let mut steps = BTreeMap::new();
         for commit in commits {
             steps.extend(commit.steps.iter().map(|row| ((commit.run.0, row.path.as_str(), row.attempt), row)));
@@ -289,7 +299,7 @@ impl<'a> Statement<'a> {
             "ON CONFLICT (run, step, attempt) DO UPDATE SET status = excluded.status, ended_at = excluded.ended_at,
                since = CASE t.status WHEN 'pending' THEN excluded.since ELSE t.since END,
                input = excluded.input, output = excluded.output, state = excluded.state";
-        self.upsert(steps.into_iter(), ("workflow_step_runs", names, again), |this, rows| {
+        self.insert(steps.into_iter(), Insert { table: "workflow_step_runs", names, conflict: again }, |this, rows| {
             columns!(this, rows, ((run, path, attempt), row) =>
                 *run, *path, i64::from(*attempt), row.status.as_str(), row.since.0, time(row.ended),
                 row.input.map(|id| i64::from(id.0)), row.output.map(|id| i64::from(id.0)), row.state.as_str())
@@ -302,12 +312,13 @@ impl<'a> Statement<'a> {
         let matching = "t.run = x.run AND t.step = x.step AND t.attempt = x.attempt";
         self.delete(
             gone,
-            ("work", "run, step, attempt", matching),
+            Delete { table: "work", names: "run, step, attempt", matching },
             |this, rows| columns!(this, rows, (run, key) => *run, key.path.as_str(), i64::from(key.attempt)),
         );
         let new: Vec<_> =
             commits.iter().flat_map(|commit| commit.work.put.iter().map(|work| (commit.run.0, work))).collect();
-        self.insert(new.into_iter(), "work", "run, step, attempt, org, kind, ready_at, node", |this, rows| {
+        let names = "run, step, attempt, org, kind, ready_at, node";
+        self.insert(new.into_iter(), Insert { table: "work", names, conflict: "" }, |this, rows| {
             columns!(this, rows, (run, work) =>
                 *run, work.key.path.as_str(), i64::from(work.key.attempt), work.org.0, work.kind.as_str(), work.ready.0,
                 work.node.map(|node| node.0))
@@ -315,32 +326,32 @@ impl<'a> Statement<'a> {
         let (put, gone) = sorted(commits, |commit| &commit.timers, |timer| timer.key.as_str());
         self.delete(
             gone,
-            ("timers", "run, key", "t.run = x.run AND t.key = x.key"),
+            Delete { table: "timers", names: "run, key", matching: "t.run = x.run AND t.key = x.key" },
             |this, rows| columns!(this, rows, (run, key) => *run, *key),
         );
         let again = "ON CONFLICT (run, key) DO UPDATE SET due = excluded.due";
-        self.upsert(
+        self.insert(
             put.into_iter(),
-            ("timers", "run, key, shard, due", again),
+            Insert { table: "timers", names: "run, key, shard, due", conflict: again },
             |this, rows| columns!(this, rows, ((run, key), timer) => *run, *key, shard(*run), timer.due.0),
         );
         let orgs: BTreeMap<i64, i64> = commits.iter().map(|commit| (commit.run.0, commit.auth.org.0)).collect();
         let (put, gone) = sorted(commits, |commit| &commit.gates, |gate| gate.path.as_str());
         self.delete(
             gone,
-            ("gates", "run, step", "t.run = x.run AND t.step = x.step"),
+            Delete { table: "gates", names: "run, step", matching: "t.run = x.run AND t.step = x.step" },
             |this, rows| columns!(this, rows, (run, path) => *run, *path),
         );
         let again = "ON CONFLICT (run, step) DO UPDATE SET org = excluded.org, since = excluded.since";
-        self.upsert(
+        self.insert(
             put.into_iter(),
-            ("gates", "run, step, org, since", again),
+            Insert { table: "gates", names: "run, step, org, since", conflict: again },
             |this, rows| columns!(this, rows, ((run, path), gate) => *run, *path, orgs[run], gate.since.0),
         );
     }
 
-    /// Mail to other runs and of this one, and notices.
-    fn letters(&mut self, commits: &[&'a Commit]) {
+    /// Messages to other runs, messages that this run has read, and outbox notices.
+    fn messages(&mut self, commits: &[&'a Commit]) {
         let mail: Vec<_> =
             commits.iter().flat_map(|commit| commit.mail.iter().map(|mail| (commit.run.0, mail))).collect();
         if !mail.is_empty() {
@@ -355,24 +366,25 @@ impl<'a> Statement<'a> {
         let read = commits.iter().flat_map(|commit| commit.read.iter().map(|id| (commit.run.0, *id))).collect();
         self.delete(
             read,
-            ("mail", "run, id", "t.run = x.run AND t.id = x.id"),
+            Delete { table: "mail", names: "run, id", matching: "t.run = x.run AND t.id = x.id" },
             |this, rows| columns!(this, rows, (run, id) => *run, *id),
         );
         let sent =
             commits.iter().flat_map(|commit| commit.sent.iter().map(|key| (commit.run.0, key.as_str()))).collect();
         self.delete(
             sent,
-            ("outbox", "run, key", "t.run = x.run AND t.key = x.key"),
+            Delete { table: "outbox", names: "run, key", matching: "t.run = x.run AND t.key = x.key" },
             |this, rows| columns!(this, rows, (run, key) => *run, *key),
         );
-        // What is done with the same commit was never there.
+        // A notice that is delivered in the same commit is never written.
         let new = commits.iter().flat_map(|commit| {
             let left = commit.outbox.iter().filter(|notice| !commit.sent.contains(&notice.key));
             left.map(|notice| (commit.run.0, notice))
         });
         let new: Vec<_> = new.collect();
         let again = "ON CONFLICT DO NOTHING";
-        self.upsert(new.into_iter(), ("outbox", "run, key, body, due", again), |this, rows| {
+        let names = "run, key, body, due";
+        self.insert(new.into_iter(), Insert { table: "outbox", names, conflict: again }, |this, rows| {
             columns!(this, rows, (run, notice) => *run, notice.key.as_str(), notice.body.as_str(), notice.due.0)
         });
     }
@@ -394,8 +406,8 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Rows to put, by run and key, and keys to take away that are not put again: within one statement nothing sees what the
-/// rest of it did.
+/// Rows to write, by run and key, and keys to delete that are not written again: the parts of one statement do not see
+/// each other's effects.
 type Sorted<'a, T> = (BTreeMap<(i64, &'a str), &'a T>, Vec<(i64, &'a str)>);
 
 fn sorted<'a, T: Keyed<Key = String>>(

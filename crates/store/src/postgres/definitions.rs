@@ -1,7 +1,7 @@
-//! Versions of workflows. Whoever changes them has locked the organisation first.
+//! Workflow versions. Changing them locks the organisation first.
 
 use super::args::args;
-use super::session::{Answer, Session};
+use super::session::{DbResult, Session};
 use super::{query, registry, rows};
 use crate::*;
 use stepwell_core::time::Time;
@@ -10,7 +10,7 @@ pub async fn define(
     db: &Session,
     new: NewDefinition,
     with: Change,
-) -> Answer<Result<(DefinitionRow, Vec<NewAudit>), Refused>> {
+) -> DbResult<Result<(DefinitionRow, Vec<NewAudit>), Refused>> {
     registry::lock(db, new.org).await?;
     let newest = query::definition(db, query::NEWEST, args![new.org.0, new.name]).await?;
     let (workflow, version) = match new.follow(newest) {
@@ -35,12 +35,16 @@ pub async fn define(
     Ok(row.map(|row| (rows::definition(&row), audit)).ok_or(Refused::Conflict))
 }
 
-pub async fn undefine(
-    db: &Session,
-    (org, workflow): (OrgId, &str),
-    at: Time,
-    with: Change,
-) -> Answer<Result<((), Vec<NewAudit>), Refused>> {
+/// The deletion of a workflow, and the change that goes with it.
+pub struct Removal {
+    pub org: OrgId,
+    pub workflow: String,
+    pub at: Time,
+    pub with: Change,
+}
+
+pub async fn undefine(db: &Session, removal: Removal) -> DbResult<Result<((), Vec<NewAudit>), Refused>> {
+    let Removal { org, workflow, at, with } = removal;
     registry::lock(db, org).await?;
     let sql = "UPDATE workflow_definitions SET deleted_at = $3 WHERE org = $1 AND workflow = $2 AND deleted_at IS NULL";
     if db.execute(sql, args![org.0, workflow, at.0]).await? == 0 {

@@ -1,33 +1,33 @@
-//! The store for many nodes: one PostgreSQL, or a database that speaks its protocol.
+//! The store for several nodes: PostgreSQL, or a database that speaks its protocol.
 //!
 //! | part | file |
 //! | --- | --- |
 //! | commits of different runs in one statement | `batch.rs` |
-//! | commits that others have a say in | `alone.rs` |
-//! | a connection that writes, and its queue | `desk.rs`, `writer.rs` |
-//! | reads, over shared connections | `query.rs`, `rows.rs`, `readers.rs` |
-//! | records, definitions, keeping house | `registry.rs`, `definitions.rs`, `keep.rs` |
-//! | nodes and what they tell each other | `nodes.rs`, `hints.rs` |
-//! | connections, their arguments and encryption | `session.rs`, `args.rs`, `tls.rs` |
+//! | a commit in its own transaction | `single.rs` |
+//! | a writer connection and its queue | `connection.rs`, `writer.rs` |
+//! | queries over shared connections | `query.rs`, `rows.rs`, `readers.rs` |
+//! | records, definitions, retention | `registry.rs`, `definitions.rs`, `retention.rs` |
+//! | nodes and hints between them | `nodes.rs`, `hints.rs` |
+//! | connections, statement arguments, TLS | `session.rs`, `args.rs`, `tls.rs` |
 //!
-//! Plain SQL: no advisory locks, no extensions, no procedures. Decisions about a run are serialised by its version, never by
-//! a lock that outlives a statement or two.
+//! Plain SQL: no advisory locks, extensions or procedures. Decisions about a run are serialised by its version, never
+//! by a lock that is held for more than a few statements.
 
-mod alone;
 mod args;
-pub mod bare;
+pub mod baseline;
 mod batch;
+mod connection;
 mod definitions;
-mod desk;
 mod hints;
-mod keep;
 mod nodes;
 mod query;
 mod readers;
 mod registry;
+mod retention;
 mod rows;
 mod schema;
 mod session;
+mod single;
 mod tls;
 pub(crate) mod transfer;
 mod writer;
@@ -49,22 +49,22 @@ pub struct PgStore {
     options: Arc<PostgresOptions>,
     writers: Writers,
     readers: Arc<Readers>,
-    pulse: Readers,
+    heartbeat: Readers,
     hints: Hints,
-    /// By which the rows of our writers are ours.
+    /// The holder ids under which this process holds rows of `writers`.
     holders: Vec<i64>,
     /// Milliseconds by which the database's clock is ahead of this machine's.
     ahead: AtomicI64,
-    /// What runs in the background ends with the store.
+    /// Stops background tasks when the store is dropped.
     _end: DropGuard,
 }
 
 impl PgStore {
-    /// Connects and brings the schema up to date. Must be called within a runtime.
+    /// Connects and migrates the schema. Must be called within a Tokio runtime.
     pub async fn open(options: &PostgresOptions) -> Result<PgStore, Error> {
-        let session = Session::connect(options, Purpose::Keeping)
+        let session = Session::connect(options, Purpose::Maintenance)
             .await
-            .map_err(|failed| Error::from(failed).of(&options.to_string()))?;
+            .map_err(|failed| Error::from(failed).at(&options.to_string()))?;
         if !options.unsafe_settings {
             schema::check_durability(&session).await?;
         }
@@ -73,17 +73,17 @@ impl PgStore {
         let options = Arc::new(options.clone());
         let holders: Vec<i64> = (0..options.writers.max(1)).map(|_| random()).collect();
         let readers = Arc::new(Readers::new(options.clone(), Purpose::Reading, options.readers));
-        // Signs of life and claims do not wait behind a long list.
-        let pulse = Readers::new(options.clone(), Purpose::Writing, 1);
+        // Heartbeats and claims must not wait behind a long query.
+        let heartbeat = Readers::new(options.clone(), Purpose::Writing, 1);
         let end = CancellationToken::new();
         let store = PgStore {
             writers: Writers::start(&options, &holders),
             hints: Hints::start(options.clone(), readers.clone(), holders[0], end.clone()),
             options,
             readers,
-            pulse,
+            heartbeat,
             holders,
-            ahead: AtomicI64::new(nodes::UNKNOWN),
+            ahead: AtomicI64::new(nodes::UNKNOWN_OFFSET),
             _end: end.drop_guard(),
         };
         store.set_clock().await?;
@@ -91,7 +91,7 @@ impl PgStore {
     }
 }
 
-/// A number that no other process has.
+/// A random number that identifies this process.
 fn random() -> i64 {
     (RandomState::new().hash_one(std::process::id()) >> 1) as i64
 }
@@ -103,55 +103,55 @@ impl Store for PgStore {
     }
 
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
-        Ok(self.readers.ask(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
+        Ok(self.readers.with_retry(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
     }
 
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let runs: Vec<i64> = runs.iter().map(|run| run.0).collect();
-        self.readers.ask(async |db| query::load(&db, runs.clone()).await).await
+        self.readers.with_retry(async |db| query::load(&db, runs.clone()).await).await
     }
 
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {
         let sql = "SELECT id FROM workflow_runs WHERE public_id = $1";
-        let found = self.readers.ask(async |db| db.one(sql, args![public]).await).await?;
+        let found = self.readers.with_retry(async |db| db.one(sql, args![public]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
     }
 
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
-        self.readers.ask(async |db| query::run(&db, run).await).await
+        self.readers.with_retry(async |db| query::run(&db, run).await).await
     }
 
     async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error> {
-        self.readers.ask(async |db| query::tail(&db, run, after, limit).await).await
+        self.readers.with_retry(async |db| query::tail(&db, run, after, limit).await).await
     }
 
     async fn values(&self, run: RunId, ids: &[ValueId]) -> Result<Vec<ValueRow>, Error> {
-        self.readers.ask(async |db| query::values(&db, run, ids).await).await
+        self.readers.with_retry(async |db| query::values(&db, run, ids).await).await
     }
 
     async fn attempts(&self, run: RunId) -> Result<Vec<StepRow>, Error> {
-        self.readers.ask(async |db| query::attempts(&db, run).await).await
+        self.readers.with_retry(async |db| query::attempts(&db, run).await).await
     }
 
     async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error> {
-        self.readers.ask(async |db| query::due(&db, until, share, limit).await).await
+        self.readers.with_retry(async |db| query::due(&db, until, share, limit).await).await
     }
 
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error> {
         let sql = "SELECT id, key, body FROM mail WHERE run = $1 ORDER BY id";
-        let found = self.readers.ask(async |db| db.query(sql, args![run.0]).await).await?;
+        let found = self.readers.with_retry(async |db| db.query(sql, args![run.0]).await).await?;
         Ok(found.iter().map(|row| StoredMail { id: row.get(0), key: row.get(1), body: row.get(2) }).collect())
     }
 
     async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
         let sql = "SELECT DISTINCT run FROM mail ORDER BY run LIMIT $1";
-        let found = self.readers.ask(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
         Ok(found.iter().map(|row| RunId(row.get(0))).collect())
     }
 
     async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
         let sql = "SELECT run, key, body FROM outbox WHERE due <= $1 ORDER BY id LIMIT $2";
-        let found = self.readers.ask(async |db| db.query(sql, args![until.0, i64::from(limit)]).await).await?;
+        let found = self.readers.with_retry(async |db| db.query(sql, args![until.0, i64::from(limit)]).await).await?;
         let notice =
             |row: &tokio_postgres::Row| StoredNotice { run: RunId(row.get(0)), key: row.get(1), body: row.get(2) };
         Ok(found.iter().map(notice).collect())
@@ -164,13 +164,13 @@ impl Store for PgStore {
             stale.timers.iter().map(|(run, key)| (run.0, key.as_str())).unzip();
         let mail = "DELETE FROM mail WHERE id = ANY($1)";
         let rows = |table: &str| {
-            // What another node removes now is left to it.
+            // Rows that another node is removing are skipped.
             format!(
                 "DELETE FROM {table} WHERE (run, key) IN (SELECT t.run, t.key FROM {table} t JOIN unnest($1, $2) AS x(run, key)
                    ON t.run = x.run AND t.key = x.key FOR UPDATE OF t SKIP LOCKED)"
             )
         };
-        let work = self.readers.ask(async |db| {
+        let work = self.readers.with_retry(async |db| {
             if !stale.mail.is_empty() {
                 db.execute(mail, args![stale.mail]).await?;
             }
@@ -187,32 +187,32 @@ impl Store for PgStore {
 
     async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
         let sql = "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2";
-        let found = self.readers.ask(async |db| db.one(sql, args![scope, key]).await).await?;
+        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
     }
 
     async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
         let sql = "SELECT key, min(run) FROM places WHERE NOT held GROUP BY key ORDER BY key LIMIT $1";
-        let found = self.readers.ask(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
         Ok(found.iter().map(|row| (row.get(0), RunId(row.get(1)))).collect())
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        self.oldest(place, false).await
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        self.oldest(group, false).await
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        self.oldest(place, true).await
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        self.oldest(group, true).await
     }
 
     async fn progress(&self) -> Result<Progress, Error> {
-        let found = self.readers.ask(async |db| db.query("SELECT id, position FROM writers", &[]).await).await?;
+        let found = self.readers.with_retry(async |db| db.query("SELECT id, position FROM writers", &[]).await).await?;
         let positions = found.iter().map(|row| Position::new(row.get(0), row.get(1)));
         Ok(positions.filter(|position| position.number > 0).collect())
     }
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
-        self.readers.ask(async |db| query::feed(&db, after, limit).await).await
+        self.readers.with_retry(async |db| query::feed(&db, after, limit).await).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
@@ -220,35 +220,35 @@ impl Store for PgStore {
     }
 
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
-        self.readers.ask(async |db| query::definition(&db, "id = $1", args![id]).await).await
+        self.readers.with_retry(async |db| query::definition(&db, "id = $1", args![id]).await).await
     }
 
     async fn find_definition(&self, org: OrgId, name: &str) -> Result<Option<DefinitionRow>, Error> {
-        self.readers.ask(async |db| query::find_definition(&db, org, name).await).await
+        self.readers.with_retry(async |db| query::find_definition(&db, org, name).await).await
     }
 
     async fn definitions(&self, org: OrgId) -> Result<Vec<DefinitionRow>, Error> {
-        self.readers.ask(async |db| query::definitions(&db, org).await).await
+        self.readers.with_retry(async |db| query::definitions(&db, org).await).await
     }
 
     async fn versions(&self, org: OrgId, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
-        self.readers.ask(async |db| query::versions(&db, org, workflow).await).await
+        self.readers.with_retry(async |db| query::versions(&db, org, workflow).await).await
     }
 
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
-        let workflow = workflow.to_string();
-        let work = move |db: Arc<Session>| async move { definitions::undefine(&db, (org, &workflow), at, with).await };
+        let removal = definitions::Removal { org, workflow: workflow.to_string(), at, with };
+        let work = move |db: Arc<Session>| async move { definitions::undefine(&db, removal).await };
         Ok(self.writers.transact(work).await?.is_ok())
     }
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
-        self.readers.ask(async |db| query::runs(&db, &filter).await).await
+        self.readers.with_retry(async |db| query::runs(&db, &filter).await).await
     }
 
     async fn ended(&self, runs: &[RunId]) -> Result<Vec<RunId>, Error> {
         let wanted: Vec<i64> = runs.iter().map(|run| run.0).collect();
         let sql = "SELECT id FROM workflow_runs WHERE id = ANY($1) AND finished_at IS NULL";
-        let open = self.readers.ask(async |db| db.query(sql, args![wanted]).await).await?;
+        let open = self.readers.with_retry(async |db| db.query(sql, args![wanted]).await).await?;
         let open: Vec<RunId> = open.iter().map(|row| RunId(row.get(0))).collect();
         Ok(runs.iter().filter(|run| !open.contains(run)).copied().collect())
     }
@@ -270,33 +270,34 @@ impl Store for PgStore {
 
     async fn gates(&self, org: OrgId, after: Option<(RunId, String)>, limit: u32) -> Result<Vec<OpenGate>, Error> {
         let after = after.map_or((i64::MIN, String::new()), |(run, path)| (run.0, path));
-        self.readers.ask(async |db| query::gates(&db, org, after.clone(), limit).await).await
+        self.readers.with_retry(async |db| query::gates(&db, org, after.clone(), limit).await).await
     }
 
     async fn epoch(&self, org: OrgId) -> Result<Option<i64>, Error> {
         let sql = "SELECT epoch FROM organisations WHERE id = $1";
-        Ok(self.readers.ask(async |db| db.one(sql, args![org.0]).await).await?.map(|row| row.get(0)))
+        Ok(self.readers.with_retry(async |db| db.one(sql, args![org.0]).await).await?.map(|row| row.get(0)))
     }
 
     async fn grants_changed(&self, org: OrgId) -> Result<(), Error> {
         let sql = "UPDATE organisations SET epoch = epoch + 1 WHERE id = $1";
-        self.readers.tell(async |db| db.execute(sql, args![org.0]).await).await.map(|_| ())
+        self.readers.once(async |db| db.execute(sql, args![org.0]).await).await.map(|_| ())
     }
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
-        let work = move |db: Arc<Session>| async move { Ok(Ok((keep::purge(&db, before, limit).await?, Vec::new()))) };
+        let work =
+            move |db: Arc<Session>| async move { Ok(Ok((retention::purge(&db, before, limit).await?, Vec::new()))) };
         Ok(self.writers.transact(work).await?.unwrap_or_default())
     }
 
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {
         let sql = "SELECT count(*) FROM workflow_runs WHERE purge_at <= $1";
-        let found = self.readers.ask(async |db| db.one(sql, args![before.0]).await).await?;
+        let found = self.readers.with_retry(async |db| db.one(sql, args![before.0]).await).await?;
         Ok(found.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
         let work = move |db: Arc<Session>| async move {
-            let erased = keep::erase(&db, run, at).await?;
+            let erased = retention::erase(&db, run, at).await?;
             Ok(if erased { Ok(((), audit)) } else { Err(Refused::Conflict) })
         };
         Ok(self.writers.transact(work).await?.is_ok())
@@ -304,22 +305,22 @@ impl Store for PgStore {
 
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
         let sql = "UPDATE workflow_runs SET purge_at = $1 WHERE id = $2 AND finished_at IS NOT NULL";
-        Ok(self.readers.ask(async |db| db.execute(sql, args![at.0, run.0]).await).await? == 1)
+        Ok(self.readers.with_retry(async |db| db.execute(sql, args![at.0, run.0]).await).await? == 1)
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {
-        self.readers.ask(async |db| keep::stats(&db, count).await).await
+        self.readers.with_retry(async |db| retention::stats(&db, count).await).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, Error> {
-        self.readers.ask(async |db| keep::integrity(&db).await).await
+        self.readers.with_retry(async |db| retention::integrity(&db).await).await
     }
 }
 
 impl PgStore {
-    async fn oldest(&self, place: &str, held: bool) -> Result<Option<RunId>, Error> {
+    async fn oldest(&self, group: &str, held: bool) -> Result<Option<RunId>, Error> {
         let sql = "SELECT min(run) FROM places WHERE held = $1 AND key = $2";
-        let found = self.readers.ask(async |db| db.one(sql, args![held, place]).await).await?;
+        let found = self.readers.with_retry(async |db| db.one(sql, args![held, group]).await).await?;
         Ok(found.and_then(|row| row.get::<_, Option<i64>>(0)).map(RunId))
     }
 }

@@ -1,9 +1,9 @@
-//! Nodes and what they have. The database's clock decides whose lease is over.
+//! Nodes and their claims. The database's clock decides when a lease expires.
 
 use super::PgStore;
 use super::args::args;
 use super::rows;
-use super::session::{Answer, Session};
+use super::session::{DbResult, Session};
 use crate::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,10 +11,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::broadcast;
 use tokio_postgres::Row;
 
-/// An answer that took as many milliseconds says little about the time.
-const SLOW: i64 = 500;
-/// Before the first answer.
-pub const UNKNOWN: i64 = i64::MAX;
+/// A round trip of this many milliseconds is too slow to measure the clock offset.
+const MAX_ROUND_TRIP: i64 = 500;
+/// The clock offset before the first measurement.
+pub const UNKNOWN_OFFSET: i64 = i64::MAX;
 
 #[async_trait]
 impl Nodes for PgStore {
@@ -22,7 +22,7 @@ impl Nodes for PgStore {
         let sql = "INSERT INTO nodes (id, name, version, slots, joined_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
                    ON CONFLICT (id) DO UPDATE SET seen_at = now()";
         let node = &node;
-        let joined = self.readers.ask(async |db| {
+        let joined = self.readers.with_retry(async |db| {
             let slots = i64::from(node.slots);
             db.execute(sql, args![node.id.0, node.name, node.version, slots, node.joined.0]).await
         });
@@ -31,19 +31,19 @@ impl Nodes for PgStore {
 
     async fn beat(&self, node: NodeId) -> Result<bool, Error> {
         let sql = "UPDATE nodes SET seen_at = now() WHERE id = $1";
-        let alive = self.pulse.ask(async |db| db.execute(sql, args![node.0]).await).await? == 1;
-        // A writer's row that is locked now is in use, and nobody else's.
+        let alive = self.heartbeat.with_retry(async |db| db.execute(sql, args![node.0]).await).await? == 1;
+        // A locked row is in use by its writer, so it needs no heartbeat.
         let writers = "UPDATE writers SET seen_at = now() WHERE id IN
                          (SELECT id FROM writers WHERE holder = ANY($1) FOR NO KEY UPDATE SKIP LOCKED)";
         let holders = &self.holders;
-        self.pulse.ask(async |db| db.execute(writers, args![holders]).await).await?;
+        self.heartbeat.with_retry(async |db| db.execute(writers, args![holders]).await).await?;
         self.set_clock().await?;
         Ok(alive)
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), Error> {
         self.readers
-            .ask(async |db| db.execute("DELETE FROM nodes WHERE id = $1", args![node.0]).await)
+            .with_retry(async |db| db.execute("DELETE FROM nodes WHERE id = $1", args![node.0]).await)
             .await
             .map(|_| ())
     }
@@ -51,31 +51,33 @@ impl Nodes for PgStore {
     async fn nodes(&self) -> Result<Vec<NodeRow>, Error> {
         let sql =
             format!("SELECT {}, (SELECT count(*) FROM work WHERE node = n.id) FROM nodes n ORDER BY n.id", rows::NODE);
-        self.readers.ask(async |db| Ok(db.query(&sql, &[]).await?.iter().map(rows::node).collect())).await
+        self.readers.with_retry(async |db| Ok(db.query(&sql, &[]).await?.iter().map(rows::node).collect())).await
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
         if claim.per_org.is_none() {
-            return self.pulse.tell(async |db| take(&db, claim).await).await;
+            return self.heartbeat.once(async |db| take_ready(&db, claim).await).await;
         }
-        // Who counts what an organisation runs waits for others who do.
+        // Claims under a limit per organisation count running attempts, so they must not run concurrently.
         let work = move |db: Arc<Session>| async move {
             db.one("SELECT id FROM turns WHERE id = 1 FOR UPDATE", &[]).await?;
-            Ok(Ok((take(&db, claim).await?, Vec::new())))
+            Ok(Ok((take_ready(&db, claim).await?, Vec::new())))
         };
         Ok(self.writers.transact(work).await?.unwrap_or_default())
     }
 
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
         let sql = format!("SELECT {} FROM work WHERE node = $1 ORDER BY run, step, attempt", rows::CLAIMED);
-        self.readers.ask(async |db| Ok(db.query(&sql, args![node.0]).await?.iter().map(rows::claimed).collect())).await
+        self.readers
+            .with_retry(async |db| Ok(db.query(&sql, args![node.0]).await?.iter().map(rows::claimed).collect()))
+            .await
     }
 
     async fn give_up_silent(&self) -> Result<(), Error> {
-        // From then on none of them can say that it is alive.
-        let bury = "DELETE FROM nodes WHERE seen_at < now() - make_interval(secs => $1)";
+        // From then on their heartbeats return false.
+        let expire = "DELETE FROM nodes WHERE seen_at < now() - make_interval(secs => $1)";
         let lease = self.options.lease.as_secs_f64();
-        self.pulse.ask(async |db| db.execute(bury, args![lease]).await).await.map(|_| ())
+        self.heartbeat.with_retry(async |db| db.execute(expire, args![lease]).await).await.map(|_| ())
     }
 
     async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
@@ -85,7 +87,9 @@ impl Nodes for PgStore {
             rows::CLAIMED
         );
         let limit = i64::from(limit);
-        self.readers.ask(async |db| Ok(db.query(&sql, args![limit]).await?.iter().map(rows::claimed).collect())).await
+        self.readers
+            .with_retry(async |db| Ok(db.query(&sql, args![limit]).await?.iter().map(rows::claimed).collect()))
+            .await
     }
 
     fn is_shared(&self) -> bool {
@@ -101,22 +105,22 @@ impl Nodes for PgStore {
     }
 
     fn ahead(&self) -> i64 {
-        Some(self.ahead.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNKNOWN).unwrap_or_default()
+        Some(self.ahead.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNKNOWN_OFFSET).unwrap_or_default()
     }
 }
 
 impl PgStore {
-    /// Notes by how much the database's clock differs from this machine's.
+    /// Measures the offset between the database's clock and this machine's.
     pub(super) async fn set_clock(&self) -> Result<(), Error> {
         let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        let asked = self.pulse.ask(async |db| {
+        let asked = self.heartbeat.with_retry(async |db| {
             let before = machine_time();
             let row = db.one(sql, &[]).await?;
             Ok((before, machine_time(), row.map_or(before, |row| row.get::<_, i64>(0))))
         });
         let (before, after, database) = asked.await?;
-        // An answer that took long does not tell when it was made.
-        if after - before < SLOW || self.ahead.load(Ordering::Relaxed) == UNKNOWN {
+        // With a slow round trip it is unknown when the database read its clock.
+        if after - before < MAX_ROUND_TRIP || self.ahead.load(Ordering::Relaxed) == UNKNOWN_OFFSET {
             self.ahead.store(database - before - (after - before) / 2, Ordering::Relaxed);
         }
         Ok(())
@@ -128,10 +132,10 @@ fn machine_time() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Round robin over the organisations that have ready work: the first of each, then the second of each, and so on. One
-/// step in the index for each organisation, however much work it has. Only what is taken is locked; what another node takes
-/// now is passed over, and twice as much as is asked for is looked at, so that there is enough left.
-async fn take(db: &Session, claim: Claim) -> Answer<Vec<Claimed>> {
+/// Claims work in round robin over the organisations that have ready work, with one index lookup per organisation,
+/// however much work it has. Only claimed rows are locked. Rows that another node is claiming are skipped; therefore
+/// twice as many candidates as requested are considered.
+async fn take_ready(db: &Session, claim: Claim) -> DbResult<Vec<Claimed>> {
     let sql = "WITH RECURSIVE orgs AS (
                  (SELECT org FROM work WHERE node IS NULL ORDER BY org LIMIT 1)
                  UNION ALL

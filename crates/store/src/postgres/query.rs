@@ -1,17 +1,17 @@
-//! Reads: each is one statement, so all of its parts are from one moment.
+//! Queries: each is one statement, so all of its parts are from one snapshot.
 
 use super::args::{Arg, arg, args};
 use super::rows;
-use super::session::{Answer, Session};
+use super::session::{DbResult, Session};
 use crate::*;
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use tokio_postgres::Row;
 
-/// Statuses of runs that have not ended.
+/// Statuses of unfinished runs.
 const OPEN: [&str; 3] = ["queued", "running", "paused"];
 
-pub async fn load(db: &Session, runs: Vec<i64>) -> Answer<Vec<LoadedRun>> {
+pub async fn load(db: &Session, runs: Vec<i64>) -> DbResult<Vec<LoadedRun>> {
     let sql = format!(
         "SELECT {}, r.version, r.hash, r.secret, r.place, r.state,
            s.steps, s.attempts, s.statuses, s.sinces, s.ends, s.inputs, s.outputs, s.states, v.ids, v.payloads
@@ -58,14 +58,14 @@ fn loaded(row: &Row) -> LoadedRun {
         version: Version(row.get(17)),
         hash: rows::bytes(row, 18),
         secret: rows::bytes(row, 19),
-        place: row.get(20),
+        group: row.get(20),
         state: row.get(21),
         steps: steps.collect(),
         values: values.collect(),
     }
 }
 
-/// No rows make no list.
+/// Reads an array column; an aggregate over no rows is NULL.
 fn list<'a, T>(row: &'a Row, column: usize) -> Vec<T>
 where
     Vec<T>: tokio_postgres::types::FromSql<'a>,
@@ -73,12 +73,12 @@ where
     row.get::<_, Option<Vec<T>>>(column).unwrap_or_default()
 }
 
-pub async fn run(db: &Session, run: RunId) -> Answer<Option<RunRow>> {
+pub async fn run(db: &Session, run: RunId) -> DbResult<Option<RunRow>> {
     let sql = format!("SELECT {} FROM workflow_runs r WHERE r.id = $1", rows::RUN);
     Ok(db.one(&sql, args![run.0]).await?.map(|row| rows::run(&row)))
 }
 
-pub async fn tail(db: &Session, run: RunId, after: Version, limit: u32) -> Answer<Vec<StoredLog>> {
+pub async fn tail(db: &Session, run: RunId, after: Version, limit: u32) -> DbResult<Vec<StoredLog>> {
     let sql = format!(
         "SELECT {} FROM workflow_events e WHERE run = $1 AND version > $2 ORDER BY version LIMIT $3",
         rows::LOG
@@ -86,9 +86,9 @@ pub async fn tail(db: &Session, run: RunId, after: Version, limit: u32) -> Answe
     Ok(db.query(&sql, args![run.0, after.0, i64::from(limit)]).await?.iter().map(rows::log).collect())
 }
 
-/// Each writer's next rows, merged by number: more of one writer than the limit cannot come before what is left out of
-/// another.
-pub async fn feed(db: &Session, after: &Progress, limit: u32) -> Answer<Vec<Fed>> {
+/// Merges each writer's next rows by position. `limit` rows per writer are enough: the first `limit` rows of the merge
+/// cannot contain more.
+pub async fn feed(db: &Session, after: &Progress, limit: u32) -> DbResult<Vec<Fed>> {
     let (writers, numbers): (Vec<i32>, Vec<i64>) =
         after.positions().map(|position| (position.writer, position.number)).unzip();
     let sql = format!(
@@ -104,7 +104,7 @@ pub async fn feed(db: &Session, after: &Progress, limit: u32) -> Answer<Vec<Fed>
     Ok(db.query(&sql, args![writers, numbers, i64::from(limit)]).await?.iter().map(fed).collect())
 }
 
-pub async fn values(db: &Session, run: RunId, ids: &[ValueId]) -> Answer<Vec<ValueRow>> {
+pub async fn values(db: &Session, run: RunId, ids: &[ValueId]) -> DbResult<Vec<ValueRow>> {
     let wanted: Vec<i64> = ids.iter().map(|id| i64::from(id.0)).collect();
     let sql = "SELECT id, payload FROM step_values WHERE run = $1 AND id = ANY($2)";
     let found = db.query(sql, args![run.0, wanted]).await?;
@@ -113,13 +113,13 @@ pub async fn values(db: &Session, run: RunId, ids: &[ValueId]) -> Answer<Vec<Val
     Ok(ids.iter().filter_map(|id| found.remove(id).map(|payload| ValueRow { id: *id, payload })).collect())
 }
 
-pub async fn attempts(db: &Session, run: RunId) -> Answer<Vec<StepRow>> {
+pub async fn attempts(db: &Session, run: RunId) -> DbResult<Vec<StepRow>> {
     let sql = format!("SELECT {} FROM workflow_step_runs WHERE run = $1 ORDER BY step, attempt", rows::STEP);
     Ok(db.query(&sql, args![run.0]).await?.iter().map(rows::step).collect())
 }
 
-pub async fn due(db: &Session, until: Time, share: Share, limit: u32) -> Answer<Vec<DueTimer>> {
-    // For shards of others only what is overdue.
+pub async fn due(db: &Session, until: Time, share: Share, limit: u32) -> DbResult<Vec<DueTimer>> {
+    // From the shards of other nodes, only overdue timers.
     let sql = "SELECT t.due, t.run, t.key FROM generate_series(0, $1::int - 1) AS s(shard)
                CROSS JOIN LATERAL (SELECT due, run, key FROM timers WHERE shard = s.shard
                  AND due <= CASE WHEN s.shard % $2::int = $3::int THEN $4::bigint ELSE least($4::bigint, $5::bigint) END
@@ -132,7 +132,7 @@ pub async fn due(db: &Session, until: Time, share: Share, limit: u32) -> Answer<
     Ok(db.query(sql, args).await?.iter().map(timer).collect())
 }
 
-pub async fn gates(db: &Session, org: OrgId, after: (i64, String), limit: u32) -> Answer<Vec<OpenGate>> {
+pub async fn gates(db: &Session, org: OrgId, after: (i64, String), limit: u32) -> DbResult<Vec<OpenGate>> {
     let sql = "SELECT g.run, r.public_id, g.step, g.since FROM gates g JOIN workflow_runs r ON r.id = g.run
                WHERE g.org = $1 AND (g.run, g.step) > ($2, $3) ORDER BY g.run, g.step LIMIT $4";
     let gate =
@@ -140,7 +140,7 @@ pub async fn gates(db: &Session, org: OrgId, after: (i64, String), limit: u32) -
     Ok(db.query(sql, args![org.0, after.0, after.1, i64::from(limit)]).await?.iter().map(gate).collect())
 }
 
-pub async fn definition(db: &Session, which: &str, args: &[Arg<'_>]) -> Answer<Option<DefinitionRow>> {
+pub async fn definition(db: &Session, which: &str, args: &[Arg<'_>]) -> DbResult<Option<DefinitionRow>> {
     let sql = format!("SELECT {} FROM workflow_definitions WHERE {which}", rows::DEFINITION);
     Ok(db.one(&sql, args).await?.map(|row| rows::definition(&row)))
 }
@@ -148,14 +148,14 @@ pub async fn definition(db: &Session, which: &str, args: &[Arg<'_>]) -> Answer<O
 pub const NEWEST: &str = "org = $1 AND name = $2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
 const NEWEST_BY_ID: &str = "org = $1 AND workflow = $2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
 
-pub async fn find_definition(db: &Session, org: OrgId, name: &str) -> Answer<Option<DefinitionRow>> {
+pub async fn find_definition(db: &Session, org: OrgId, name: &str) -> DbResult<Option<DefinitionRow>> {
     match definition(db, NEWEST, args![org.0, name]).await? {
         None if name.starts_with("wf_") => definition(db, NEWEST_BY_ID, args![org.0, name]).await,
         found => Ok(found),
     }
 }
 
-pub async fn definitions(db: &Session, org: OrgId) -> Answer<Vec<DefinitionRow>> {
+pub async fn definitions(db: &Session, org: OrgId) -> DbResult<Vec<DefinitionRow>> {
     let sql = format!(
         "SELECT {} FROM workflow_definitions d WHERE org = $1 AND deleted_at IS NULL
          AND version = (SELECT max(version) FROM workflow_definitions WHERE workflow = d.workflow) ORDER BY name",
@@ -164,7 +164,7 @@ pub async fn definitions(db: &Session, org: OrgId) -> Answer<Vec<DefinitionRow>>
     Ok(db.query(&sql, args![org.0]).await?.iter().map(rows::definition).collect())
 }
 
-pub async fn versions(db: &Session, org: OrgId, workflow: &str) -> Answer<Vec<DefinitionRow>> {
+pub async fn versions(db: &Session, org: OrgId, workflow: &str) -> DbResult<Vec<DefinitionRow>> {
     let sql = format!(
         "SELECT {} FROM workflow_definitions WHERE org = $1 AND workflow = $2 AND NOT test ORDER BY version DESC",
         rows::DEFINITION
@@ -172,7 +172,7 @@ pub async fn versions(db: &Session, org: OrgId, workflow: &str) -> Answer<Vec<De
     Ok(db.query(&sql, args![org.0, workflow]).await?.iter().map(rows::definition).collect())
 }
 
-pub async fn runs(db: &Session, filter: &RunFilter) -> Answer<Vec<RunRow>> {
+pub async fn runs(db: &Session, filter: &RunFilter) -> DbResult<Vec<RunRow>> {
     let mut sql = format!("SELECT {} FROM workflow_runs r WHERE org = $1 AND test = $2 AND id < $3", rows::RUN);
     let before = filter.before.map_or(i64::MAX, |run| run.0);
     let mut args: Vec<Arg<'_>> = vec![arg(&filter.org.0), arg(&filter.tests), arg(&before)];
@@ -180,7 +180,7 @@ pub async fn runs(db: &Session, filter: &RunFilter) -> Answer<Vec<RunRow>> {
         args.push(arg(&filter.status));
         sql.push_str(&format!(" AND status = ANY(${})", args.len()));
         if filter.status.iter().all(|status| OPEN.contains(&status.as_str())) {
-            // They have an index of their own, which stays small.
+            // Unfinished runs have their own index, which stays small.
             sql.push_str(" AND finished_at IS NULL");
         }
     }
@@ -221,5 +221,5 @@ pub async fn runs(db: &Session, filter: &RunFilter) -> Answer<Vec<RunRow>> {
     }
     args.push(arg(&limit));
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", args.len()));
-    Ok(db.afresh(&sql, &args).await?.iter().map(rows::run).collect())
+    Ok(db.query_unprepared(&sql, &args).await?.iter().map(rows::run).collect())
 }

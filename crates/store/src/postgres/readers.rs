@@ -1,7 +1,7 @@
-//! Connections for single statements: reads, and writes that need no transaction around them. Statements of many callers
-//! share a connection and are answered in their order, so a burst of them never runs out of connections.
+//! Connections for single statements: reads, and writes that need no transaction. Statements of many callers share a
+//! connection and are pipelined on it, so a burst of calls never runs out of connections.
 
-use super::session::{Answer, Failed, Purpose, Session};
+use super::session::{DbResult, Failed, Purpose, Session};
 use crate::Error;
 use crate::PostgresOptions;
 use std::sync::Arc;
@@ -21,40 +21,40 @@ impl Readers {
         Readers { options, purpose, sessions, next: AtomicUsize::new(0) }
     }
 
-    /// Asks something that may be asked again: if the connection breaks it is, once, on another one.
-    pub async fn ask<T, F>(&self, question: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
+    /// Runs idempotent work; if the connection breaks, retries it once on another one.
+    pub async fn with_retry<T, F>(&self, work: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
     where
-        F: Future<Output = Answer<T>>,
+        F: Future<Output = DbResult<T>>,
     {
-        match self.once(&question).await {
-            Err(Failed::Lost(_)) => Ok(self.once(&question).await?),
+        match self.attempt(&work).await {
+            Err(Failed::Lost(_)) => Ok(self.attempt(&work).await?),
             answer => Ok(answer?),
         }
     }
 
-    /// Does something that may not be done twice without its author knowing.
-    pub async fn tell<T, F>(&self, work: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
+    /// Runs work that must not be repeated without the caller's knowledge.
+    pub async fn once<T, F>(&self, work: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
     where
-        F: Future<Output = Answer<T>>,
+        F: Future<Output = DbResult<T>>,
     {
-        Ok(self.once(&work).await?)
+        Ok(self.attempt(&work).await?)
     }
 
-    async fn once<T, F>(&self, question: &impl Fn(Arc<Session>) -> F) -> Answer<T>
+    async fn attempt<T, F>(&self, work: &impl Fn(Arc<Session>) -> F) -> DbResult<T>
     where
-        F: Future<Output = Answer<T>>,
+        F: Future<Output = DbResult<T>>,
     {
-        question(self.session().await?).await
+        work(self.session().await?).await
     }
 
-    async fn session(&self) -> Answer<Arc<Session>> {
+    async fn session(&self) -> DbResult<Arc<Session>> {
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.sessions.len();
-        let mut place = self.sessions[next].lock().await;
-        if let Some(session) = place.as_ref().filter(|session| !session.is_closed()) {
+        let mut slot = self.sessions[next].lock().await;
+        if let Some(session) = slot.as_ref().filter(|session| !session.is_closed()) {
             return Ok(session.clone());
         }
         let session = Arc::new(Session::connect(&self.options, self.purpose).await?);
-        *place = Some(session.clone());
+        *slot = Some(session.clone());
         Ok(session)
     }
 }

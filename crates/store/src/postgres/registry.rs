@@ -3,7 +3,7 @@
 use super::PgStore;
 use super::args::{Arg, arg, args};
 use super::rows;
-use super::session::{Answer, Session};
+use super::session::{DbResult, Session};
 use crate::*;
 use stepwell_core::time::Time;
 use tokio_postgres::error::SqlState;
@@ -32,7 +32,7 @@ impl Registry for PgStore {
         let (after, limit) = (filter.after.unwrap_or_default(), i64::from(filter.limit));
         let org = filter.org.map(|org| org.0);
         let (kind, prefix) = (&filter.kind, &filter.prefix);
-        let found = self.readers.ask(async |db| {
+        let found = self.readers.with_retry(async |db| {
             Ok(db.query(&sql, args![*kind, *prefix, after, limit, org]).await?.iter().map(rows::record).collect())
         });
         found.await
@@ -41,9 +41,9 @@ impl Registry for PgStore {
     async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
         let sql = format!("SELECT {} FROM records WHERE kind = $1 AND due <= $2 ORDER BY due LIMIT $3", rows::RECORD);
         let limit = i64::from(limit);
-        let found = self
-            .readers
-            .ask(async |db| Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect()));
+        let found = self.readers.with_retry(async |db| {
+            Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect())
+        });
         found.await
     }
 
@@ -59,55 +59,57 @@ impl Registry for PgStore {
         }
         args.push(arg(&limit));
         sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", args.len()));
-        self.readers.ask(async |db| Ok(db.afresh(&sql, &args).await?.iter().map(rows::audit).collect())).await
+        self.readers
+            .with_retry(async |db| Ok(db.query_unprepared(&sql, &args).await?.iter().map(rows::audit).collect()))
+            .await
     }
 
     async fn found(&self, name: &str, at: Time) -> Result<Option<OrgId>, Error> {
-        // Looked for first: a number that is drawn in vain is not used again.
+        // Checked first, because a failed insert would use up an id.
         let sql = "INSERT INTO organisations (name, created_at) SELECT $1, $2
                    WHERE NOT EXISTS (SELECT 1 FROM organisations WHERE name = $1) ON CONFLICT DO NOTHING RETURNING id";
-        let made = self.readers.tell(async |db| db.one(sql, args![name, at.0]).await).await?;
+        let made = self.readers.once(async |db| db.one(sql, args![name, at.0]).await).await?;
         Ok(made.map(|row| OrgId(row.get(0))))
     }
 
     async fn organisations(&self) -> Result<Vec<(OrgId, String)>, Error> {
         let sql = "SELECT id, name FROM organisations ORDER BY id";
-        let found = self.readers.ask(async |db| db.query(sql, &[]).await).await?;
+        let found = self.readers.with_retry(async |db| db.query(sql, &[]).await).await?;
         Ok(found.iter().map(|row| (OrgId(row.get(0)), row.get(1))).collect())
     }
 
     async fn counted(&self, counter: &str) -> Result<i64, Error> {
         let sql = "SELECT coalesce(sum(value), 0)::bigint FROM counters WHERE key = $1";
-        let found = self.readers.ask(async |db| db.one(sql, args![counter]).await).await?;
+        let found = self.readers.with_retry(async |db| db.one(sql, args![counter]).await).await?;
         Ok(found.map_or(0, |row| row.get(0)))
     }
 
     async fn open_runs(&self, org: OrgId) -> Result<u64, Error> {
-        self.readers.ask(async |db| open_runs(&db, org).await).await
+        self.readers.with_retry(async |db| open_runs(&db, org).await).await
     }
 }
 
 impl PgStore {
     async fn record_where(&self, which: &str, kind: &str, name: &str) -> Result<Option<Record>, Error> {
         let sql = format!("SELECT {} FROM records WHERE {which}", rows::RECORD);
-        let found = self.readers.ask(async |db| db.one(&sql, args![kind, name]).await).await?;
+        let found = self.readers.with_retry(async |db| db.one(&sql, args![kind, name]).await).await?;
         Ok(found.map(|row| rows::record(&row)))
     }
 }
 
-pub async fn open_runs(db: &Session, org: OrgId) -> Answer<u64> {
+pub async fn open_runs(db: &Session, org: OrgId) -> DbResult<u64> {
     let sql = "SELECT count(*) FROM workflow_runs WHERE org = $1 AND NOT test AND finished_at IS NULL";
     Ok(db.one(sql, args![org.0]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
 }
 
-/// Locks an organisation for a change of what decisions rest on: they come one after the other.
-pub async fn lock(db: &Session, org: OrgId) -> Answer<Option<i64>> {
+/// Locks an organisation and returns its epoch: changes that decisions depend on are serialised.
+pub async fn lock(db: &Session, org: OrgId) -> DbResult<Option<i64>> {
     let sql = "SELECT epoch FROM organisations WHERE id = $1 FOR NO KEY UPDATE";
     Ok(db.one(sql, args![org.0]).await?.map(|row| row.get(0)))
 }
 
-/// Within a transaction that is taken back if this is refused. What the audit trail is to say.
-pub async fn apply(db: &Session, change: Change) -> Answer<Result<Vec<NewAudit>, Refused>> {
+/// Applies a change and returns its audit rows. Runs in a transaction that is rolled back if the change is refused.
+pub async fn apply(db: &Session, change: Change) -> DbResult<Result<Vec<NewAudit>, Refused>> {
     if let Some(auth) = change.decided
         && lock(db, auth.org).await? != Some(auth.epoch)
     {
@@ -124,7 +126,7 @@ pub async fn apply(db: &Session, change: Change) -> Answer<Result<Vec<NewAudit>,
     Ok(Ok(change.audit))
 }
 
-async fn put(db: &Session, change: RecordChange) -> Answer<Result<(), Refused>> {
+async fn put(db: &Session, change: RecordChange) -> DbResult<Result<(), Refused>> {
     match change {
         RecordChange::Create(new) => {
             let sql = "INSERT INTO records (kind, id, org, key, due, body, version) VALUES ($1, $2, $3, $4, $5, $6, 1)
@@ -142,7 +144,7 @@ async fn put(db: &Session, change: RecordChange) -> Answer<Result<(), Refused>> 
                        WHERE kind = $4 AND id = $5 AND version = $6";
             let due = new.due.map(|due| due.0);
             match db.execute(sql, args![new.key, due, new.body, new.kind, new.id, new.version]).await {
-                // Somebody took the key just now.
+                // Another transaction took the key concurrently.
                 Err(failed) if failed.state() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(Err(Refused::Taken)),
                 put => Ok(if put? == 1 { Ok(()) } else { Err(Refused::Conflict) }),
             }

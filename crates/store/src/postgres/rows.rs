@@ -1,4 +1,4 @@
-//! Rows of the database as what they are to callers. Columns are named where they are selected, in one place each.
+//! Converts database rows. The column list of each row type is defined next to its conversion.
 
 use crate::*;
 use stepwell_core::time::{Millis, Time};
@@ -38,7 +38,7 @@ pub fn time(row: &Row, column: usize) -> Option<Time> {
     row.get::<_, Option<i64>>(column).map(Time)
 }
 
-/// Counts and numbers that were small when they were written.
+/// Converts a number that fitted into `u32` when it was written.
 pub fn small(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

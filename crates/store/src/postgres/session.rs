@@ -1,4 +1,4 @@
-//! One connection: statements that are sent as they come, answered in their order, within a time.
+//! One connection. Statements are pipelined and answered in order, each with a timeout.
 
 use super::args::Arg;
 use super::tls::{Encrypted, Tls};
@@ -15,37 +15,38 @@ use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, RowStream, Socket, Statement};
 
-/// To get a connection.
-const CONNECT: Duration = Duration::from_secs(5);
-/// For one answer. Whoever is not answered by then gives the connection up.
-const ANSWER: Duration = Duration::from_secs(15);
-/// Statements kept prepared; then all are prepared again. The server keeps a plan of some hundred kilobytes for each of the
-/// larger ones.
+/// The timeout for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The timeout for one answer. After that the connection is closed.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// The number of statements kept prepared. When it is exceeded, the cache is cleared: the server keeps a plan of some
+/// hundred kilobytes for each of the larger statements.
 const STATEMENTS: usize = 128;
 
-/// With direct connections plans are kept, and must not be those of a table that was empty when they were made: everything
-/// here is found by an index. Estimates made on that footing would have code compiled for nothing.
+/// Direct connections cache plans. A plan made while a table was empty must not be kept, and every query here uses an
+/// index, so sequential scans are disabled. That distorts the cost estimates, which would trigger useless JIT
+/// compilation.
 const SETTINGS: &str = "SET enable_seqscan = off; SET enable_mergejoin = off; SET jit = off;
                         SET plan_cache_mode = force_generic_plan; SET default_transaction_isolation = 'read committed'";
-/// A few given rows are joined with what their keys lead to.
+/// Writers join a few given rows by key, so a hash join never pays off.
 const BY_KEY: &str = "; SET enable_hashjoin = off";
-/// The server gives up before we do: then the connection, which others use too, need not go.
-const IN_TIME: &str = "; SET statement_timeout = '12s'";
+/// The server times out before the client does, so that the shared connection need not be closed.
+const STATEMENT_TIMEOUT: &str = "; SET statement_timeout = '12s'";
 
 /// What a connection is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     Reading,
-    /// Commits, claims: rows by their keys.
+    /// Commits and claims: rows by key.
     Writing,
-    /// Something that takes as long as it takes.
-    Keeping,
+    /// Migrations, transfers and benchmarks: no statement timeout.
+    Maintenance,
 }
 
-/// Where the nodes on one schema meet. Names may not be long.
+/// The notification channel of a schema. PostgreSQL limits the length of its name.
 pub const CHANNEL: &str = "SELECT left('stepwell_' || current_schema(), 63)";
 
-/// Of all connections of this process.
+/// The number of round trips of all connections of this process.
 static ROUND_TRIPS: AtomicU64 = AtomicU64::new(0);
 
 pub fn round_trips() -> u64 {
@@ -54,30 +55,30 @@ pub fn round_trips() -> u64 {
 
 pub struct Session {
     client: Client,
-    /// Keeps the conversation going; ends with the client.
-    carrier: JoinHandle<()>,
+    /// The task that drives the connection; aborted with the session.
+    driver: JoinHandle<()>,
     statements: Mutex<HashMap<String, Statement>>,
     prepared: bool,
 }
 
-/// Why there is no answer that can be used.
+/// Why a statement failed.
 #[derive(Debug)]
 pub enum Failed {
-    /// The server said no, and nothing of the statement or its transaction stands.
-    Said(tokio_postgres::Error),
-    /// Nobody knows what became of it.
+    /// The server rejected it; nothing of the statement or its transaction was applied.
+    Rejected(tokio_postgres::Error),
+    /// The connection was lost; the outcome is unknown.
     Lost(String),
 }
 
 impl Failed {
-    /// The statement does not fit the tables or what is in them: the same would fail again, and the connection is sound.
-    pub fn misfit(&self) -> bool {
+    /// Whether the data violates the schema: a retry would fail again, and the connection is usable.
+    pub fn is_data_error(&self) -> bool {
         self.state().is_some_and(|state| ["21", "22", "23"].contains(&&state.code()[..2]))
     }
 
     pub fn state(&self) -> Option<&SqlState> {
         match self {
-            Failed::Said(error) => error.code(),
+            Failed::Rejected(error) => error.code(),
             Failed::Lost(_) => None,
         }
     }
@@ -86,12 +87,12 @@ impl Failed {
 impl From<tokio_postgres::Error> for Failed {
     fn from(error: tokio_postgres::Error) -> Failed {
         match error.as_db_error() {
-            // One that ends the connection may come after the work was done.
-            Some(said) if !matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) => {
-                Failed::Said(error)
+            // An error that ends the connection may come after the work was done.
+            Some(db_error) if !matches!(db_error.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) => {
+                Failed::Rejected(error)
             }
-            Some(said) => Failed::Lost(said.message().to_string()),
-            None => Failed::Lost(words(&error)),
+            Some(db_error) => Failed::Lost(db_error.message().to_string()),
+            None => Failed::Lost(error_text(&error)),
         }
     }
 }
@@ -100,24 +101,24 @@ impl From<Failed> for Error {
     fn from(failed: Failed) -> Error {
         let error = match failed {
             Failed::Lost(why) => return Error::Unavailable(why),
-            Failed::Said(error) => error,
+            Failed::Rejected(error) => error,
         };
         let class = error.code().map_or("", |state| &state.code()[..2]);
-        let text = words(&error);
+        let text = error_text(&error);
         match class {
             "53" if error.code() == Some(&SqlState::DISK_FULL) => Error::Full(text),
-            // What does not fit the tables, or tables that do not fit: the same would fail again for ever.
+            // The data violates the schema, or the schema is not the expected one: a retry would fail again.
             "21" | "22" | "23" | "42" | "3F" => Error::Unusable(text),
             _ => Error::Unavailable(text),
         }
     }
 }
 
-/// The error with what caused it.
-fn words(error: &tokio_postgres::Error) -> String {
-    // Its details may quote whole rows.
-    if let Some(said) = error.as_db_error() {
-        return said.message().to_string();
+/// The error message with its causes.
+fn error_text(error: &tokio_postgres::Error) -> String {
+    // The details of a server error may quote whole rows.
+    if let Some(db_error) = error.as_db_error() {
+        return db_error.message().to_string();
     }
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -128,26 +129,26 @@ fn words(error: &tokio_postgres::Error) -> String {
     text
 }
 
-pub type Answer<T> = Result<T, Failed>;
+pub type DbResult<T> = Result<T, Failed>;
 
-/// The part of a connection that carries what is said.
-type Talk = Connection<Socket, Encrypted<Socket>>;
+/// The half of a connection that does the I/O.
+type Driver = Connection<Socket, Encrypted<Socket>>;
 
 impl Session {
-    pub async fn connect(options: &PostgresOptions, purpose: Purpose) -> Answer<Session> {
-        let (client, connection) = dial(&options.url, options).await?;
-        let carrier = tokio::spawn(async move {
-            // Whoever waits for an answer is told.
+    pub async fn connect(options: &PostgresOptions, purpose: Purpose) -> DbResult<Session> {
+        let (client, connection) = connect(&options.url, options).await?;
+        let driver = tokio::spawn(async move {
+            // The error is reported to every pending request.
             let _ = connection.await;
         });
-        let session = Session { client, carrier, statements: Mutex::default(), prepared: options.prepared };
+        let session = Session { client, driver, statements: Mutex::default(), prepared: options.prepared };
         let settings = match purpose {
-            Purpose::Reading => format!("{SETTINGS}{IN_TIME}"),
-            Purpose::Writing => format!("{SETTINGS}{BY_KEY}{IN_TIME}"),
-            Purpose::Keeping => return Ok(session),
+            Purpose::Reading => format!("{SETTINGS}{STATEMENT_TIMEOUT}"),
+            Purpose::Writing => format!("{SETTINGS}{BY_KEY}{STATEMENT_TIMEOUT}"),
+            Purpose::Maintenance => return Ok(session),
         };
-        // Behind a pooler they would be somebody else's. Databases that speak the protocol and do not know these settings
-        // plan in their own way.
+        // Behind a pooler the settings would apply to other clients. Databases that speak the protocol but do not know
+        // these settings plan on their own.
         if options.prepared
             && let Err(lost @ Failed::Lost(_)) = session.script(&settings).await
         {
@@ -160,49 +161,49 @@ impl Session {
         self.client.is_closed()
     }
 
-    pub async fn query(&self, sql: &str, args: &[Arg<'_>]) -> Answer<Vec<Row>> {
+    pub async fn query(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<Vec<Row>> {
         self.run(sql, args).await.map(|(rows, _)| rows)
     }
 
-    pub async fn one(&self, sql: &str, args: &[Arg<'_>]) -> Answer<Option<Row>> {
+    pub async fn one(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<Option<Row>> {
         Ok(self.query(sql, args).await?.into_iter().next())
     }
 
-    /// How many rows were written.
-    pub async fn execute(&self, sql: &str, args: &[Arg<'_>]) -> Answer<u64> {
+    /// Returns the number of rows written.
+    pub async fn execute(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<u64> {
         self.run(sql, args).await.map(|(_, count)| count)
     }
 
-    /// Statements without arguments, in one message.
-    pub async fn script(&self, sql: &str) -> Answer<()> {
-        self.in_time(async { Ok(self.client.batch_execute(sql).await?) }).await
+    /// Runs statements without arguments, sent as one message.
+    pub async fn script(&self, sql: &str) -> DbResult<()> {
+        self.with_timeout(async { Ok(self.client.batch_execute(sql).await?) }).await
     }
 
-    /// Something that may take as long as it takes.
-    pub async fn patiently(&self, sql: &str, args: &[Arg<'_>]) -> Answer<u64> {
-        self.talk(sql, args, self.prepared).await.map(|(_, count)| count)
+    /// Like [`Session::execute`], without a timeout.
+    pub async fn execute_untimed(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<u64> {
+        self.send(sql, args, self.prepared).await.map(|(_, count)| count)
     }
 
-    pub async fn script_patiently(&self, sql: &str) -> Answer<()> {
+    pub async fn script_untimed(&self, sql: &str) -> DbResult<()> {
         Ok(self.client.batch_execute(sql).await?)
     }
 
-    /// With a plan made for these very arguments: what is quick for a large organisation is not for a small one.
-    pub async fn afresh(&self, sql: &str, args: &[Arg<'_>]) -> Answer<Vec<Row>> {
-        self.in_time(self.talk(sql, args, false)).await.map(|(rows, _)| rows)
+    /// Runs a query with a plan for these arguments: the best plan differs between large and small organisations.
+    pub async fn query_unprepared(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<Vec<Row>> {
+        self.with_timeout(self.send(sql, args, false)).await.map(|(rows, _)| rows)
     }
 
-    /// Rows one after the other, as many as there are. Nobody knows how long it takes until the first one comes, so only
-    /// a connection that is gone ends this.
-    pub async fn stream(&self, sql: &str) -> Answer<RowStream> {
+    /// Streams the rows of a query. There is no timeout, because the time until the first row is unbounded; only a lost
+    /// connection ends it.
+    pub async fn stream(&self, sql: &str) -> DbResult<RowStream> {
         Ok(self.client.query_typed_raw(sql, std::iter::empty::<(&(dyn ToSql + Sync), Type)>()).await?)
     }
 
-    async fn run(&self, sql: &str, args: &[Arg<'_>]) -> Answer<(Vec<Row>, u64)> {
-        self.in_time(self.talk(sql, args, self.prepared)).await
+    async fn run(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<(Vec<Row>, u64)> {
+        self.with_timeout(self.send(sql, args, self.prepared)).await
     }
 
-    async fn talk(&self, sql: &str, args: &[Arg<'_>], prepared: bool) -> Answer<(Vec<Row>, u64)> {
+    async fn send(&self, sql: &str, args: &[Arg<'_>], prepared: bool) -> DbResult<(Vec<Row>, u64)> {
         let stream = if prepared {
             let statement = self.statement(sql, args).await?;
             self.client.query_raw(&statement, args.iter().map(|(value, _)| *value as &dyn ToSql)).await?
@@ -218,28 +219,28 @@ impl Session {
         Ok((rows, stream.rows_affected().unwrap_or_default()))
     }
 
-    async fn in_time<T>(&self, work: impl Future<Output = Answer<T>>) -> Answer<T> {
+    async fn with_timeout<T>(&self, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
         metrics::counter!("stepwell_database_round_trips_total").increment(1);
         ROUND_TRIPS.fetch_add(1, Ordering::Relaxed);
-        match tokio::time::timeout(ANSWER, work).await {
+        match tokio::time::timeout(ANSWER_TIMEOUT, work).await {
             Ok(answer) => answer,
             Err(_) => {
-                // What comes of it later must not be taken for the answer to something else.
-                self.carrier.abort();
-                Err(Failed::Lost(format!("the database did not answer within {} s", ANSWER.as_secs())))
+                // A late answer must not be mistaken for the answer to another statement.
+                self.driver.abort();
+                Err(Failed::Lost(format!("the database did not answer within {} s", ANSWER_TIMEOUT.as_secs())))
             }
         }
     }
 
-    /// Makes sure that the statement can be sent at once.
-    pub async fn prepare(&self, sql: &str, args: &[Arg<'_>]) -> Answer<()> {
+    /// Prepares the statement so that it can be pipelined.
+    pub async fn prepare(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<()> {
         if self.prepared {
             self.statement(sql, args).await?;
         }
         Ok(())
     }
 
-    async fn statement(&self, sql: &str, args: &[Arg<'_>]) -> Answer<Statement> {
+    async fn statement(&self, sql: &str, args: &[Arg<'_>]) -> DbResult<Statement> {
         if let Some(known) = self.statements().get(sql) {
             return Ok(known.clone());
         }
@@ -254,62 +255,62 @@ impl Session {
     }
 
     fn statements(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
-        self.statements.lock().expect("nothing panics while it holds the statements")
+        self.statements.lock().expect("no panic while the lock is held")
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.carrier.abort();
+        self.driver.abort();
     }
 }
 
-async fn dial(url: &str, options: &PostgresOptions) -> Answer<(Client, Talk)> {
-    let mut config: Config = url.parse().map_err(|error| Failed::Lost(words(&error)))?;
+async fn connect(url: &str, options: &PostgresOptions) -> DbResult<(Client, Driver)> {
+    let mut config: Config = url.parse().map_err(|error| Failed::Lost(error_text(&error)))?;
     let tls = Tls::new(options.ca_file.as_deref()).map_err(Failed::Lost)?;
-    config.connect_timeout(CONNECT).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(ANSWER);
+    config.connect_timeout(CONNECT_TIMEOUT).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(ANSWER_TIMEOUT);
     if config.get_application_name().is_none() {
         config.application_name("stepwell");
     }
-    let connected = tokio::time::timeout(CONNECT, config.connect(tls)).await;
-    let late = |_| Failed::Lost(format!("no connection within {} s", CONNECT.as_secs()));
-    connected.map_err(late)?.map_err(|error| Failed::Lost(words(&error)))
+    let connected = tokio::time::timeout(CONNECT_TIMEOUT, config.connect(tls)).await;
+    let late = |_| Failed::Lost(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()));
+    connected.map_err(late)?.map_err(|error| Failed::Lost(error_text(&error)))
 }
 
-/// What others say, for as long as the connection holds.
-pub async fn listen(url: &str, options: &PostgresOptions) -> Answer<mpsc::Receiver<String>> {
-    let (client, mut connection) = dial(url, options).await?;
+/// Listens for notifications until the connection breaks.
+pub async fn listen(url: &str, options: &PostgresOptions) -> DbResult<mpsc::Receiver<String>> {
+    let (client, mut connection) = connect(url, options).await?;
     let (heard, messages) = mpsc::channel(64);
     let (asked, listening) = oneshot::channel();
     tokio::spawn(async move {
-        let talk = async {
+        let receive = async {
             while let Some(Ok(message)) = std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-                if let AsyncMessage::Notification(said) = message
-                    && heard.send(said.payload().to_string()).await.is_err()
+                if let AsyncMessage::Notification(db_error) = message
+                    && heard.send(db_error.payload().to_string()).await.is_err()
                 {
                     return;
                 }
             }
         };
         tokio::select! {
-            () = talk => {}
-            _ = attend(&client, asked) => {}
+            () = receive => {}
+            _ = subscribe(&client, asked) => {}
             () = heard.closed() => {}
         }
     });
-    listening.await.map_err(|_| Failed::Lost("nobody can listen there".into()))?;
+    listening.await.map_err(|_| Failed::Lost("the server does not support LISTEN".into()))?;
     Ok(messages)
 }
 
-/// Asks to be told, and then now and again whether the connection is still there: one that is cut somewhere on the way
-/// does not show otherwise.
-async fn attend(client: &Client, listening: oneshot::Sender<()>) -> Option<()> {
+/// Subscribes to the channel, then pings the server periodically: a connection that was cut on the way is not detected
+/// otherwise.
+async fn subscribe(client: &Client, listening: oneshot::Sender<()>) -> Option<()> {
     let found = client.query_one(CHANNEL, &[]).await.ok()?;
     let channel: String = found.try_get(0).ok()?;
     client.batch_execute(&format!("LISTEN \"{}\"", channel.replace('"', "\"\""))).await.ok()?;
     listening.send(()).ok()?;
     loop {
-        tokio::time::sleep(ANSWER).await;
-        tokio::time::timeout(ANSWER, client.batch_execute("SELECT 1")).await.ok()?.ok()?;
+        tokio::time::sleep(ANSWER_TIMEOUT).await;
+        tokio::time::timeout(ANSWER_TIMEOUT, client.batch_execute("SELECT 1")).await.ok()?.ok()?;
     }
 }

@@ -1,5 +1,4 @@
-//! Encrypted connections to the database: certificates are checked against those that the machine trusts, or one that is
-//! given.
+//! TLS connections to the database. Certificates are verified against the system's trust store or a given CA file.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -14,12 +13,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::client;
 
-/// Used if the URL's `sslmode` asks for it, or the server offers it.
+/// Used if the URL's `sslmode` requires TLS or the server offers it.
 #[derive(Clone)]
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// Trusts whom the machine trusts, or whoever is in the file.
+    /// Trusts the system's certificate authorities, or only those in the file.
     pub fn new(ca_file: Option<&Path>) -> Result<Tls, String> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -46,13 +45,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     type Error = std::convert::Infallible;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<To, Self::Error> {
-        // A socket in the file system has no name, nor encryption.
+        // A Unix socket has neither a host name nor TLS.
         let name = ServerName::try_from(host).ok().map(|name| name.to_owned());
         Ok(To { config: self.0.clone(), name })
     }
 }
 
-/// A handshake with one server.
+/// A TLS handshake with one server.
 pub struct To {
     config: Arc<ClientConfig>,
     name: Option<ServerName<'static>>,
@@ -66,7 +65,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for To {
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let connector = tokio_rustls::TlsConnector::from(self.config);
-            let name = self.name.ok_or_else(|| io::Error::other("the server has no name to be known by"))?;
+            let name = self.name.ok_or_else(|| io::Error::other("the server has no host name to verify"))?;
             Ok(Encrypted(connector.connect(name, stream).await?))
         })
     }

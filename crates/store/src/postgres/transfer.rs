@@ -1,47 +1,48 @@
-//! A database as a side of a transfer: one connection, one transaction, and nobody else who writes.
+//! A database as an endpoint of a transfer: one connection and one transaction that locks out all other writers.
 
 use super::args::{Arg, args};
 use super::schema;
-use super::session::{Answer, Failed, Purpose, Session};
-use crate::transfer::{COUNTERS, Cell, EVENTS, Kind, NUMBERED, ORGANISATIONS, RUNS, Row, Side, TIMERS, Table};
+use super::session::{DbResult, Failed, Purpose, Session};
+use crate::transfer::{COUNTERS, Cell, EVENTS, Endpoint, Kind, NUMBERED, ORGANISATIONS, RUNS, Row, TIMERS, Table};
 use crate::{Error, PostgresOptions, Share};
 use futures_util::TryStreamExt;
 use std::pin::pin;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// The locks come before anything is read, so that what is read is what there is once they are held: nobody joins, says that
-/// it is alive or commits until this is over.
+/// The locks are taken before the first read, so that the snapshot is taken while they are held: no node can join, send
+/// a heartbeat or commit until the transfer ends.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL lock_timeout = '10s';
                      SET LOCAL idle_in_transaction_session_timeout = 0; LOCK TABLE nodes, writers IN EXCLUSIVE MODE";
 
-pub struct PgSide {
+pub struct PgEndpoint {
     name: String,
     db: Session,
     runtime: Handle,
-    /// The highest position that was put.
+    /// The highest position copied so far.
     last: i64,
 }
 
-impl PgSide {
-    /// A database that has a store in it.
-    pub fn source(options: &PostgresOptions, runtime: Handle) -> Result<PgSide, Error> {
+impl PgEndpoint {
+    /// Connects to a database that contains a store.
+    pub fn source(options: &PostgresOptions, runtime: Handle) -> Result<PgEndpoint, Error> {
         let work = async {
             let db = connect(options).await?;
             let sql = "SELECT 1 FROM information_schema.tables
                        WHERE table_schema = current_schema() AND table_name = 'stepwell_schema'";
             if db.one(sql, &[]).await?.is_none() {
-                return Err(Error::Unusable("there is nothing of stepwell in this database".into()));
+                return Err(Error::Unusable("this database contains no stepwell store".into()));
             }
             begin(&db, options).await?;
             Ok(db)
         };
-        PgSide::new(options, &runtime, runtime.block_on(work))
+        PgEndpoint::new(options, &runtime, runtime.block_on(work))
     }
 
-    /// A database in which the tables are made if need be.
-    pub fn target(options: &PostgresOptions, runtime: Handle) -> Result<PgSide, Error> {
+    /// Connects to a database and creates the tables if necessary.
+    pub fn target(options: &PostgresOptions, runtime: Handle) -> Result<PgEndpoint, Error> {
         let work = async {
             let db = connect(options).await?;
             if !options.unsafe_settings {
@@ -50,17 +51,17 @@ impl PgSide {
             begin(&db, options).await?;
             Ok(db)
         };
-        PgSide::new(options, &runtime, runtime.block_on(work))
+        PgEndpoint::new(options, &runtime, runtime.block_on(work))
     }
 
-    fn new(options: &PostgresOptions, runtime: &Handle, db: Result<Session, Error>) -> Result<PgSide, Error> {
+    fn new(options: &PostgresOptions, runtime: &Handle, db: Result<Session, Error>) -> Result<PgEndpoint, Error> {
         let name = options.to_string();
-        let db = db.map_err(|error| error.of(&name))?;
-        Ok(PgSide { name, db, runtime: runtime.clone(), last: 0 })
+        let db = db.map_err(|error| error.at(&name))?;
+        Ok(PgEndpoint { name, db, runtime: runtime.clone(), last: 0 })
     }
 
-    fn wait<T>(&self, answer: impl Future<Output = Answer<T>>) -> Result<T, Error> {
-        self.runtime.block_on(answer).map_err(|failed| Error::from(failed).of(&self.name))
+    fn wait<T>(&self, answer: impl Future<Output = DbResult<T>>) -> Result<T, Error> {
+        self.runtime.block_on(answer).map_err(|failed| Error::from(failed).at(&self.name))
     }
 
     fn one(&self, sql: &str) -> Result<i64, Error> {
@@ -69,13 +70,15 @@ impl PgSide {
 }
 
 async fn connect(options: &PostgresOptions) -> Result<Session, Error> {
-    Ok(Session::connect(options, Purpose::Keeping).await?)
+    Ok(Session::connect(options, Purpose::Maintenance).await?)
 }
 
 async fn begin(db: &Session, options: &PostgresOptions) -> Result<(), Error> {
     schema::migrate(db).await?;
     db.script(BEGIN).await.map_err(|failed| match failed.state() {
-        Some(&SqlState::LOCK_NOT_AVAILABLE) => Error::Unusable("it is in use: stop whatever writes to it".into()),
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            Error::Unusable("it is in use: stop every process that writes to it".into())
+        }
         _ => failed.into(),
     })?;
     let sql = "SELECT name FROM nodes WHERE seen_at >= now() - make_interval(secs => $1) ORDER BY name, id";
@@ -84,14 +87,18 @@ async fn begin(db: &Session, options: &PostgresOptions) -> Result<(), Error> {
         return Ok(());
     }
     let names: Vec<String> = alive.iter().map(|row| row.get(0)).collect();
-    Err(Error::Unusable(format!(
-        "it is in use by {}: stop every node; one that was killed counts until its lease of {:?} is over",
-        names.join(", "),
-        options.lease
-    )))
+    Err(in_use(&names, options.lease))
 }
 
-/// Rows of several writers in the order of their positions; what they have counted, together.
+fn in_use(nodes: &[String], lease: Duration) -> Error {
+    Error::Unusable(format!(
+        "it is in use by {}: stop every node; a killed node counts until its lease of {} seconds expires",
+        nodes.join(", "),
+        lease.as_secs_f64()
+    ))
+}
+
+/// The query that reads a table: events of all writers ordered by position, counters summed over all writers.
 fn select(table: &Table) -> String {
     if table.name == COUNTERS {
         return "SELECT t.key, sum(t.value)::bigint FROM counters t GROUP BY t.key ORDER BY t.key".into();
@@ -131,7 +138,7 @@ enum Column<'a> {
 impl<'a> Column<'a> {
     fn of(rows: &'a [Row], column: usize, kind: Kind) -> Column<'a> {
         let cells = rows.iter().map(|row| &row[column]);
-        // What is of another kind is left out, and missed when everything is read back.
+        // A value of another type becomes NULL, which the verification detects.
         let int = |cell: &Cell| if let Cell::Int(number) = cell { Some(*number) } else { None };
         let text = |cell: &'a Cell| if let Cell::Text(text) = cell { Some(text.as_str()) } else { None };
         let bytes = |cell: &'a Cell| if let Cell::Bytes(bytes) = cell { Some(bytes.as_slice()) } else { None };
@@ -152,20 +159,20 @@ impl<'a> Column<'a> {
     }
 }
 
-impl Side for PgSide {
+impl Endpoint for PgEndpoint {
     fn rows(&mut self, table: &Table, each: &mut dyn FnMut(Row) -> Result<(), Error>) -> Result<(), Error> {
         let sql = select(table);
-        // Read as it comes: the database waits when nobody takes more.
+        // Streamed: the database waits while no row is requested.
         let mut rows = pin!(self.wait(self.db.stream(&sql))?);
         while let Some(row) = self.wait(async { Ok(rows.try_next().await?) })? {
             let cells = table.columns.iter().enumerate().map(|(column, (_, kind))| cell(&row, column, *kind));
             let cells = cells.collect::<Result<Row, _>>().map_err(Failed::from);
-            each(cells.map_err(|failed| Error::from(failed).of(&self.name))?)?;
+            each(cells.map_err(|failed| Error::from(failed).at(&self.name))?)?;
         }
         Ok(())
     }
 
-    fn mark(&mut self) -> Result<i64, Error> {
+    fn high_water_mark(&mut self) -> Result<i64, Error> {
         self.one("SELECT coalesce(max(position), 0) FROM writers")
     }
 
@@ -173,7 +180,7 @@ impl Side for PgSide {
         Ok(self.one(&format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) t", table.name))? > 0)
     }
 
-    fn vacate(&mut self) -> Result<(), Error> {
+    fn remove_default_organisation(&mut self) -> Result<(), Error> {
         self.wait(self.db.script(&format!("DELETE FROM {ORGANISATIONS}")))
     }
 
@@ -184,7 +191,7 @@ impl Side for PgSide {
         if let (EVENTS, Some(Cell::Int(position))) = (table.name, rows.last().and_then(|row| row.first())) {
             self.last = *position;
         }
-        // What only this database has. A run goes on after the whole log, and with it after its own.
+        // Columns that only this database has. A run continues after the whole log, and so after its own part of it.
         let (name, value) = match table.name {
             EVENTS | COUNTERS => (", writer", ", 0".to_string()),
             RUNS => (", position", format!(", {}", self.last)),
@@ -207,7 +214,7 @@ impl Side for PgSide {
         self.wait(self.db.execute(&sql, &args)).map(|_| ())
     }
 
-    fn seal(&mut self, mark: i64) -> Result<(), Error> {
+    fn set_sequences(&mut self, mark: i64) -> Result<(), Error> {
         let mut sql = format!("UPDATE writers SET position = {mark} WHERE id = 0");
         for table in NUMBERED {
             let next = self.one(&format!("SELECT coalesce(max(id), 0) + 1 FROM {table}"))?;
@@ -218,5 +225,20 @@ impl Side for PgSide {
 
     fn commit(&mut self) -> Result<(), Error> {
         self.wait(self.db.script("COMMIT"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_names_the_nodes_and_their_lease_in_seconds() {
+        let check = |lease: Duration, text: &str| {
+            let error = in_use(&["east".into(), "west".into()], lease).to_string();
+            assert!(error.contains("in use by east, west:") && error.contains(text), "{error}");
+        };
+        check(Duration::from_secs(10), "its lease of 10 seconds expires");
+        check(Duration::from_millis(1_500), "its lease of 1.5 seconds expires");
     }
 }

@@ -1,12 +1,12 @@
-//! The connections that write, each with a task of its own. A task takes whatever has queued up: commits of different runs
-//! go together in one statement, everything else has a transaction of its own. All commits of a run go to the same task.
+//! The writer connections, each with its own task. A task takes all queued jobs: commits of different runs share one
+//! statement, every other job has its own transaction. All commits of a run go to the same task.
 //!
-//! Nobody waits for a free connection while holding one, so a burst makes the queue longer and the statements larger, and
-//! nothing else.
+//! No job waits for a free connection while holding another, so a burst only makes the queue longer and the statements
+//! larger.
 
-use super::alone;
-use super::desk::Desk;
-use super::session::{Answer, Session};
+use super::connection::WriterConnection;
+use super::session::{DbResult, Session};
+use super::single;
 use crate::PostgresOptions;
 use crate::{Commit, Error, NewAudit, Position, Refused};
 use async_trait::async_trait;
@@ -16,31 +16,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// Commits written by one statement at the most.
+/// The maximum number of commits per statement.
 const MAX_GROUP: usize = 256;
-/// What one statement may write, unless a single commit is more.
+/// The maximum size of one statement, unless a single commit is larger.
 const MAX_ROWS: usize = 10_000;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// Jobs that may wait. More make their senders wait, not the memory grow.
+/// The capacity of the queue. When it is full, senders wait, so memory does not grow.
 const QUEUE: usize = 4_096;
-/// After the database could not be reached.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The delay after the database could not be reached.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// What becomes of one commit.
+/// The result of one commit.
 pub type Written = Result<Result<Position, Refused>, Error>;
 
-#[allow(clippy::large_enum_variant, reason = "nearly all are commits")]
+#[allow(clippy::large_enum_variant, reason = "nearly all jobs are commits")]
 enum Job {
     Commit(Commit, oneshot::Sender<Written>),
     Task(Box<dyn Task>),
 }
 
-/// Something that needs a transaction.
+/// Work that needs a transaction.
 #[async_trait]
 pub trait Task: Send {
-    /// What the audit trail is to say about it, unless it is refused.
-    async fn run(&mut self, db: &Arc<Session>) -> Answer<Result<Vec<NewAudit>, Refused>>;
-    /// Told how the transaction ended.
+    /// Does the work and returns its audit rows, unless it is refused.
+    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Vec<NewAudit>, Refused>>;
+    /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<Result<(), Refused>, Error>);
 }
 
@@ -53,7 +53,7 @@ impl Writers {
     pub fn start(options: &Arc<PostgresOptions>, holders: &[i64]) -> Writers {
         let queues = holders.iter().map(|holder| {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            tokio::spawn(run(Desk::new(options.clone(), *holder), queue));
+            tokio::spawn(run(WriterConnection::new(options.clone(), *holder), queue));
             jobs
         });
         Writers { queues: queues.collect(), next: AtomicUsize::new(0) }
@@ -74,15 +74,15 @@ impl Writers {
         Ok(written)
     }
 
-    /// Runs `work` inside a transaction of its own, which stands only if the work is not refused.
+    /// Runs `work` in its own transaction, which is rolled back if the work is refused.
     pub async fn transact<T, W, F>(&self, work: W) -> Result<Result<T, Refused>, Error>
     where
         T: Send + 'static,
         W: FnOnce(Arc<Session>) -> F + Send + 'static,
-        F: Future<Output = Answer<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+        F: Future<Output = DbResult<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
-        let task = Box::new(Asked { work: Some(work), result: None, answer });
+        let task = Box::new(Submitted { work: Some(work), result: None, answer });
         let queue = self.next.fetch_add(1, Ordering::Relaxed) % self.queues.len();
         self.queues[queue].send(Job::Task(task)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
@@ -93,20 +93,20 @@ fn gone() -> Error {
     Error::Unavailable("the writer has stopped".into())
 }
 
-struct Asked<T, W> {
+struct Submitted<T, W> {
     work: Option<W>,
     result: Option<T>,
     answer: oneshot::Sender<Result<Result<T, Refused>, Error>>,
 }
 
 #[async_trait]
-impl<T, W, F> Task for Asked<T, W>
+impl<T, W, F> Task for Submitted<T, W>
 where
     T: Send + 'static,
     W: FnOnce(Arc<Session>) -> F + Send + 'static,
-    F: Future<Output = Answer<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+    F: Future<Output = DbResult<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
 {
-    async fn run(&mut self, db: &Arc<Session>) -> Answer<Result<Vec<NewAudit>, Refused>> {
+    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Vec<NewAudit>, Refused>> {
         let work = self.work.take().expect("a task is run once");
         let done = work(db.clone()).await?;
         Ok(done.map(|(result, audit)| {
@@ -116,25 +116,25 @@ where
     }
 
     fn finish(self: Box<Self>, ended: Result<Result<(), Refused>, Error>) {
-        let Asked { result, answer, .. } = *self;
+        let Submitted { result, answer, .. } = *self;
         let done = ended.and_then(|done| match (done, result) {
             (Ok(()), Some(result)) => Ok(Ok(result)),
-            (Ok(()), None) => Err(Error::Unavailable("the work was not done".into())),
+            (Ok(()), None) => Err(Error::Unavailable("the task did not run".into())),
             (Err(refused), _) => Ok(Err(refused)),
         });
-        // Nobody may be waiting any more; the write stands all the same.
+        // The caller may be gone; the write is committed all the same.
         let _ = answer.send(done);
     }
 }
 
-async fn run(mut desk: Desk, mut queue: mpsc::Receiver<Job>) {
+async fn run(mut connection: WriterConnection, mut queue: mpsc::Receiver<Job>) {
     let mut waiting: VecDeque<Job> = VecDeque::new();
     let mut taken = Vec::new();
     loop {
         if waiting.is_empty() && queue.recv_many(&mut taken, MAX_GROUP).await == 0 {
             break;
         }
-        // What came meanwhile goes along.
+        // Jobs that arrived meanwhile join the batch.
         while waiting.len() + taken.len() < MAX_GROUP
             && let Ok(job) = queue.try_recv()
         {
@@ -143,31 +143,31 @@ async fn run(mut desk: Desk, mut queue: mpsc::Receiver<Job>) {
         waiting.extend(taken.drain(..));
         let there = match waiting.pop_front() {
             None => true,
-            Some(Job::Task(task)) => desk.serve(task).await,
-            Some(Job::Commit(commit, answer)) if alone::must(&commit) => {
-                let written = desk.commit_alone(&commit).await;
+            Some(Job::Task(task)) => connection.serve(task).await,
+            Some(Job::Commit(commit, answer)) if single::required(&commit) => {
+                let written = connection.commit_single(&commit).await;
                 let there = !matches!(written, Err(Error::Unavailable(_)));
-                // Nobody may be waiting any more; the write stands all the same.
+                // The caller may be gone; the write is committed all the same.
                 let _ = answer.send(written);
                 there
             }
             Some(first) => {
                 waiting.push_front(first);
-                together(&mut desk, &mut waiting).await
+                write_batch(&mut connection, &mut waiting).await
             }
         };
         if !there {
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
     }
-    desk.leave().await;
+    connection.leave().await;
 }
 
-/// Writes what can go together of what waits. False if the database was not there.
-async fn together(desk: &mut Desk, waiting: &mut VecDeque<Job>) -> bool {
+/// Writes the queued commits that can share a statement. Returns false if the database could not be reached.
+async fn write_batch(connection: &mut WriterConnection, waiting: &mut VecDeque<Job>) -> bool {
     let (commits, answers) = group(waiting);
     let begun = Instant::now();
-    let written = desk.commit(&commits).await;
+    let written = connection.commit(&commits).await;
     metrics::histogram!("stepwell_commit_batch_size").record(commits.len() as f64);
     metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
     let there = !matches!(written.last(), Some(Err(Error::Unavailable(_))));
@@ -177,7 +177,8 @@ async fn together(desk: &mut Desk, waiting: &mut VecDeque<Job>) -> bool {
     there
 }
 
-/// The next commits that can go together: of different runs, with different keys, and not too much of them.
+/// Takes the next commits that can share a statement: of different runs, with different keys, and not too large in
+/// total.
 fn group(waiting: &mut VecDeque<Job>) -> (Vec<Commit>, Vec<oneshot::Sender<Written>>) {
     let (mut runs, mut keys) = (BTreeSet::new(), BTreeSet::new());
     let (mut commits, mut answers): (Vec<Commit>, _) = (Vec::new(), Vec::new());
@@ -188,8 +189,8 @@ fn group(waiting: &mut VecDeque<Job>) -> (Vec<Commit>, Vec<oneshot::Sender<Writt
             Job::Commit(commit, answer) if commits.len() < MAX_GROUP => {
                 let again = commit.unique.iter().any(|key| keys.contains(&(key.scope.clone(), key.key.clone())));
                 let fits = commits.is_empty() || size.plus(&commit).fits();
-                // Later commits of a run wait for the first one that does.
-                if !runs.insert(commit.run) || again || !fits || alone::must(&commit) {
+                // Later commits of a run must not overtake one that is left in the queue.
+                if !runs.insert(commit.run) || again || !fits || single::required(&commit) {
                     rest.push_back(Job::Commit(commit, answer));
                     continue;
                 }
@@ -205,7 +206,7 @@ fn group(waiting: &mut VecDeque<Job>) -> (Vec<Commit>, Vec<oneshot::Sender<Writt
     (commits, answers)
 }
 
-/// How much there is to write.
+/// The size of a batch.
 #[derive(Clone, Copy, Default)]
 struct Size {
     rows: usize,

@@ -1,17 +1,17 @@
-//! One commit as SQL. Runs inside the writer's transaction; checks come before writes.
+//! Applies one commit as SQL, inside the writer's transaction. Checks come before writes.
 
 use super::registry;
-use crate::{Commit, Error, Head, NewRun, PlaceChange, Position, Refused, RunId, UniqueKey, label_text};
+use crate::{Commit, Error, GroupChange, Head, NewRun, Position, Refused, RunId, UniqueKey, label_text};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use stepwell_core::time::Time;
 
-/// Memory for pages: enough for what is written to now, whatever the size of the file.
+/// Page cache: enough for the pages being written, whatever the size of the file.
 const CACHE_KIB: i32 = 20_480;
-/// Pages the WAL may hold before it is copied back.
+/// Pages the WAL may hold before a checkpoint.
 const CHECKPOINT_PAGES: u32 = 4_000;
 
-/// The writing connection with its settings. `auto_vacuum` counts only before the first table is made.
+/// Opens the writer connection with its settings. `auto_vacuum` only has an effect before the first table is created.
 pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.set_prepared_statement_cache_capacity(super::STATEMENTS);
@@ -19,7 +19,7 @@ pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // Where a plain sync stops at the drive's cache (macOS); no difference elsewhere.
+    // On macOS a plain sync stops at the drive's cache; elsewhere this makes no difference.
     connection.pragma_update(None, "fullfsync", "ON")?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
@@ -27,7 +27,7 @@ pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Applies a commit, or finds that it must be refused. After `Ok(Err(_))` the caller takes back what was written.
+/// Applies a commit, or returns why it is refused. After `Ok(Err(_))` the caller rolls back what was written.
 pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Result<Result<Position, Refused>> {
     if !registry::is_current(db, commit.auth)? {
         return Ok(Err(Refused::AuthChanged));
@@ -45,8 +45,8 @@ pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Resul
             return Ok(Err(refused));
         }
     }
-    for change in &commit.places {
-        if !change_place(db, commit.run, change)? {
+    for change in &commit.groups {
+        if !change_group(db, commit.run, change)? {
             return Ok(Err(Refused::Full));
         }
     }
@@ -61,7 +61,7 @@ pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Resul
     Ok(Ok(Position::new(super::WRITER, position)))
 }
 
-/// The compare-and-swap: false if the run is not at the version the decision was made on.
+/// The compare-and-swap: returns false if the run is not at the expected version.
 fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
     let (run, version, hash, state) = (commit.run.0, commit.expect.0 + 1, commit.log.hash, &commit.state);
     let changed = match (&commit.create, &commit.head) {
@@ -86,7 +86,7 @@ fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
                 commit.expect.0
             ])?
         }
-        // No indexed column: the row alone is written.
+        // No indexed column changes, so only the row itself is written.
         (None, None) => {
             let sql = "UPDATE workflow_runs SET version = ?1, hash = ?2, state = ?3
                        WHERE id = ?4 AND version = ?5 AND erased_at IS NULL";
@@ -117,7 +117,7 @@ fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqli
         parent.map(|parent| &parent.path),
         parent.map(|parent| parent.attempt),
         parent.map_or(0, |parent| parent.depth),
-        new.place,
+        new.group,
         new.created.0,
         time(head.started),
         time(head.finished),
@@ -159,21 +159,21 @@ fn put_unique(db: &Connection, run: RunId, key: &UniqueKey, now: Time) -> rusqli
         })
 }
 
-/// False if there is no place to take.
-fn change_place(db: &Connection, run: RunId, change: &PlaceChange) -> rusqlite::Result<bool> {
+/// Returns false if the group is full.
+fn change_group(db: &Connection, run: RunId, change: &GroupChange) -> rusqlite::Result<bool> {
     let put = |key: &str, held: bool| {
         db.prepare_cached("INSERT OR REPLACE INTO places (key, run, held) VALUES (?1, ?2, ?3)")?
             .execute(params![key, run.0, held])
     };
     match change {
-        PlaceChange::Queue { key } => {
+        GroupChange::Queue { key } => {
             leave(db, run, key)?;
             put(key, false).map(|_| true)
         }
-        PlaceChange::Leave { key } => leave(db, run, key).map(|()| true),
-        PlaceChange::Take { key, limit } => {
+        GroupChange::Leave { key } => leave(db, run, key).map(|()| true),
+        GroupChange::Enter { key, limit } => {
             let sql = "SELECT 1 FROM places WHERE key = ?1 AND run = ?2 AND held = 1";
-            // One place per run: who has it keeps it, and it is not counted again.
+            // One slot per run: a run that holds one keeps it, and it is not counted again.
             if db.prepare_cached(sql)?.exists(params![key, run.0])? {
                 return Ok(true);
             }
@@ -195,6 +195,7 @@ fn leave(db: &Connection, run: RunId, key: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Adds to a counter and returns its new value.
 pub fn count(db: &Connection, key: &str, delta: i64) -> rusqlite::Result<i64> {
     let sql = "INSERT INTO counters (key, value) VALUES (?1, ?2)
                ON CONFLICT (key) DO UPDATE SET value = value + excluded.value RETURNING value";
@@ -286,12 +287,12 @@ pub fn time(time: Option<Time>) -> Option<i64> {
     time.map(|time| time.0)
 }
 
-/// What a failed statement means to the caller.
+/// Classifies a failed statement for the caller.
 pub fn error(error: &rusqlite::Error) -> Error {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
-        // The same would fail again for ever.
+        // A retry would fail again.
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
             Error::Unusable(error.to_string())
         }

@@ -1,16 +1,16 @@
 //! The embedded store: one SQLite file, one writer, any number of readers.
 //!
-//! WAL with `synchronous=FULL`: a commit is acknowledged only when it is on disk. Readers have connections of their own
-//! and never wait for the writer, nor it for them.
+//! WAL with `synchronous=FULL`: a commit is acknowledged only when it is on disk. Readers have their own connections
+//! and never wait for the writer, nor the writer for them.
 
 mod apply;
 pub mod backup;
-pub mod bare;
-mod keep;
+pub mod baseline;
 mod nodes;
 mod query;
 mod readers;
 mod registry;
+mod retention;
 mod schema;
 pub(crate) mod transfer;
 mod writer;
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use writer::Writer;
 
-/// There is but one. What was brought from elsewhere may have others.
+/// The only writer of an embedded store. Rows transferred from another store may have other writers.
 const WRITER: i32 = 0;
 /// Prepared statements kept per connection.
 const STATEMENTS: usize = 128;
@@ -32,24 +32,24 @@ const STATEMENTS: usize = 128;
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
-    /// Nodes of this process. Those of earlier ones are gone, for the lock is ours.
+    /// Nodes of this process. Nodes of earlier processes are gone, because this process holds the lock.
     nodes: Mutex<BTreeMap<NodeId, NewNode>>,
-    /// Everything that is committed, for whoever wants to write the same again.
+    /// Every commit since recording started, so that a benchmark can replay it.
     recording: Option<Recording>,
 }
 
-/// Commits in the order in which they were asked for.
+/// Commits in the order in which they were requested.
 pub type Recording = Arc<Mutex<Vec<Commit>>>;
 
 impl SqliteStore {
-    /// Opens the store in a directory, making both if need be. A directory that another process has open is refused.
+    /// Opens the store in a directory, creating both if necessary. Fails if another process has the directory open.
     pub fn open(directory: &Path) -> Result<SqliteStore, Error> {
         let lock = lock(directory)?;
         let unusable = |what: &str, error: &dyn std::fmt::Display| {
             Error::Unusable(format!("{}: {what}: {error}", directory.display()))
         };
         let path = directory.join("stepwell.db");
-        // Looked at before anything is set: a file that is not ours stays as it is.
+        // Checked before any setting is changed: a file of another program must stay untouched.
         schema::check_file(&path)?;
         let mut connection =
             apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
@@ -61,29 +61,29 @@ impl SqliteStore {
                 |row| row.get(0),
             )
             .map_err(|error| unusable("the database cannot be read", &error))?;
-        let writer =
-            Writer::start(connection, position, lock).map_err(|error| unusable("no thread for the writer", &error))?;
+        let writer = Writer::start(connection, position, lock)
+            .map_err(|error| unusable("the writer thread cannot be started", &error))?;
         let readers = Readers::new(path);
         Ok(SqliteStore { writer, readers, nodes: Mutex::default(), recording: None })
     }
 
     fn alive(&self) -> MutexGuard<'_, BTreeMap<NodeId, NewNode>> {
-        self.nodes.lock().expect("nothing panics while it holds the nodes")
+        self.nodes.lock().expect("no panic while the lock is held")
     }
 
-    /// Refuses to let the file grow beyond this many bytes, as a full disk would; removing runs goes on all the same.
+    /// Limits the size of the file: writes beyond it fail as on a full disk; runs can still be removed.
     pub async fn limit_size(&self, bytes: u64) -> Result<(), Error> {
-        self.writer.write(move |db| keep::limit(db, bytes)).await
+        self.writer.write(move |db| retention::limit(db, bytes)).await
     }
 
-    /// Keeps a copy of every commit from now on: the benchmark's bare loop writes the same rows.
+    /// Records every commit from now on: the benchmark's baseline writes the same rows.
     pub fn recording(mut self) -> (SqliteStore, Recording) {
         let recording = Recording::default();
         self.recording = Some(recording.clone());
         (self, recording)
     }
 
-    /// Runs a query on a connection of its own, away from the async threads.
+    /// Runs a query on a reader connection, off the async threads.
     async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -92,26 +92,26 @@ impl SqliteStore {
     }
 }
 
-/// Makes the directory so that it is still there after a power cut.
-fn make(directory: &Path) -> std::io::Result<()> {
+/// Creates the directory so that it survives a power cut.
+fn create_directory(directory: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
-    let mut maker = std::fs::DirBuilder::new();
-    // What workflows were given is nobody else's business.
+    let mut builder = std::fs::DirBuilder::new();
+    // Workflow data must not be readable by other users.
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-    maker.recursive(true).create(directory)?;
-    for made in missing {
-        let parent = made.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(directory)?;
+    for created in missing {
+        let parent = created.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(parent)?.sync_all()?;
     }
     Ok(())
 }
 
-/// Takes the directory for this process. Whoever has it already is named.
+/// Locks the directory for this process. The error names the process that holds the lock.
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join("stepwell.lock");
     let unusable = |what: &str| Error::Unusable(format!("{}: {what}", directory.display()));
-    make(directory).map_err(|error| unusable(&format!("the directory cannot be made: {error}")))?;
+    create_directory(directory).map_err(|error| unusable(&format!("the directory cannot be created: {error}")))?;
     let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let mut lock = opened.map_err(|error| unusable(&format!("the lock file cannot be opened: {error}")))?;
     if let Err(error) = lock.try_lock() {
@@ -124,10 +124,10 @@ fn lock(directory: &Path) -> Result<File, Error> {
             std::fs::TryLockError::Error(error) => unusable(&format!("the directory cannot be locked: {error}")),
         });
     }
-    // For whoever comes second; the lock itself is the file's, not its text's.
+    // Only for the error message of other processes: the file lock is what counts, not its content.
     let pid = format!("{}\n", std::process::id());
     let written = lock.set_len(0).and_then(|()| std::io::Write::write_all(&mut lock, pid.as_bytes()));
-    // A full disk must not keep a store from being opened and cleaned up.
+    // A full disk must not prevent a store from being opened and cleaned up.
     drop(written);
     Ok(lock)
 }
@@ -146,7 +146,7 @@ impl Store for SqliteStore {
     }
 
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
-        // One trip to a reader for all of them.
+        // All runs in one trip to a reader.
         self.read(move |db| runs.iter().filter_map(|run| query::load(db, *run).transpose()).collect()).await
     }
 
@@ -213,14 +213,14 @@ impl Store for SqliteStore {
         self.read(move |db| query::queued(db, limit)).await
     }
 
-    async fn first_queued(&self, place: &str) -> Result<Option<RunId>, Error> {
-        let place = place.to_string();
-        self.read(move |db| query::oldest(db, &place, false)).await
+    async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
+        let group = group.to_string();
+        self.read(move |db| query::oldest(db, &group, false)).await
     }
 
-    async fn holder(&self, place: &str) -> Result<Option<RunId>, Error> {
-        let place = place.to_string();
-        self.read(move |db| query::oldest(db, &place, true)).await
+    async fn holder(&self, group: &str) -> Result<Option<RunId>, Error> {
+        let group = group.to_string();
+        self.read(move |db| query::oldest(db, &group, true)).await
     }
 
     async fn progress(&self) -> Result<Progress, Error> {
@@ -235,7 +235,7 @@ impl Store for SqliteStore {
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
-        self.writer.write(move |db| registry::alone(db, |db| query::define(db, &definition, &with))).await
+        self.writer.write(move |db| registry::in_savepoint(db, |db| query::define(db, &definition, &with))).await
     }
 
     async fn definition(&self, id: i64) -> Result<Option<DefinitionRow>, Error> {
@@ -266,7 +266,7 @@ impl Store for SqliteStore {
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
         let workflow = workflow.to_string();
         let work = move |db: &Connection| {
-            registry::alone(db, |db| match query::undefine(db, org, &workflow, at)? {
+            registry::in_savepoint(db, |db| match query::undefine(db, org, &workflow, at)? {
                 true => registry::apply(db, &with),
                 false => Ok(Err(Refused::Conflict)),
             })
@@ -290,11 +290,11 @@ impl Store for SqliteStore {
 
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
         let work = move |db: &Connection| {
-            let erased = keep::erase(db, run, at)?;
+            let erased = retention::erase(db, run, at)?;
             registry::append(db, if erased { &audit } else { &[] })?;
             Ok(erased)
         };
-        self.writer.write_thoroughly(work).await
+        self.writer.write_secure(work).await
     }
 
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
@@ -320,11 +320,11 @@ impl Store for SqliteStore {
     }
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
-        self.writer.write(move |db| keep::purge(db, before, limit)).await
+        self.writer.write(move |db| retention::purge(db, before, limit)).await
     }
 
     async fn shrink(&self) -> Result<bool, Error> {
-        self.writer.write(keep::shrink).await
+        self.writer.write(retention::shrink).await
     }
 
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {
@@ -339,12 +339,12 @@ impl Store for SqliteStore {
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {
-        let stats = self.read(move |db| keep::stats(db, count)).await?;
+        let stats = self.read(move |db| retention::stats(db, count)).await?;
         let journal = std::fs::metadata(self.readers.path().with_extension("db-wal")).map_or(0, |file| file.len());
         Ok(Stats { journal, ..stats })
     }
 
     async fn integrity(&self) -> Result<Vec<String>, Error> {
-        self.read(keep::integrity).await
+        self.read(retention::integrity).await
     }
 }

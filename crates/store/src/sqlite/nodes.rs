@@ -1,5 +1,5 @@
-//! Nodes of the one process that has the directory open. Its lock says that it is alive: no lease can run out, and none has
-//! to be written.
+//! Nodes of the one process that has the directory open. The directory lock proves that it is alive, so there are no
+//! leases to write or expire.
 
 use super::{SqliteStore, query};
 use crate::*;

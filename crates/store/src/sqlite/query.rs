@@ -1,7 +1,7 @@
-//! Reads, and the few writes that are not commits.
+//! Queries, and the few writes that are not commits.
 
 use super::apply::{put_labels, time};
-use crate::turns::in_turn;
+use crate::round_robin::interleave;
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
     Ok(Some(Parent { run: RunId(run), path: row.get(8)?, attempt: row.get(9)?, depth: row.get(10)? }))
 }
 
-/// All parts from one moment: a commit in between cannot mix two states.
+/// Reads all parts in one transaction, so a concurrent commit cannot mix two states.
 pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
     let tx = db.unchecked_transaction()?;
     let sql = format!("SELECT {RUN_COLUMNS}, version, hash, secret, place, state FROM workflow_runs WHERE id = ?1");
@@ -44,7 +44,7 @@ pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
             version: Version(row.get(17)?),
             hash: row.get(18)?,
             secret: row.get(19)?,
-            place: row.get(20)?,
+            group: row.get(20)?,
             state: row.get(21)?,
             steps: Vec::new(),
             values: Vec::new(),
@@ -126,7 +126,7 @@ fn claimed(row: &Row) -> rusqlite::Result<Claimed> {
     })
 }
 
-/// Round robin over the organisations that have ready work: the first of each, then the second of each, and so on.
+/// Claims work in round robin over the organisations that have ready work.
 pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
     let (node, limit) = (claim.node, claim.limit);
     let mut orgs = waiting(db)?;
@@ -142,7 +142,7 @@ pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
         let rows = db.prepare_cached(sql)?.query_map(params![org, room], claimed)?.collect::<Result<Vec<_>, _>>()?;
         ready.push(rows);
     }
-    let taken = in_turn(ready, limit as usize);
+    let taken = interleave(ready, limit as usize);
     let mut take = db.prepare_cached("UPDATE work SET node = ?1 WHERE run = ?2 AND step = ?3 AND attempt = ?4")?;
     for work in &taken {
         take.execute(params![node.0, work.run.0, work.key.path, work.key.attempt])?;
@@ -150,7 +150,7 @@ pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
     Ok(taken)
 }
 
-/// Organisations that have ready work. One step in the index for each, however much work it has.
+/// Returns the organisations that have ready work, with one index lookup for each, however much work it has.
 fn waiting(db: &Connection) -> rusqlite::Result<Vec<i64>> {
     let mut next = db.prepare_cached("SELECT min(org) FROM work WHERE node IS NULL AND org > ?1")?;
     let mut orgs: Vec<i64> = Vec::new();
@@ -160,7 +160,7 @@ fn waiting(db: &Connection) -> rusqlite::Result<Vec<i64>> {
     Ok(orgs)
 }
 
-/// Attempts of an organisation that some node has.
+/// Returns the number of claimed attempts of an organisation.
 fn running(db: &Connection, org: i64) -> rusqlite::Result<u32> {
     let sql = "SELECT count(*) FROM work WHERE node IS NOT NULL AND org = ?1";
     db.prepare_cached(sql)?.query_row([org], |row| row.get(0))
@@ -228,10 +228,10 @@ pub fn queued(db: &Connection, limit: u32) -> rusqlite::Result<Vec<(String, RunI
     db.prepare_cached(sql)?.query_map([limit], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?.collect()
 }
 
-/// The oldest run that holds a place, or queues for it.
-pub fn oldest(db: &Connection, place: &str, held: bool) -> rusqlite::Result<Option<RunId>> {
+/// Returns the oldest run that holds a slot in a concurrency group, or that is queued for one.
+pub fn oldest(db: &Connection, group: &str, held: bool) -> rusqlite::Result<Option<RunId>> {
     let sql = "SELECT min(run) FROM places WHERE held = ?1 AND key = ?2";
-    db.prepare_cached(sql)?.query_row(params![held, place], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
+    db.prepare_cached(sql)?.query_row(params![held, group], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
 }
 
 const DEFINITION_COLUMNS: &str = "id, workflow, org, name, version, source, created_by, created_at, author";
@@ -319,7 +319,7 @@ pub fn gates(db: &Connection, org: OrgId, after: (i64, String), limit: u32) -> r
 
 pub const RUN_IS_OPEN: &str = "finished_at IS NULL";
 
-/// Statuses of runs that have not ended.
+/// Statuses of unfinished runs.
 const OPEN: [&str; 3] = ["queued", "running", "paused"];
 
 pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>> {
@@ -333,7 +333,7 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
         let list = (from..=values.len()).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
         sql.push_str(&format!(" AND status IN ({list})"));
         if filter.status.iter().all(|status| OPEN.contains(&status.as_str())) {
-            // They have an index of their own, which stays small.
+            // Unfinished runs have their own index, which stays small.
             sql.push_str(" AND finished_at IS NULL");
         }
     }

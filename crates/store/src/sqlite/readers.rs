@@ -1,5 +1,5 @@
-//! Connections that only read. They never wait for the writer, nor it for them; there are few, and reads are short, so
-//! that the write-ahead log can be reset.
+//! Read-only connections. They never wait for the writer, nor the writer for them. There are few, and reads are short,
+//! so that the write-ahead log can be reset.
 
 use super::apply::error;
 use crate::Error;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-/// Reads at a time. More wait: the database serves no more of them faster.
+/// Concurrent reads. Further reads wait: more concurrency would not make the database faster.
 const READERS: usize = 4;
 
 pub struct Readers {

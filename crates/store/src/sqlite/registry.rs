@@ -23,7 +23,7 @@ fn record(row: &Row) -> rusqlite::Result<Record> {
 #[async_trait]
 impl Registry for SqliteStore {
     async fn change(&self, change: Change) -> Result<Result<(), Refused>, Error> {
-        self.writer.write(move |db| alone(db, |db| apply(db, &change))).await
+        self.writer.write(move |db| in_savepoint(db, |db| apply(db, &change))).await
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, Error> {
@@ -85,17 +85,17 @@ impl SqliteStore {
     }
 }
 
-/// What is refused is taken back, whatever it wrote before.
-pub fn alone<T>(
+/// Runs `work` in a savepoint, which is rolled back if the work is refused.
+pub fn in_savepoint<T>(
     db: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, Refused>>,
 ) -> rusqlite::Result<Result<T, Refused>> {
-    db.prepare_cached("SAVEPOINT change_alone")?.execute([])?;
+    db.prepare_cached("SAVEPOINT registry_change")?.execute([])?;
     let result = work(db)?;
     if result.is_err() {
-        db.prepare_cached("ROLLBACK TO change_alone")?.execute([])?;
+        db.prepare_cached("ROLLBACK TO registry_change")?.execute([])?;
     }
-    db.prepare_cached("RELEASE change_alone")?.execute([])?;
+    db.prepare_cached("RELEASE registry_change")?.execute([])?;
     Ok(result)
 }
 
@@ -104,7 +104,7 @@ pub fn open_runs(db: &Connection, org: OrgId) -> rusqlite::Result<u64> {
     db.prepare_cached(&sql)?.query_row([org.0], |row| row.get(0).map(i64::unsigned_abs))
 }
 
-/// Whether the organisation's grants are still those of a decision.
+/// Whether the organisation's grants are unchanged since the decision.
 pub fn is_current(db: &Connection, auth: Auth) -> rusqlite::Result<bool> {
     let sql = "SELECT epoch FROM organisations WHERE id = ?1";
     let epoch: Option<i64> = db.prepare_cached(sql)?.query_row([auth.org.0], |row| row.get(0)).optional()?;
@@ -156,7 +156,7 @@ fn put(db: &Connection, change: &RecordChange) -> rusqlite::Result<Result<(), Re
     }
 }
 
-/// Adds rows to the audit trail, each with the hash that follows from this writer's row before.
+/// Appends rows to the audit trail, each chained to this writer's previous row by its hash.
 pub fn append(db: &Connection, rows: &[NewAudit]) -> rusqlite::Result<()> {
     for row in rows {
         let sql = "SELECT hash FROM audit WHERE org = ?1 AND writer = ?2 ORDER BY id DESC LIMIT 1";
@@ -172,7 +172,7 @@ pub fn append(db: &Connection, rows: &[NewAudit]) -> rusqlite::Result<()> {
 
 fn records(db: &Connection, filter: &RecordFilter) -> rusqlite::Result<Vec<Record>> {
     let of = if filter.org.is_some() { "org = ?2" } else { "?2 IS NULL" };
-    // A prefix as a range of keys, which an index can serve.
+    // The prefix is also a lower bound on the key, so that the index is used.
     let sql = format!(
         "SELECT {COLUMNS} FROM records WHERE kind = ?1 AND {of} AND key >= ?3 AND key > ?4
          AND substr(key, 1, length(?3)) = ?3 ORDER BY key LIMIT ?5"

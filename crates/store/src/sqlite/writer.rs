@@ -1,8 +1,8 @@
-//! The one connection that writes, on a thread of its own. It takes whatever has queued up, applies it in one
-//! transaction and answers only when that is on disk: many commits share one sync.
+//! The only writer connection, on its own thread. It takes all queued jobs, applies them in one transaction and answers
+//! only when that is on disk: many commits share one sync (group commit).
 //!
-//! A job that fails must not take the others with it. Failures are rare, so jobs share the transaction without savepoints;
-//! when one fails everything is taken back and each runs again in a transaction of its own.
+//! A failing job must not affect the others. Failures are rare, so jobs share the transaction without savepoints; when
+//! one fails, the transaction is rolled back and each job runs again in its own transaction.
 
 use super::apply::{apply, count, error};
 use crate::{Commit, Error, Position, Refused};
@@ -12,30 +12,30 @@ use std::fs::File;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// Jobs taken into one transaction at the most.
+/// The maximum number of jobs per transaction.
 const MAX_GROUP: usize = 256;
-/// Jobs that may wait. More make their senders wait, not the memory grow.
+/// The capacity of the queue. When it is full, senders wait, so memory does not grow.
 const QUEUE: usize = 4_096;
 
-/// Groups between two looks at the size of the journal.
-const LOOK_EVERY: u32 = 64;
-/// Bytes the journal may have before it is made to start over.
+/// The number of transactions between two checks of the journal's size.
+const JOURNAL_CHECK_INTERVAL: u32 = 64;
+/// The size in bytes at which the journal is restarted.
 const MAX_JOURNAL: u64 = 96 * 1024 * 1024;
 
-/// Something to write. It may be run twice, and only the last time counts.
+/// Something to write. It may run twice; only the last run counts.
 trait Job: Send {
     fn run(&mut self, db: &Connection, positions: &mut Positions) -> rusqlite::Result<()>;
-    /// Told how the transaction ended.
+    /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<(), Error>);
 }
 
-/// Numbers log rows in the order in which they are committed. Numbers of what was taken back are not used again.
-/// Counters are added to once per transaction, however many commits count.
+/// Numbers log rows in commit order. Numbers of rolled-back rows are not reused.
+/// Counters are updated once per transaction, however many commits add to them.
 struct Positions {
     last: i64,
     counted: BTreeMap<String, i64>,
-    /// What is overwritten must not stay in the journal.
-    thorough: bool,
+    /// Set if overwritten data must not stay in the journal.
+    truncate_journal: bool,
 }
 
 impl Positions {
@@ -52,28 +52,29 @@ impl Positions {
 }
 
 pub struct Writer {
-    /// There until the end.
+    /// `None` only while the writer is dropped.
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Drop for Writer {
-    /// Waits for the last write: then the file is closed, and whoever opens it next finds it whole and unlocked.
+    /// Waits for the last write: then the file is closed, and the next process to open it finds it complete and
+    /// unlocked.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A writer that panicked has nothing left to wait for.
+            // If the writer panicked there is nothing left to wait for.
             let _ = thread.join();
         }
     }
 }
 
 impl Writer {
-    /// `position` is the highest given out so far. The lock is let go of only when the last write is done.
+    /// `position` is the highest assigned so far. The lock is released only after the last write.
     pub fn start(connection: Connection, position: i64, lock: File) -> std::io::Result<Writer> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let writer = move || {
-            run(connection, queue, Positions { last: position, counted: BTreeMap::new(), thorough: false });
+            run(connection, queue, Positions { last: position, counted: BTreeMap::new(), truncate_journal: false });
             drop(lock);
         };
         let thread = std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
@@ -82,12 +83,12 @@ impl Writer {
 
     pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
         self.submit(move |db, positions| {
-            batch.iter().map(|commit| apply_alone(db, commit, positions)).collect::<rusqlite::Result<_>>()
+            batch.iter().map(|commit| apply_in_savepoint(db, commit, positions)).collect::<rusqlite::Result<_>>()
         })
         .await
     }
 
-    /// Runs `job` inside the next transaction and answers once that is on disk.
+    /// Runs `job` in the next transaction and returns once that is on disk.
     pub async fn write<T: Send + 'static>(
         &self,
         job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -95,13 +96,13 @@ impl Writer {
         self.submit(move |db, _| job(db)).await
     }
 
-    /// The same; nothing of what it overwrites is left in the file or its journal.
-    pub async fn write_thoroughly<T: Send + 'static>(
+    /// Like [`Writer::write`], but leaves none of the overwritten data in the file or its journal.
+    pub async fn write_secure<T: Send + 'static>(
         &self,
         job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         self.submit(move |db, positions| {
-            positions.thorough = true;
+            positions.truncate_journal = true;
             db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
             let done = job(db);
             db.pragma_update_and_check(None, "secure_delete", false, |_| Ok(()))?;
@@ -136,8 +137,8 @@ impl<T: Send, W: Fn(&Connection, &mut Positions) -> rusqlite::Result<T> + Send> 
 
     fn finish(self: Box<Self>, ended: Result<(), Error>) {
         let Task { result, answer, .. } = *self;
-        let none = || Error::Unavailable("the write was not tried".into());
-        // Nobody may be waiting any more; the write stands all the same.
+        let none = || Error::Unavailable("the write was not attempted".into());
+        // The caller may be gone; the write is committed all the same.
         let _ = answer.send(ended.and_then(|()| result.ok_or_else(none)));
     }
 }
@@ -160,32 +161,32 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
                 }
             }
         }
-        if std::mem::take(&mut positions.thorough) {
-            // Waits for those who read from it now; what they keep from being cut off goes with the next look.
+        if std::mem::take(&mut positions.truncate_journal) {
+            // Waits for current readers. If they block the truncation, the next journal check restarts the journal.
             let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
         groups = groups.wrapping_add(1);
-        if groups.is_multiple_of(LOOK_EVERY) {
-            bound_journal(&connection);
+        if groups.is_multiple_of(JOURNAL_CHECK_INTERVAL) {
+            limit_journal(&connection);
         }
     }
 }
 
-/// Readers that overlap without end keep the write-ahead log from being started over: then it is made to, which waits
-/// until those that read from it now are done.
-fn bound_journal(connection: &Connection) {
+/// Restarts the write-ahead log if it is too large. Continuously overlapping readers prevent SQLite from doing that on
+/// its own; the checkpoint waits until the current readers are done.
+fn limit_journal(connection: &Connection) {
     let journal = connection.path().map(|path| format!("{path}-wal"));
     let bytes = journal.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
     if bytes > MAX_JOURNAL {
-        // If some read takes too long it is tried again later.
+        // If a read takes too long, the next check tries again.
         let _ = connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
     }
 }
 
 enum Failed {
-    /// A statement of a job.
+    /// A statement of a job failed.
     Job(rusqlite::Error),
-    /// The transaction as a whole.
+    /// The transaction could not begin or commit.
     Commit(rusqlite::Error),
 }
 
@@ -201,24 +202,24 @@ fn transact(connection: &mut Connection, group: &mut [Box<dyn Job>], positions: 
     tx.commit().map_err(Failed::Commit)
 }
 
-/// A refused commit of a batch is taken back without touching the others.
-fn apply_alone(
+/// Applies a commit so that it can be refused without affecting the rest of the batch.
+fn apply_in_savepoint(
     db: &Connection,
     commit: &Commit,
     positions: &mut Positions,
 ) -> rusqlite::Result<Result<Position, Refused>> {
-    // The compare-and-swap is the first write, so a conflict has nothing to take back.
-    if commit.unique.is_empty() && commit.places.is_empty() {
+    // The compare-and-swap is the first write, so a conflict leaves nothing to roll back.
+    if commit.unique.is_empty() && commit.groups.is_empty() {
         let result = apply(db, commit, positions.next())?;
         return Ok(result.inspect(|_| positions.count(commit)));
     }
-    db.prepare_cached("SAVEPOINT commit_alone")?.execute([])?;
-    // A failure ends the whole transaction, the savepoint with it: a full disk has done so already.
+    db.prepare_cached("SAVEPOINT single_commit")?.execute([])?;
+    // An error ends the whole transaction including the savepoint; on a full disk SQLite has already done so.
     let result = apply(db, commit, positions.next())?;
     if result.is_err() {
-        db.prepare_cached("ROLLBACK TO commit_alone")?.execute([])?;
+        db.prepare_cached("ROLLBACK TO single_commit")?.execute([])?;
     }
-    db.prepare_cached("RELEASE commit_alone")?.execute([])?;
+    db.prepare_cached("RELEASE single_commit")?.execute([])?;
     Ok(result.inspect(|_| positions.count(commit)))
 }
 
@@ -229,7 +230,7 @@ mod tests {
     use stepwell_core::time::Time;
     use stepwell_core::value::ValueId;
 
-    /// Makes a run, with a key, so that a savepoint is set.
+    /// Creates a run with a unique key, so that a savepoint is used.
     fn create(payload: String) -> Commit {
         let new = NewRun {
             public: "run_1".into(),
@@ -241,7 +242,7 @@ mod tests {
             test: false,
             secret: [0; 16],
             parent: None,
-            place: None,
+            group: None,
             most_open: None,
         };
         let (status, at) = ("running".into(), Time(1));
@@ -262,7 +263,7 @@ mod tests {
             outbox: Vec::new(),
             sent: Vec::new(),
             unique: vec![UniqueKey { scope: "a".into(), key: "b".into(), digest: "c".into(), expires: None }],
-            places: Vec::new(),
+            groups: Vec::new(),
             gates: Diff::default(),
             counted: Vec::new(),
             audit: Vec::new(),
@@ -270,16 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_from_other_failures() {
+    fn a_full_disk_is_distinguished_from_other_failures() {
         let mut db = Connection::open_in_memory().expect("memory");
         super::super::schema::migrate(&mut db).expect("schema");
         let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).expect("pages");
         db.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).expect("a limit");
         let tx = db.transaction().expect("a transaction");
-        let failed = apply_alone(
+        let failed = apply_in_savepoint(
             &tx,
             &create("0".repeat(100_000)),
-            &mut Positions { last: 0, counted: BTreeMap::new(), thorough: false },
+            &mut Positions { last: 0, counted: BTreeMap::new(), truncate_journal: false },
         )
         .expect_err("no room");
         assert!(matches!(error(&failed), Error::Full(_)), "{failed}");

@@ -1,8 +1,8 @@
-//! Takes a whole installation from one store to another, whichever databases they are in, with runs that are under way.
+//! Copies a whole installation from one store to another, between any two databases, including unfinished runs.
 //!
-//! Neither store may be in use, and the target must be empty. Rows pass in the order of their keys, a page at a time, into
-//! one transaction; then all of them are read back within it, counted and hashed, and only if that agrees with what the
-//! source gave is it committed. Not here: key files, which are the server's.
+//! Neither store may be in use, and the target must be empty. Rows are copied in key order, a page at a time, in one
+//! transaction. All rows are then read back within it, counted and hashed; the transaction commits only if the result
+//! matches the source. Not here: key files, which belong to the server.
 
 mod digest;
 mod tables;
@@ -11,18 +11,18 @@ mod tests;
 
 pub(crate) use tables::*;
 
-use crate::postgres::transfer::PgSide;
-use crate::sqlite::transfer::SqliteSide;
+use crate::postgres::transfer::PgEndpoint;
+use crate::sqlite::transfer::SqliteEndpoint;
 use crate::{Error, Location};
 use digest::Digest;
 use tokio::runtime::Handle;
 
-/// Rows that are handed on together.
+/// The maximum number of rows per page.
 const PAGE_ROWS: usize = 500;
-/// The same, in bytes: with large payloads a page is a few rows, or one.
+/// The approximate size of a page in bytes: with large payloads a page is a few rows, or one.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// A value as both databases have it.
+/// A value as both databases represent it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
     Null,
@@ -33,47 +33,47 @@ pub(crate) enum Cell {
 
 pub(crate) type Row = Vec<Cell>;
 
-/// A store that is taken from or to, in one transaction that keeps others out. What is not committed is taken back.
-pub(crate) trait Side {
-    /// Every row of a table in its order, one after the other.
+/// The source or target of a transfer: one transaction that locks others out, and is rolled back unless committed.
+pub(crate) trait Endpoint {
+    /// Calls `each` for every row of a table, in the table's order.
     fn rows(&mut self, table: &Table, each: &mut dyn FnMut(Row) -> Result<(), Error>) -> Result<(), Error>;
-    /// The highest position that was ever given to a row of the log, as far as the store has a mark of it.
-    fn mark(&mut self) -> Result<i64, Error>;
+    /// The highest position that the store has recorded for any log row, including purged ones.
+    fn high_water_mark(&mut self) -> Result<i64, Error>;
     fn has_rows(&mut self, table: &Table) -> Result<bool, Error>;
-    /// Removes the organisation that every new store has: the source has it too.
-    fn vacate(&mut self) -> Result<(), Error>;
+    /// Removes the default organisation, which every new store has: it is copied from the source.
+    fn remove_default_organisation(&mut self) -> Result<(), Error>;
     fn put(&mut self, table: &Table, rows: &[Row]) -> Result<(), Error>;
-    /// Lets the store go on with its numbers after those that were put.
-    fn seal(&mut self, mark: i64) -> Result<(), Error>;
+    /// Makes the store continue its sequences after the copied rows.
+    fn set_sequences(&mut self, mark: i64) -> Result<(), Error>;
     fn commit(&mut self) -> Result<(), Error>;
 }
 
-/// What was taken of a table.
+/// What was copied of one table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct CopiedTable {
     pub table: &'static str,
     pub rows: u64,
-    /// SHA-256 over all rows, as hexadecimal digits.
+    /// SHA-256 over all rows, in hexadecimal.
     pub digest: String,
 }
 
-/// Takes everything from one place to another. The source stays as it is, but for a schema that is brought up to date. After
+/// Copies everything from one store to another. The source stays unchanged, except that its schema is migrated. After
 /// an error the target is as empty as before.
-pub async fn transfer(from: Location, to: Location) -> Result<Vec<Taken>, Error> {
+pub async fn transfer(from: Location, to: Location) -> Result<Vec<CopiedTable>, Error> {
     if from == to {
-        return Err(Error::Unusable(format!("{from} is the source and the target")));
+        return Err(Error::Unusable(format!("{from} is both the source and the target")));
     }
     let runtime = Handle::current();
     let work = move || {
-        let mut source: Box<dyn Side> = match &from {
-            Location::Directory(directory) => Box::new(SqliteSide::source(directory)?),
-            Location::Postgres(options) => Box::new(PgSide::source(options, runtime.clone())?),
+        let mut source: Box<dyn Endpoint> = match &from {
+            Location::Directory(directory) => Box::new(SqliteEndpoint::source(directory)?),
+            Location::Postgres(options) => Box::new(PgEndpoint::source(options, runtime.clone())?),
         };
-        let mut target: Box<dyn Side> = match &to {
-            Location::Directory(directory) => Box::new(SqliteSide::target(directory)?),
-            Location::Postgres(options) => Box::new(PgSide::target(options, runtime)?),
+        let mut target: Box<dyn Endpoint> = match &to {
+            Location::Directory(directory) => Box::new(SqliteEndpoint::target(directory)?),
+            Location::Postgres(options) => Box::new(PgEndpoint::target(options, runtime)?),
         };
-        refuse_occupied(&mut *target, &to)?;
+        check_empty(&mut *target, &to)?;
         let taken = copy(&mut *source, &mut *target)?;
         verify(&mut *target, &taken)?;
         target.commit()?;
@@ -83,7 +83,7 @@ pub async fn transfer(from: Location, to: Location) -> Result<Vec<Taken>, Error>
     ended.unwrap_or_else(|panic| Err(Error::Unavailable(panic.to_string())))
 }
 
-fn refuse_occupied(target: &mut dyn Side, to: &Location) -> Result<(), Error> {
+fn check_empty(target: &mut dyn Endpoint, to: &Location) -> Result<(), Error> {
     let mut there = Vec::new();
     for table in TABLES.iter().filter(|table| table.name != ORGANISATIONS) {
         if target.has_rows(table)? {
@@ -104,11 +104,11 @@ fn refuse_occupied(target: &mut dyn Side, to: &Location) -> Result<(), Error> {
         return Ok(());
     }
     let there = there.join(", ");
-    Err(Error::Unusable(format!("{to} is not empty, and stays as it is: there are rows in {there}")))
+    Err(Error::Unusable(format!("{to} is not empty and was not changed: there are rows in {there}")))
 }
 
-fn copy(source: &mut dyn Side, target: &mut dyn Side) -> Result<Vec<Taken>, Error> {
-    target.vacate()?;
+fn copy(source: &mut dyn Endpoint, target: &mut dyn Endpoint) -> Result<Vec<CopiedTable>, Error> {
+    target.remove_default_organisation()?;
     let mut mark = 0;
     let mut all = Vec::with_capacity(TABLES.len());
     for table in TABLES {
@@ -127,14 +127,14 @@ fn copy(source: &mut dyn Side, target: &mut dyn Side) -> Result<Vec<Taken>, Erro
             Ok(())
         })?;
         target.put(table, &page)?;
-        all.push(digest.taken(table.name));
+        all.push(digest.finish(table.name));
     }
-    target.seal(source.mark()?.max(mark))?;
+    target.set_sequences(source.high_water_mark()?.max(mark))?;
     Ok(all)
 }
 
-/// Positions of several writers become those of one: in the same order, as they are where they can be. Each run's own order
-/// stays, and whoever follows the log of an embedded store finds it numbered as before.
+/// Renumbers the positions of several writers into one sequence, in the same order, and keeps numbers where possible.
+/// The order within each run stays, and the log of an embedded store keeps its numbers.
 fn number(row: &mut Row, last: i64) -> i64 {
     let number = match row.first() {
         Some(Cell::Int(position)) => (*position).max(last + 1),
@@ -146,19 +146,19 @@ fn number(row: &mut Row, last: i64) -> i64 {
     number
 }
 
-fn verify(target: &mut dyn Side, taken: &[Taken]) -> Result<(), Error> {
+fn verify(target: &mut dyn Endpoint, taken: &[CopiedTable]) -> Result<(), Error> {
     for (table, expected) in TABLES.iter().zip(taken) {
         let mut digest = Digest::default();
         target.rows(table, &mut |row| {
             digest.add(&row);
             Ok(())
         })?;
-        let found = digest.taken(table.name);
+        let found = digest.finish(table.name);
         if found != *expected {
             let what =
-                if found.rows == expected.rows { "what was read back differs" } else { "rows are missing or too many" };
+                if found.rows == expected.rows { "the copied rows differ" } else { "the number of rows differs" };
             return Err(Error::Unusable(format!(
-                "{}: {what} ({} rows were read, {} are there); nothing was kept of it",
+                "{}: {what} ({} rows in the source, {} in the target); nothing was copied",
                 table.name, expected.rows, found.rows
             )));
         }

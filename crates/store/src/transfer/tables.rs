@@ -1,11 +1,11 @@
-//! What an installation is made of: the tables that are taken from one store to another, with their columns. What a
-//! database keeps for itself alone (nodes, writers, turns, marks) is not among them.
+//! The tables that a transfer copies, with their columns. Tables that are local to one database (nodes, writers, turns,
+//! high-water marks) are not included.
 
-/// What a column holds. Instants and counts are numbers.
+/// The type of a column. Times and counts are integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Int,
-    /// A number, 0 or 1, where there is no type for it.
+    /// Stored as 0 or 1 where the database has no boolean type.
     Bool,
     Text,
     Bytes,
@@ -15,7 +15,7 @@ pub enum Kind {
 pub struct Table {
     pub name: &'static str,
     pub columns: &'static [(&'static str, Kind)],
-    /// By which its rows are in the same order everywhere. Text is ordered by its bytes.
+    /// The columns that order the rows the same way in every database. Text is ordered by its bytes.
     pub order: &'static [&'static str],
 }
 
@@ -27,10 +27,11 @@ pub const EVENTS: &str = "workflow_events";
 pub const TIMERS: &str = "timers";
 pub const COUNTERS: &str = "counters";
 
-/// Those whose rows are numbered by the database.
+/// Tables whose rows are numbered by the database.
 pub const NUMBERED: [&str; 5] = [ORGANISATIONS, "workflow_definitions", "mail", "outbox", "audit"];
 
-/// In the order in which they are taken: a run must know how far the log goes. The first column of the log is the position.
+/// The tables in copy order: events come before runs, because a run's position follows the whole log. The first column
+/// of the log is the position.
 pub const TABLES: &[Table] = &[
     Table {
         name: ORGANISATIONS,
@@ -176,7 +177,7 @@ pub const TABLES: &[Table] = &[
 ];
 
 impl Table {
-    /// The columns' names, as both databases take them.
+    /// The quoted column names, separated by commas; both databases accept them.
     pub fn names(&self) -> String {
         self.columns.iter().map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
     }

@@ -1,28 +1,28 @@
-//! That nothing of either schema is forgotten, and that the log keeps its order.
+//! Checks that every column of both schemas is copied, and that the log keeps its order.
 
 use super::*;
 use crate::sqlite::SqliteStore;
 use std::collections::BTreeSet;
 use stepwell_testing::Cluster;
 
-/// What is taken, as `table.column`.
-fn taken() -> BTreeSet<String> {
+/// The copied columns, as `table.column`.
+fn copied() -> BTreeSet<String> {
     let of =
         |table: &Table| table.columns.iter().map(|(column, _)| format!("{}.{column}", table.name)).collect::<Vec<_>>();
     TABLES.iter().flat_map(of).collect()
 }
 
-/// What a database has that is not taken.
+/// Checks that all columns in `there` are copied except those in `local`.
 #[track_caller]
-fn check(there: BTreeSet<String>, own: &[&str]) {
-    let taken = taken();
-    let own: BTreeSet<String> = own.iter().map(|column| column.to_string()).collect();
-    assert_eq!(there.difference(&taken).cloned().collect::<BTreeSet<_>>(), own);
-    assert!(taken.is_subset(&there), "{:?}", taken.difference(&there));
+fn check(there: BTreeSet<String>, local: &[&str]) {
+    let copied = copied();
+    let local: BTreeSet<String> = local.iter().map(|column| column.to_string()).collect();
+    assert_eq!(there.difference(&copied).cloned().collect::<BTreeSet<_>>(), local);
+    assert!(copied.is_subset(&there), "{:?}", copied.difference(&there));
 }
 
 #[test]
-fn every_column_of_the_embedded_store_is_taken_but_for_its_mark() {
+fn every_column_of_the_embedded_store_is_copied_except_its_high_water_mark() {
     let directory = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(directory.path()).unwrap());
     let db = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
@@ -34,7 +34,7 @@ fn every_column_of_the_embedded_store_is_taken_but_for_its_mark() {
 }
 
 #[tokio::test]
-async fn every_column_of_a_database_is_taken_but_for_what_only_many_processes_need() {
+async fn every_column_of_a_database_is_copied_except_what_only_several_processes_need() {
     let schema = Cluster::shared().schema();
     let options = crate::PostgresOptions::new(schema.url());
     drop(crate::postgres::PgStore::open(&options).await.unwrap());
@@ -47,13 +47,13 @@ async fn every_column_of_a_database_is_taken_but_for_what_only_many_processes_ne
     let nodes = ["nodes.id", "nodes.name", "nodes.version", "nodes.slots", "nodes.joined_at", "nodes.seen_at"];
     let writers = ["writers.id", "writers.holder", "writers.seen_at", "writers.position", "turns.id"];
     let schema = ["stepwell_schema.id", "stepwell_schema.version", "stepwell_schema.usable_by"];
-    // Numbers that follow from the others.
+    // Derived from other columns.
     let derived = ["timers.shard", "workflow_runs.position", "workflow_events.writer", "counters.writer"];
     check(there, &[&nodes[..], &writers, &schema, &derived].concat());
 }
 
 #[test]
-fn positions_of_several_writers_become_one_order_and_those_of_one_stay() {
+fn positions_of_several_writers_are_merged_and_those_of_one_writer_stay() {
     let check = |positions: &[i64], expected: &[i64]| {
         let mut last = 0;
         let numbered = positions.iter().map(|position| {

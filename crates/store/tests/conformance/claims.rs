@@ -1,4 +1,4 @@
-//! Cases about work: who gets it, in which turn, and what becomes of it when its node is gone.
+//! Cases about work: claims, fairness between organisations, and orphans of nodes that are gone.
 
 use crate::sample::*;
 use std::collections::BTreeSet;
@@ -39,10 +39,10 @@ pub async fn claims_take_turns_between_organisations(store: &dyn Store) {
     let claimed = store.claim(claim(NODE, 2)).await.unwrap();
     let orgs: BTreeSet<OrgId> = claimed.iter().map(|work| work.org).collect();
     assert_eq!(orgs.len(), 2, "{claimed:?}");
-    assert!(claimed.iter().any(|work| work.key.path == "a0"), "the longest waiting goes first: {claimed:?}");
+    assert!(claimed.iter().any(|work| work.key.path == "a0"), "the longest-waiting attempt goes first: {claimed:?}");
 }
 
-pub async fn work_is_born_claimed_and_orphaned_when_its_node_is_gone(store: &dyn Store) {
+pub async fn work_is_claimed_at_commit_and_orphaned_when_its_node_is_gone(store: &dyn Store) {
     assert!(!store.beat(NODE).await.unwrap());
     join(store, NODE).await;
     assert!(store.beat(NODE).await.unwrap());
@@ -61,7 +61,7 @@ pub async fn work_is_born_claimed_and_orphaned_when_its_node_is_gone(store: &dyn
     assert_eq!(paths(store.orphans(10).await.unwrap()), ["a"]);
 }
 
-pub async fn claims_go_on_after_the_organisation_that_was_served_last(store: &dyn Store) {
+pub async fn claims_continue_after_the_organisation_served_last(store: &dyn Store) {
     let mut first = create(1);
     first.work.put = (0..4).map(|n| work(&format!("a{n}"), ORG, n, None)).collect();
     first.work.put.extend((0..2).map(|n| work(&format!("b{n}"), OrgId(2), 100 + n, None)));
@@ -75,10 +75,10 @@ pub async fn claims_go_on_after_the_organisation_that_was_served_last(store: &dy
     assert_eq!(turns, ["a0", "b0", "a1", "b1", "a2", "a3"]);
 }
 
-pub async fn no_organisation_runs_more_than_its_share(store: &dyn Store) {
+pub async fn no_organisation_exceeds_its_limit_of_claimed_attempts(store: &dyn Store) {
     let mut first = create(1);
     first.work.put = (0..5).map(|n| work(&format!("a{n}"), ORG, n, None)).collect();
-    // Born claimed counts, and so does what another node has.
+    // Attempts claimed at commit and attempts claimed by other nodes count too.
     first.work.put.push(work("a9", ORG, 9, Some(NodeId(8))));
     first.work.put.extend((0..5).map(|n| work(&format!("b{n}"), OrgId(2), n, None)));
     accepted(store, first).await;
@@ -97,7 +97,7 @@ pub async fn no_organisation_runs_more_than_its_share(store: &dyn Store) {
     assert_eq!(paths(10, 100).await, ["a3", "b4", "a4"]);
 }
 
-pub async fn an_attempt_gives_way_to_the_next_in_one_commit(store: &dyn Store) {
+pub async fn an_attempt_is_replaced_by_the_next_in_one_commit(store: &dyn Store) {
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, None), work("b", ORG, 2, None)];
     accepted(store, first).await;
@@ -112,7 +112,7 @@ pub async fn an_attempt_gives_way_to_the_next_in_one_commit(store: &dyn Store) {
     assert_eq!(claimed, [key("a", 2), key("b", 1)]);
 }
 
-pub async fn what_is_claimed_is_held_until_it_is_removed(store: &dyn Store) {
+pub async fn claimed_work_is_held_until_it_is_removed(store: &dyn Store) {
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, None), work("b", ORG, 2, Some(NODE))];
     accepted(store, first).await;
@@ -120,7 +120,7 @@ pub async fn what_is_claimed_is_held_until_it_is_removed(store: &dyn Store) {
     assert_eq!(claimed, [Claimed { run: RunId(1), key: key("a", 1), org: ORG, kind: "tool".into() }]);
     assert_eq!(store.held(NODE).await.unwrap().len(), 2);
     assert!(store.held(NodeId(8)).await.unwrap().is_empty());
-    // Nobody said that the node is alive, and only so many are asked for.
+    // The node never joined, and only one orphan is requested.
     assert_eq!(store.orphans(1).await.unwrap().len(), 1);
     join(store, NODE).await;
     assert!(store.beat(NODE).await.unwrap());

@@ -1,11 +1,11 @@
-//! Cases about commits: what lands, what is refused, and what is read back.
+//! Cases about commits: what is applied, what is refused, and what is read back.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use stepwell_store::*;
 
-pub async fn a_commit_is_there_when_it_is_loaded_again(store: &dyn Store) {
+pub async fn a_loaded_run_contains_what_was_committed(store: &dyn Store) {
     let mut first = create(1);
     first.values = vec![value(0, "{\"value\":1}")];
     first.steps = vec![step("a", 1, "running")];
@@ -21,7 +21,7 @@ pub async fn a_commit_is_there_when_it_is_loaded_again(store: &dyn Store) {
     assert_eq!(store.load(RunId(2)).await.unwrap(), None);
 }
 
-pub async fn a_decision_on_an_older_version_is_refused_and_changes_nothing(store: &dyn Store) {
+pub async fn a_commit_on_an_older_version_is_refused_and_changes_nothing(store: &dyn Store) {
     accepted(store, create(1)).await;
     accepted(store, next(1, 1)).await;
     let before = store.load(RunId(1)).await.unwrap();
@@ -36,7 +36,7 @@ pub async fn a_decision_on_an_older_version_is_refused_and_changes_nothing(store
     assert!(store.claim(claim(NODE, 10)).await.unwrap().is_empty());
 }
 
-pub async fn a_refused_commit_of_a_batch_does_not_touch_the_others(store: &dyn Store) {
+pub async fn a_refused_commit_does_not_affect_the_rest_of_its_batch(store: &dyn Store) {
     accepted(store, create(1)).await;
     let answers = store.commit(vec![create(2), next(1, 5), create(3), next(1, 1)]).await.unwrap();
     let refused: Vec<bool> = answers.iter().map(Result::is_err).collect();
@@ -46,7 +46,7 @@ pub async fn a_refused_commit_of_a_batch_does_not_touch_the_others(store: &dyn S
     }
 }
 
-pub async fn a_run_is_made_once(store: &dyn Store) {
+pub async fn a_run_is_created_once(store: &dyn Store) {
     accepted(store, create(1)).await;
     assert_eq!(commit(store, create(1)).await, Err(Refused::Conflict));
 }
@@ -109,7 +109,7 @@ pub async fn an_attempt_is_rewritten_and_the_newest_is_loaded(store: &dyn Store)
     assert_eq!(steps, [step("a", 2, "running"), step("b", 0, "skipped")]);
 }
 
-pub async fn values_are_found_by_number(store: &dyn Store) {
+pub async fn values_are_returned_by_id(store: &dyn Store) {
     let mut first = create(1);
     first.values = vec![value(0, "\"a\""), value(1, "\"b\"")];
     accepted(store, first).await;
@@ -117,7 +117,7 @@ pub async fn values_are_found_by_number(store: &dyn Store) {
     assert_eq!(found, [value(1, "\"b\""), value(0, "\"a\"")]);
 }
 
-pub async fn many_writers_at_once_lose_nothing(store: &dyn Store) {
+pub async fn concurrent_commits_lose_nothing(store: &dyn Store) {
     let writer = |run: i64| async move {
         accepted(store, create(run)).await;
         for version in 1..20 {
@@ -131,7 +131,7 @@ pub async fn many_writers_at_once_lose_nothing(store: &dyn Store) {
     assert_eq!(store.feed(&Progress::default(), 10_000).await.unwrap().len(), 64 * 20);
 }
 
-pub async fn a_run_is_made_only_as_its_first_version_and_with_a_head(store: &dyn Store) {
+pub async fn a_run_is_created_only_at_its_first_version_and_with_a_head(store: &dyn Store) {
     assert_eq!(commit(store, Commit { expect: Version(3), ..create(1) }).await, Err(Refused::Conflict));
     assert_eq!(commit(store, Commit { head: None, ..create(1) }).await, Err(Refused::Conflict));
     assert_eq!(commit(store, next(1, 0)).await, Err(Refused::Conflict));
@@ -143,26 +143,26 @@ pub async fn a_run_is_made_only_as_its_first_version_and_with_a_head(store: &dyn
     assert_eq!(store.load(RunId(2)).await.unwrap(), None);
 }
 
-pub async fn what_never_changes_about_a_run_is_kept(store: &dyn Store) {
+pub async fn immutable_fields_of_a_run_are_stored(store: &dyn Store) {
     let parent = Some(Parent { run: RunId(1), path: "ship/each[3]".into(), attempt: 2, depth: 4 });
     let secret: [u8; 16] = std::array::from_fn(|n| n as u8);
     let mut child = create(2);
     let new = child.create.take().unwrap();
-    child.create = Some(NewRun { secret, parent: parent.clone(), place: Some("org/ship".into()), ..new });
+    child.create = Some(NewRun { secret, parent: parent.clone(), group: Some("org/ship".into()), ..new });
     accepted(store, create(1)).await;
     accepted(store, child).await;
     accepted(store, next(2, 1)).await;
     let loaded = store.load(RunId(2)).await.unwrap().unwrap();
-    assert_eq!((loaded.secret, loaded.place.as_deref()), (secret, Some("org/ship")));
+    assert_eq!((loaded.secret, loaded.group.as_deref()), (secret, Some("org/ship")));
     assert_eq!(loaded.row.parent, parent);
     assert_eq!(store.runs(every_run()).await.unwrap()[0], loaded.row);
     assert_eq!(store.run(RunId(2)).await.unwrap(), Some(loaded.row));
     assert_eq!(store.run(RunId(3)).await.unwrap(), None);
     let plain = store.load(RunId(1)).await.unwrap().unwrap();
-    assert_eq!((plain.secret, plain.place, plain.row.parent), ([3; 16], None, None));
+    assert_eq!((plain.secret, plain.group, plain.row.parent), ([3; 16], None, None));
 }
 
-pub async fn a_commit_without_a_head_leaves_it_as_it_was(store: &dyn Store) {
+pub async fn a_commit_without_a_head_keeps_the_head(store: &dyn Store) {
     accepted(store, create(1)).await;
     accepted(store, finish(1, 1, Some(Time(9_000)))).await;
     let before = store.load(RunId(1)).await.unwrap().unwrap();
@@ -186,13 +186,13 @@ pub async fn a_head_changes_the_definition_and_keeps_the_first_start(store: &dyn
     let row = store.load(RunId(1)).await.unwrap().unwrap().row;
     assert_eq!((row.definition, row.status.as_str(), row.started), (5, "waiting", Some(Time(70))));
     accepted(store, finish(1, 3, Some(Time(9_000)))).await;
-    // A run that is opened again is neither finished nor due for removal.
+    // A reopened run is neither finished nor due for removal.
     accepted(store, Commit { head: Some(head(Time(90))), ..next(1, 4) }).await;
     assert_eq!(store.load(RunId(1)).await.unwrap().unwrap().row.finished, None);
     assert_eq!(store.purgeable(Time(i64::MAX)).await.unwrap(), 0);
 }
 
-pub async fn an_attempt_is_since_it_was_first_written_unless_that_was_only_pending(store: &dyn Store) {
+pub async fn since_is_when_an_attempt_was_first_written_unless_it_was_pending(store: &dyn Store) {
     let at = |path: &str, status: &str, since: i64| StepRow { since: Time(since), ..step(path, 1, status) };
     accepted(store, Commit { steps: vec![at("a", "running", 10), at("b", "pending", 10)], ..create(1) }).await;
     accepted(store, Commit { steps: vec![at("a", "waiting", 20), at("b", "running", 20)], ..next(1, 1) }).await;
@@ -202,7 +202,7 @@ pub async fn an_attempt_is_since_it_was_first_written_unless_that_was_only_pendi
     assert_eq!(store.load(RunId(1)).await.unwrap().unwrap().steps, expected);
 }
 
-pub async fn all_attempts_are_given_in_order(store: &dyn Store) {
+pub async fn all_attempts_are_returned_in_order(store: &dyn Store) {
     let mut first = create(1);
     first.steps = vec![step("b", 1, "failed"), step("a", 2, "running"), step("a", 1, "failed")];
     accepted(store, first).await;
@@ -223,10 +223,10 @@ pub async fn all_attempts_are_given_in_order(store: &dyn Store) {
     assert!(store.attempts(RunId(3)).await.unwrap().is_empty());
 }
 
-pub async fn a_key_leads_to_the_run_that_holds_it(store: &dyn Store) {
+pub async fn a_unique_key_returns_the_run_that_holds_it(store: &dyn Store) {
     accepted(store, Commit { unique: vec![unique("trigger", "k"), unique("tick", "k")], ..create(1) }).await;
     accepted(store, Commit { unique: vec![unique("trigger", "l")], ..create(2) }).await;
-    // Its first key is free: it must not be left behind when the second is refused.
+    // The first key is free: it must not be kept when the second is refused.
     let both = Commit { unique: vec![unique("trigger", "m"), unique("tick", "k")], ..create(3) };
     assert_eq!(commit(store, both).await, Err(Refused::Duplicate { run: RunId(1), digest: "d".into() }));
     let mut found = Vec::new();
@@ -236,7 +236,7 @@ pub async fn a_key_leads_to_the_run_that_holds_it(store: &dyn Store) {
     assert_eq!(found, [Some(1), Some(1), Some(2), None, None]);
 }
 
-pub async fn a_key_that_expired_leads_to_its_next_run(store: &dyn Store) {
+pub async fn an_expired_unique_key_returns_its_next_run(store: &dyn Store) {
     let expiring = |run: i64, at: i64| {
         let expires = Some(Time(at + 10));
         let mut commit = Commit { unique: vec![UniqueKey { expires, ..unique("trigger", "k") }], ..create(run) };
@@ -246,20 +246,20 @@ pub async fn a_key_that_expired_leads_to_its_next_run(store: &dyn Store) {
     accepted(store, expiring(1, 100)).await;
     accepted(store, expiring(2, 110)).await;
     assert_eq!(store.keyed("trigger", "k").await.unwrap(), Some(RunId(2)));
-    // The first run's end takes nothing from the second.
+    // Purging the first run must not remove the second run's key.
     accepted(store, finish(1, 1, Some(Time(0)))).await;
     while store.purge(Time(0), 10).await.unwrap() > 0 {}
     assert_eq!(store.keyed("trigger", "k").await.unwrap(), Some(RunId(2)));
 }
 
-pub async fn a_row_that_is_there_already_is_an_error_and_harms_no_other_commit(store: &dyn Store) {
+pub async fn a_duplicate_row_is_an_error_and_does_not_affect_other_commits(store: &dyn Store) {
     accepted(store, Commit { values: vec![value(0, "0")], ..create(1_000) }).await;
     let before = rows(store).await;
     let broken = |run: i64| {
         let mut commit = create(run);
         commit.values = vec![value(0, "0"), value(0, "1")];
         commit.unique = vec![unique("trigger", "broken")];
-        commit.places = vec![PlaceChange::Take { key: "p".into(), limit: None }];
+        commit.groups = vec![GroupChange::Enter { key: "p".into(), limit: None }];
         commit.work.put = vec![work("a", ORG, 1, None)];
         commit.mail = vec![mail(1_000, "broken")];
         commit

@@ -1,4 +1,4 @@
-//! What only the store in memory has: clones that outlive a crash, and answers without waiting.
+//! Behaviour specific to the in-memory store: clones survive a simulated crash, and no method waits.
 
 use crate::sample::*;
 use std::pin::pin;
@@ -7,21 +7,21 @@ use stepwell_core::time::Time;
 use stepwell_store::memory::MemoryStore;
 use stepwell_store::*;
 
-/// An empty store; nothing goes with it.
+/// An empty store. There is nothing to keep alive with it.
 pub fn fresh() -> (MemoryStore, ()) {
     (MemoryStore::default(), ())
 }
 
-/// The answer of a future that must have it at once.
+/// Returns the output of a future that must be ready at once.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("it waits"),
+        Poll::Pending => panic!("the future is pending"),
     }
 }
 
 #[test]
-fn a_clone_has_what_the_other_committed_and_no_method_waits() {
+fn clones_share_commits_and_no_method_waits() {
     let store = MemoryStore::default();
     let disk = store.clone();
     let mut first = create(1);
@@ -36,7 +36,7 @@ fn a_clone_has_what_the_other_committed_and_no_method_waits() {
 }
 
 #[test]
-fn a_restart_makes_orphans_of_all_that_was_held() {
+fn a_restart_orphans_all_held_work() {
     let store = MemoryStore::default();
     at_once(join(&store, NODE));
     let mut first = create(1);

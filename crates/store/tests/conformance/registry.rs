@@ -42,7 +42,7 @@ async fn targets(store: &dyn Store, filter: AuditFilter) -> Vec<String> {
 pub async fn a_record_is_found_by_its_id_and_by_its_key(store: &dyn Store) {
     let new = Record { due: Some(Time(3)), version: 99, ..record("user", "u1", "ann") };
     created(store, new.clone()).await;
-    // The store counts versions itself.
+    // The store assigns versions itself.
     let kept = Some(Record { version: 1, ..new });
     assert_eq!(store.record("user", "u1").await.unwrap(), kept);
     assert_eq!(store.record_with_key("user", "ann").await.unwrap(), kept);
@@ -52,12 +52,12 @@ pub async fn a_record_is_found_by_its_id_and_by_its_key(store: &dyn Store) {
     assert_eq!(store.record_with_key("use", "ann").await.unwrap(), None);
 }
 
-pub async fn ids_and_keys_are_unique_among_their_kind(store: &dyn Store) {
+pub async fn ids_and_keys_are_unique_within_their_kind(store: &dyn Store) {
     created(store, record("user", "u1", "ann")).await;
     for taken in [record("user", "u1", "bob"), record("user", "u2", "ann")] {
         assert_eq!(change(store, vec![RecordChange::Create(taken)]).await, Err(Refused::Taken));
     }
-    // Another organisation's is no exception: whoever looks by key does not know whose it is.
+    // This includes other organisations: a lookup by key does not name the organisation.
     let elsewhere = Record { org: OrgId(2), ..record("user", "u2", "ann") };
     assert_eq!(change(store, vec![RecordChange::Create(elsewhere)]).await, Err(Refused::Taken));
     created(store, record("role", "u1", "ann")).await;
@@ -91,7 +91,7 @@ pub async fn a_record_stays_with_its_organisation(store: &dyn Store) {
     assert_eq!(keys(store, RecordFilter { org: Some(OrgId(2)), ..of_kind("user") }).await, [""; 0]);
 }
 
-pub async fn a_removed_record_is_gone_and_its_names_are_free(store: &dyn Store) {
+pub async fn a_removed_record_frees_its_id_and_key(store: &dyn Store) {
     created(store, record("user", "u1", "ann")).await;
     created(store, record("role", "u1", "ann")).await;
     let remove = || RecordChange::Remove { kind: "user".into(), id: "u1".into() };
@@ -103,7 +103,7 @@ pub async fn a_removed_record_is_gone_and_its_names_are_free(store: &dyn Store) 
     assert_eq!(store.record("user", "u1").await.unwrap().unwrap().version, 1);
 }
 
-pub async fn the_parts_of_a_change_see_what_came_before_them(store: &dyn Store) {
+pub async fn each_part_of_a_change_sees_the_earlier_parts(store: &dyn Store) {
     created(store, record("link", "l1", "secret")).await;
     let parts = vec![
         RecordChange::Replace(Record { version: 1, ..record("link", "l1", "l1") }),
@@ -112,7 +112,7 @@ pub async fn the_parts_of_a_change_see_what_came_before_them(store: &dyn Store) 
     ];
     change(store, parts).await.unwrap();
     assert_eq!(keys(store, of_kind("link")).await, ["secret"]);
-    // Replaced twice in one change: the second has to know the version that the first made.
+    // Replaced twice in one change: the second replacement must expect the version that the first one made.
     let at = |version| RecordChange::Replace(Record { version, ..record("link", "l2", "secret") });
     assert_eq!(change(store, vec![at(1), at(1)]).await, Err(Refused::Conflict));
     assert_eq!(store.record("link", "l2").await.unwrap().unwrap().version, 1);
@@ -120,7 +120,7 @@ pub async fn the_parts_of_a_change_see_what_came_before_them(store: &dyn Store) 
     assert_eq!(store.record("link", "l2").await.unwrap().unwrap().version, 3);
 }
 
-pub async fn a_refused_change_leaves_nothing_of_itself(store: &dyn Store) {
+pub async fn a_refused_change_leaves_nothing_behind(store: &dyn Store) {
     created(store, record("user", "u1", "ann")).await;
     let (before, epoch) = (rows(store).await, store.epoch(ORG).await.unwrap());
     let stale = RecordChange::Replace(Record { version: 5, ..record("user", "u1", "ann") });
@@ -150,7 +150,7 @@ pub async fn a_change_of_rights_refuses_decisions_made_before_it(store: &dyn Sto
     assert_eq!(commit(store, next(1, 1)).await, Err(Refused::AuthChanged));
     store.change(Change::default()).await.unwrap().unwrap();
     accepted(store, Commit { auth: Auth { org: ORG, epoch: 2 }, ..next(1, 1) }).await;
-    // Of an organisation that is not there: nothing changes.
+    // For an organisation that does not exist nothing changes.
     store.change(Change { grants_of: Some(OrgId(77)), ..Change::default() }).await.unwrap().unwrap();
     assert_eq!(store.epoch(OrgId(77)).await.unwrap(), None);
 }
@@ -178,12 +178,12 @@ pub async fn records_are_listed_by_key_page_prefix_and_organisation(store: &dyn 
     }
     assert_eq!(pages, ["b b%", "b/1 b/10", "b/2"]);
     assert_eq!(keys(store, RecordFilter { limit: 0, ..of("") }).await, [""; 0]);
-    // A page that begins before the prefix, or after all of it.
+    // A page that starts before the prefix, or after all keys with it.
     assert_eq!(keys(store, RecordFilter { after: Some("a".into()), ..of("b/") }).await, ["b/1", "b/10", "b/2"]);
     assert_eq!(keys(store, RecordFilter { after: Some("b0".into()), ..of("b/") }).await, [""; 0]);
 }
 
-pub async fn records_come_due_soonest_first(store: &dyn Store) {
+pub async fn due_records_are_returned_soonest_first(store: &dyn Store) {
     for (id, due) in [("c", Some(30)), ("a", Some(10)), ("n", None), ("b", Some(20)), ("z", Some(-5))] {
         created(store, Record { due: due.map(Time), ..record("schedule", id, id) }).await;
     }
@@ -201,7 +201,7 @@ pub async fn records_come_due_soonest_first(store: &dyn Store) {
     assert_eq!(due(i64::MAX, 10).await, ["b", "c", "a"]);
 }
 
-pub async fn of_many_who_change_a_record_one_comes_first(store: &dyn Store) {
+pub async fn only_one_of_many_concurrent_changes_of_a_record_wins(store: &dyn Store) {
     created(store, record("user", "u1", "ann")).await;
     let won = &AtomicU32::new(0);
     let one = |n: i64| async move {
@@ -245,7 +245,7 @@ pub async fn the_audit_trail_is_read_newest_first_by_page_and_filter(store: &dyn
     assert_eq!(first[1].row, entry(ORG, "bob", "run.start", "r2"));
 }
 
-pub async fn each_organisation_s_audit_trail_is_a_chain_of_its_own(store: &dyn Store) {
+pub async fn each_organisation_has_its_own_audit_hash_chain(store: &dyn Store) {
     accepted(store, Commit { audit: vec![entry(ORG, "a", "x", "1"), entry(ORG, "a", "x", "2")], ..create(1) }).await;
     let mixed = vec![entry(OrgId(2), "b", "y", "1"), entry(ORG, "a", "x", "3"), entry(OrgId(2), "b", "y", "2")];
     store.change(Change { audit: mixed, ..Change::default() }).await.unwrap().unwrap();
@@ -258,7 +258,7 @@ pub async fn each_organisation_s_audit_trail_is_a_chain_of_its_own(store: &dyn S
         assert_eq!(rows.iter().map(|row| row.row.target.as_str()).collect::<Vec<_>>(), expected);
         rows.reverse();
         assert!(rows.is_sorted_by(|one, two| one.id < two.id));
-        // One for each writer.
+        // One chain per writer.
         let mut previous = std::collections::BTreeMap::new();
         for row in rows {
             let previous = previous.entry(row.writer).or_insert([0; 32]);
@@ -271,12 +271,12 @@ pub async fn each_organisation_s_audit_trail_is_a_chain_of_its_own(store: &dyn S
 pub async fn a_commit_is_in_the_audit_trail_only_if_it_was_applied(store: &dyn Store) {
     let audited = |target: &str, commit: Commit| Commit { audit: vec![entry(ORG, "ann", "run", target)], ..commit };
     accepted(store, audited("made", Commit { unique: vec![unique("a", "a")], ..create(1) })).await;
-    let full = vec![PlaceChange::Take { key: "p".into(), limit: Some(0) }];
+    let full = vec![GroupChange::Enter { key: "p".into(), limit: Some(0) }];
     let batch = vec![
         audited("conflict", next(1, 5)),
         audited("made twice", create(1)),
         audited("duplicate", Commit { unique: vec![unique("a", "a")], ..create(2) }),
-        audited("full", Commit { places: full, ..create(3) }),
+        audited("full", Commit { groups: full, ..create(3) }),
         audited("rights", Commit { auth: Auth { org: ORG, epoch: 9 }, ..next(1, 1) }),
         audited("changed", next(1, 1)),
     ];
@@ -288,7 +288,7 @@ pub async fn a_commit_is_in_the_audit_trail_only_if_it_was_applied(store: &dyn S
     assert_eq!(targets(store, trail(ORG)).await, ["changed", "made"]);
 }
 
-pub async fn organisations_are_founded_once_by_name(store: &dyn Store) {
+pub async fn organisation_names_are_unique(store: &dyn Store) {
     assert_eq!(store.organisations().await.unwrap(), [(ORG, "default".to_string())]);
     let second = store.found("second", Time(1)).await.unwrap().unwrap();
     assert_eq!(store.found("second", Time(2)).await.unwrap(), None);
@@ -305,17 +305,17 @@ pub async fn organisations_are_founded_once_by_name(store: &dyn Store) {
     assert_eq!(store.runs(RunFilter::all(third, 9)).await.unwrap().len(), 1);
 }
 
-pub async fn only_applied_commits_count(store: &dyn Store) {
+pub async fn only_applied_commits_add_to_counters(store: &dyn Store) {
     let counting = |delta: i64, commit: Commit| Commit { counted: vec![("steps".into(), delta)], ..commit };
     assert_eq!(store.counted("steps").await.unwrap(), 0);
     accepted(store, counting(3, Commit { unique: vec![unique("a", "a")], ..create(1) })).await;
-    let full = vec![PlaceChange::Take { key: "p".into(), limit: Some(0) }];
+    let full = vec![GroupChange::Enter { key: "p".into(), limit: Some(0) }];
     let batch = vec![
         counting(100, next(1, 5)),
         counting(100, create(1)),
         counting(4, next(1, 1)),
         counting(100, Commit { unique: vec![unique("a", "a")], ..create(2) }),
-        counting(100, Commit { places: full, ..create(3) }),
+        counting(100, Commit { groups: full, ..create(3) }),
         counting(100, Commit { auth: Auth { org: ORG, epoch: 9 }, ..create(4) }),
         counting(5, create(5)),
     ];
@@ -327,10 +327,10 @@ pub async fn only_applied_commits_count(store: &dyn Store) {
     assert_eq!((store.counted("steps").await.unwrap(), store.counted("other").await.unwrap()), (15, 7));
 }
 
-pub async fn many_who_count_at_once_lose_nothing(store: &dyn Store) {
+pub async fn concurrent_counting_loses_nothing(store: &dyn Store) {
     let one = |run: i64| async move {
         let counted = vec![("steps".to_string(), run), (format!("of {}", run % 3), 1)];
-        // Every fourth fails as a whole, and those that share its write must count all the same.
+        // Every fourth commit fails, and commits that share its transaction must still be counted.
         let broken = run % 4 == 0;
         let values = vec![value(0, "0"), value(u32::from(!broken), "1")];
         let answer = store.commit(vec![Commit { counted, values, ..create(run) }]).await;
@@ -345,7 +345,7 @@ pub async fn many_who_count_at_once_lose_nothing(store: &dyn Store) {
     }
 }
 
-pub async fn runs_that_have_not_ended_are_counted_by_organisation(store: &dyn Store) {
+pub async fn unfinished_runs_are_counted_per_organisation(store: &dyn Store) {
     assert_eq!(store.open_runs(ORG).await.unwrap(), 0);
     for run in 1..=4 {
         accepted(store, create(run)).await;
@@ -361,7 +361,7 @@ pub async fn runs_that_have_not_ended_are_counted_by_organisation(store: &dyn St
     accepted(store, finish(1, 1, None)).await;
     accepted(store, finish(2, 1, Some(Time(10)))).await;
     assert_eq!(store.open_runs(ORG).await.unwrap(), 2);
-    // Taken up again.
+    // Reopened.
     accepted(store, next(1, 2)).await;
     assert_eq!(store.open_runs(ORG).await.unwrap(), 3);
     while store.purge(Time(10), 100).await.unwrap() > 0 {}

@@ -1,4 +1,4 @@
-//! Small commits to build cases from.
+//! Small commits that cases are built from.
 
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
@@ -19,13 +19,13 @@ pub fn create(run: i64) -> Commit {
         test: false,
         secret: [3; 16],
         parent: None,
-        place: None,
+        group: None,
         most_open: None,
     };
     Commit { create: Some(create), ..next(run, 0) }
 }
 
-/// A later commit, made on version `expect`.
+/// A later commit, based on version `expect`.
 pub fn next(run: i64, expect: i64) -> Commit {
     let facts = format!("[{{\"type\":\"sample\",\"n\":{expect}}}]");
     let at = Time(1_000 + expect);
@@ -46,7 +46,7 @@ pub fn next(run: i64, expect: i64) -> Commit {
         outbox: Vec::new(),
         unique: Vec::new(),
         sent: Vec::new(),
-        places: Vec::new(),
+        groups: Vec::new(),
         gates: Diff::default(),
         counted: Vec::new(),
         audit: Vec::new(),
@@ -83,7 +83,7 @@ pub fn value(id: u32, payload: &str) -> ValueRow {
     ValueRow { id: ValueId(id), payload: payload.into() }
 }
 
-/// Commits one and says what became of it.
+/// Makes one commit and returns its result.
 pub async fn commit(store: &dyn Store, commit: Commit) -> Result<Position, Refused> {
     store.commit(vec![commit]).await.unwrap().remove(0)
 }
@@ -92,7 +92,7 @@ pub async fn accepted(store: &dyn Store, one: Commit) {
     commit(store, one).await.unwrap();
 }
 
-/// Waits for all of them, polled side by side.
+/// Awaits all futures concurrently.
 pub async fn all<F: Future<Output = ()>>(futures: Vec<F>) {
     let mut futures: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
     std::future::poll_fn(move |context| {
@@ -108,7 +108,7 @@ pub async fn all<F: Future<Output = ()>>(futures: Vec<F>) {
     .await;
 }
 
-/// A later commit that ends the run; it may be removed from `purge` on.
+/// A later commit that finishes the run; it may be purged from `purge` on.
 pub fn finish(run: i64, expect: i64, purge: Option<Time>) -> Commit {
     let finished = Some(Time(2_000));
     let head = Head { status: "completed".into(), finished, purge, ..head(Time(1)) };
@@ -136,7 +136,7 @@ pub fn every_run() -> RunFilter {
     RunFilter::all(ORG, 100)
 }
 
-/// How many rows each table has.
+/// The number of rows in each table.
 pub async fn rows(store: &dyn Store) -> Vec<(String, u64)> {
     store.stats(true).await.unwrap().rows
 }
@@ -153,7 +153,7 @@ pub async fn notice_keys(store: &dyn Store, until: i64, limit: u32) -> Vec<Strin
     store.outbox(Time(until), limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
 }
 
-/// Makes a node known.
+/// Registers a node.
 pub async fn join(store: &dyn Store, id: NodeId) {
     let node = NewNode { id, name: format!("node {}", id.0), version: "1".into(), slots: 4, joined: Time(1) };
     store.join(node).await.unwrap();

@@ -1,4 +1,4 @@
-//! What only the embedded store has: a file that is refused when it should be, and a lock.
+//! Behaviour specific to the embedded store: the checks of its file, and its lock.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
@@ -6,7 +6,7 @@ use stepwell_store::sqlite::SqliteStore;
 use stepwell_store::*;
 use tempfile::TempDir;
 
-/// An empty store, and the directory that goes with it.
+/// An empty store and its directory.
 pub fn fresh() -> (SqliteStore, TempDir) {
     let directory = TempDir::new().unwrap();
     (SqliteStore::open(directory.path()).unwrap(), directory)
@@ -14,13 +14,13 @@ pub fn fresh() -> (SqliteStore, TempDir) {
 
 fn refusal(directory: &TempDir) -> String {
     match SqliteStore::open(directory.path()) {
-        Ok(_) => panic!("it was opened"),
+        Ok(_) => panic!("the store was opened"),
         Err(error) => error.to_string(),
     }
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_reopening() {
+async fn acknowledged_commits_survive_reopening() {
     let (store, directory) = fresh();
     accepted(&store, create(1)).await;
     accepted(&store, next(1, 1)).await;
@@ -39,12 +39,12 @@ async fn a_directory_is_open_in_one_process_at_a_time() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn a_file_that_is_not_a_database_is_refused_and_left_unchanged() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("stepwell.db");
     std::fs::write(&file, b"this is my diary, please do not touch it. ".repeat(200)).unwrap();
     let before = std::fs::read(&file).unwrap();
-    assert!(refusal(&directory).contains("not a database"), "{}", refusal(&directory));
+    assert!(refusal(&directory).contains("not a readable database"), "{}", refusal(&directory));
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
@@ -54,11 +54,11 @@ fn a_database_of_another_program_is_refused() {
     let other = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
     other.execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
     drop(other);
-    assert!(refusal(&directory).contains("some other program"));
+    assert!(refusal(&directory).contains("belongs to another program"));
 }
 
 #[test]
-fn a_store_from_the_future_is_refused_and_left_alone() {
+fn a_store_of_a_newer_version_is_refused_and_left_unchanged() {
     let (store, directory) = fresh();
     drop(store);
     let later = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
@@ -71,7 +71,7 @@ fn a_store_from_the_future_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_person_with_a_sql_shell_can_read_it() {
+async fn the_views_are_readable_with_an_sql_shell() {
     let (store, directory) = fresh();
     let mut commit = create(1);
     commit.values = vec![value(0, "{\"value\":{\"x\":1}}")];
@@ -85,14 +85,14 @@ async fn a_person_with_a_sql_shell_can_read_it() {
 }
 
 #[tokio::test]
-async fn a_position_is_not_used_again_after_reopening() {
+async fn positions_are_not_reused_after_reopening() {
     let (store, directory) = fresh();
     let mut last = Position::new(0, 0);
     for run in 1..=4 {
         accepted(&store, create(run)).await;
         last = commit(&store, finish(run, 1, Some(Time(10 * run)))).await.unwrap();
     }
-    // The newest goes first, so that a later purge finds only lower positions, and at last none.
+    // The newest run goes first, so that a later purge finds only lower positions, and finally none.
     store.expire(RunId(4), Time(0)).await.unwrap();
     for before in [0, 10, 100] {
         while store.purge(Time(before), 2).await.unwrap() > 0 {}
@@ -105,7 +105,7 @@ async fn a_position_is_not_used_again_after_reopening() {
 }
 
 #[tokio::test]
-async fn opening_makes_orphans_of_all_that_was_held() {
+async fn reopening_orphans_all_held_work() {
     let (store, directory) = fresh();
     join(&store, NODE).await;
     let mut first = create(1);
@@ -118,9 +118,9 @@ async fn opening_makes_orphans_of_all_that_was_held() {
 }
 
 #[tokio::test]
-async fn a_failing_job_harms_no_other_of_its_group() {
+async fn a_failing_job_does_not_affect_the_rest_of_its_transaction() {
     let (store, directory) = fresh();
-    // While another connection writes, the writer waits, and what is sent meanwhile becomes one group.
+    // While another connection writes, the writer waits, and jobs sent meanwhile share one transaction.
     let other = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let is_broken = |run: i64| run % 7 == 3;
@@ -144,7 +144,7 @@ async fn a_failing_job_harms_no_other_of_its_group() {
 }
 
 #[tokio::test]
-async fn a_store_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it() {
+async fn a_store_of_the_first_schema_is_migrated_with_its_data() {
     let directory = TempDir::new().unwrap();
     let old = rusqlite::Connection::open(directory.path().join("stepwell.db")).unwrap();
     old.execute_batch(include_str!("../../src/sqlite/migrations/0001_start.sql")).unwrap();
@@ -163,7 +163,7 @@ async fn a_store_of_the_first_schema_is_brought_up_to_date_with_what_is_in_it() 
     drop(old);
     let store = SqliteStore::open(directory.path()).unwrap();
     let run = store.load(RunId(1)).await.unwrap().unwrap();
-    // Whoever could open the directory started it.
+    // Any user who could open the directory may have started it.
     assert_eq!((run.row.acts_as.as_str(), run.row.labels.len(), run.row.erased), ("*", 0, None));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap().unwrap().author, "*");
     assert_eq!(store.tail(RunId(1), Version(0), 10).await.unwrap()[0].row.payloads, "");

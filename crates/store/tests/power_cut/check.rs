@@ -1,8 +1,8 @@
-//! Opens what a power cut left behind, as the program would, and says what is wrong with it.
+//! Opens the files left by a power cut, as the program would, and reports what is wrong with them.
 
 use crate::random::Random;
 use crate::recorder::At;
-use crate::sample::{Looks, NODE, looks, rival};
+use crate::sample::{NODE, RunState, rival, state_after};
 use crate::workload::{Acknowledged, Recorded};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,15 +10,15 @@ use stepwell_core::time::Time;
 use stepwell_store::sqlite::SqliteStore;
 use stepwell_store::*;
 
-/// More than any table has rows.
+/// More than the number of rows in any table.
 const ALL: u32 = 1_000_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A commit was answered with `Ok` and is not there.
+    /// A commit was acknowledged but is missing.
     #[error("lost: {0}")]
     Lost(String),
-    /// What is there is not what any number of whole commits makes.
+    /// The data is not the result of any number of complete commits.
     #[error("broken: {0}")]
     Broken(String),
 }
@@ -36,7 +36,7 @@ pub async fn check(directory: &Path, recorded: &Recorded, at: At, random: &mut R
     for (run, found) in found.iter().enumerate() {
         is_whole(run, found, &recorded.stories[run])?;
     }
-    goes_on(&store, recorded, &found, random).await
+    is_usable(&store, recorded, &found, random).await
 }
 
 fn is_sound(directory: &Path) -> Result<(), Fault> {
@@ -51,12 +51,12 @@ fn is_sound(directory: &Path) -> Result<(), Fault> {
     }
 }
 
-/// A run as the store has it; version 0 if it is not there.
+/// A run as found in the store; version 0 if it does not exist.
 struct Found {
     version: usize,
-    looks: Looks,
+    state: RunState,
     positions: Vec<Position>,
-    /// Versions of the log rows.
+    /// The versions of the log rows.
     versions: Vec<i64>,
 }
 
@@ -82,26 +82,26 @@ async fn found(store: &SqliteStore, runs: usize) -> Result<Vec<Found>, Error> {
         let loaded = store.load(run).await?;
         let log = match &loaded {
             Some(_) => logs.remove(&run).unwrap_or_default(),
-            // The feed has only log rows of runs that exist.
+            // The feed only returns log rows of existing runs.
             None => store.tail(run, Version(0), ALL).await?,
         };
-        let mut looks = Looks {
+        let mut state = RunState {
             work: work.remove(&run).unwrap_or_default(),
             timers: timers.remove(&run).unwrap_or_default(),
             notices: notices.remove(&run).unwrap_or_default(),
             log: log.iter().map(|log| log.row.clone()).collect(),
-            ..Looks::default()
+            ..RunState::default()
         };
         let version = loaded.as_ref().map_or(0, |loaded| loaded.version.0 as usize);
         if let Some(loaded) = loaded {
-            looks.status = loaded.row.status;
-            looks.state = loaded.state;
-            looks.hash = loaded.hash;
-            looks.steps = loaded.steps.into_iter().map(|step| (step.path.clone(), step)).collect();
-            looks.values = loaded.values.into_iter().map(|value| (value.id.0, value.payload)).collect();
+            state.status = loaded.row.status;
+            state.state = loaded.state;
+            state.hash = loaded.hash;
+            state.steps = loaded.steps.into_iter().map(|step| (step.path.clone(), step)).collect();
+            state.values = loaded.values.into_iter().map(|value| (value.id.0, value.payload)).collect();
         }
         let positions = log.iter().map(|log| log.position).collect();
-        all.push(Found { version, looks, positions, versions: log.iter().map(|log| log.version.0).collect() });
+        all.push(Found { version, state, positions, versions: log.iter().map(|log| log.version.0).collect() });
     }
     Ok(all)
 }
@@ -109,36 +109,41 @@ async fn found(store: &SqliteStore, runs: usize) -> Result<Vec<Found>, Error> {
 fn is_kept(answer: &Acknowledged, found: &[Found]) -> Result<(), Fault> {
     let (found, version) = (&found[answer.run], answer.version.0 as usize);
     if found.version < version {
-        return Err(Fault::Lost(format!("{answer:?}, and the run is at version {}", found.version)));
+        return Err(Fault::Lost(format!("{answer:?}, but the run is at version {}", found.version)));
     }
     match found.positions.get(version - 1) {
         Some(position) if *position == answer.position => Ok(()),
-        other => Err(Fault::Lost(format!("{answer:?}, and its log row is at {other:?}"))),
+        other => Err(Fault::Lost(format!("{answer:?}, but its log row is at {other:?}"))),
     }
 }
 
-/// The run is exactly what its first `version` commits make of it: no hole, no half commit, nothing of a later one.
+/// Checks that the run is exactly the result of its first `version` commits: no gap, no partial commit, nothing later.
 fn is_whole(run: usize, found: &Found, story: &[Commit]) -> Result<(), Fault> {
     let broken = |what: String| Err(Fault::Broken(format!("run {run} at version {}: {what}", found.version)));
     if !found.versions.iter().copied().eq(1..=found.version as i64) {
         return broken(format!("log rows {:?}", found.versions));
     }
     let mut previous = [0; 32];
-    for (n, row) in found.looks.log.iter().enumerate() {
+    for (n, row) in found.state.log.iter().enumerate() {
         if row.hash != hash(&previous, row.at, &row.facts, &row.payloads) {
-            return broken(format!("the hash of log row {} does not follow", n + 1));
+            return broken(format!("the hash of log row {} does not match the chain", n + 1));
         }
         previous = row.hash;
     }
-    let expected = looks(&story[..found.version]);
-    if found.looks != expected {
-        return broken(format!("expected {expected:#?}\nfound {:#?}", found.looks));
+    let expected = state_after(&story[..found.version]);
+    if found.state != expected {
+        return broken(format!("expected {expected:#?}\nfound {:#?}", found.state));
     }
     Ok(())
 }
 
-/// What is there can be worked with: a run takes its next commit, and a unique key still refuses a second run.
-async fn goes_on(store: &SqliteStore, recorded: &Recorded, found: &[Found], random: &mut Random) -> Result<(), Fault> {
+/// Checks that the store is usable: a run accepts its next commit, and a unique key still refuses a second run.
+async fn is_usable(
+    store: &SqliteStore,
+    recorded: &Recorded,
+    found: &[Found],
+    random: &mut Random,
+) -> Result<(), Fault> {
     let broken = |error: Error| Fault::Broken(error.to_string());
     let run = random.below(found.len());
     if let Some(next) = recorded.stories[run].get(found[run].version) {
@@ -153,7 +158,7 @@ async fn goes_on(store: &SqliteStore, recorded: &Recorded, found: &[Found], rand
     let answers = store.commit(rivals).await.map_err(broken)?;
     for (run, answer) in keyed.into_iter().zip(answers) {
         if !matches!(&answer, Err(Refused::Duplicate { run: first, .. }) if first.0 == run as i64) {
-            return Err(Fault::Broken(format!("the unique key of run {run} is not kept: {answer:?}")));
+            return Err(Fault::Broken(format!("the unique key of run {run} is not enforced: {answer:?}")));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Takes power cuts from the recording and counts what they break.
+//! Simulates power cuts from the recording and counts the faults.
 
 use crate::check::{Fault, check};
 use crate::disk::{Disk, Image, Luck, Syncs};
@@ -8,26 +8,26 @@ use crate::workload::Recorded;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Images are rebuilt and checked side by side.
+/// Images are rebuilt and checked in parallel.
 const THREADS: usize = 2;
-/// In percent: nothing of what was not synced, a little, half, most, all (which is what a killed process leaves).
+/// The percentage of unsynced data that arrives: none, a little, half, most, all (as after a killed process).
 const ARRIVES: [u8; 5] = [0, 5, 50, 95, 100];
-/// Events from the first on in which the file is made, and in which its tables are.
+/// The number of first events in which the file is created, and in which its tables are.
 const BEGINNINGS: [usize; 2] = [30, 200];
 const SHARED_MEMORY: usize = 32 * 1024;
 
 #[derive(Default)]
 pub struct Survey {
     pub cuts: usize,
-    /// Cuts after which something acknowledged was missing.
+    /// Cuts after which an acknowledged commit was missing.
     pub lost: usize,
-    /// Cuts after which the store could not be used or had something that no commit made.
+    /// Cuts after which the store was unusable or contained data that no commit wrote.
     pub broken: usize,
-    /// What was wrong first, and with which files.
+    /// The first fault and the files that show it.
     pub first: Option<(String, Image)>,
 }
 
-/// What one survey does: the seed and the number give the same cuts each time.
+/// The parameters of a survey: the same seed and number give the same cuts.
 #[derive(Clone, Copy)]
 pub struct Plan {
     pub syncs: Syncs,
@@ -61,7 +61,7 @@ pub fn survey(recorded: &Recorded, plan: Plan) -> Survey {
     total
 }
 
-/// Moments in order. Many are where it is tight: when an answer has just come, and while the WAL is copied back.
+/// Chooses the cuts, in order. Many are at critical moments: right after an acknowledgement, and during a checkpoint.
 fn choose(recorded: &Recorded, plan: Plan) -> Vec<Cut> {
     let (events, kinds) = (&recorded.recording.events, &recorded.recording.kinds);
     let copies = |event: &Event| matches!(event, Event::Write { file, .. } if kinds[file.0] == Kind::Database);
@@ -71,7 +71,7 @@ fn choose(recorded: &Recorded, plan: Plan) -> Vec<Cut> {
         .map(|n| match n % 8 {
             0..3 => At(random.below(events.len() + 1)),
             3..6 => random.pick(&recorded.acknowledged).at,
-            // Just before a page is written, just after, or when the sync that follows is over.
+            // Just before a page is written, just after, or after the sync that follows.
             6 => At((random.pick(&copying) + random.below(4)).min(events.len())),
             _ => At(random.below(BEGINNINGS[n / 8 % 2])),
         })
@@ -105,7 +105,7 @@ fn survey_share(recorded: &Recorded, plan: Plan, cuts: &[Cut]) -> Survey {
 
 fn image(disk: &Disk, luck: Luck, random: &mut Random) -> Image {
     let mut image = disk.cut(random, luck);
-    // The index of the WAL is shared memory in a file; nobody syncs it, so after a cut it is anything.
+    // The WAL index is shared memory in a file; it is never synced, so after a cut its content is arbitrary.
     if random.percent(50) {
         image.insert("stepwell.db-shm".into(), (0..SHARED_MEMORY).map(|_| random.next() as u8).collect());
     }
@@ -118,7 +118,7 @@ fn put(image: &Image, directory: &Path) {
     }
 }
 
-/// Leaves the files for a person to look at; opening them mends them, so these are not the ones that were checked.
+/// Keeps the files for inspection. Opening a store repairs it, so these are not the files that were checked.
 pub fn keep(image: &Image) -> PathBuf {
     let directory = TempDir::new().unwrap().keep();
     put(image, &directory);

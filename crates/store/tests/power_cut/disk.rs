@@ -1,33 +1,33 @@
-//! The model of a disk: what is certain to be there after a power cut, and what may be.
+//! A model of a disk: what is certain to survive a power cut, and what may survive.
 //!
-//! It promises nothing beyond what syncs promise: of the writes since a file's last sync any may have arrived, whole
-//! or in sectors, in any order; a name is as it was at some moment since its directory was last synced.
+//! It guarantees only what syncs guarantee: any of the writes since a file's last sync may have arrived, whole or in
+//! sectors, in any order; a name refers to what it did at some moment since its directory was last synced.
 
 use crate::random::Random;
 use crate::recorder::{At, Event, FileId, Kind, Recording};
 use std::collections::BTreeMap;
 
-/// What a disk writes as one.
+/// What a disk writes atomically.
 const SECTOR: usize = 512;
 
-/// Which syncs count. All but the first stand for mistakes that the test must notice.
+/// Which syncs take effect. All but the first simulate mistakes that the test must detect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Syncs {
     All,
     /// As with `synchronous=OFF`: files are never synced.
     NoneOfFiles,
-    /// As with `synchronous=NORMAL`: the WAL is synced when it is copied back or begun anew, not per commit.
+    /// As with `synchronous=NORMAL`: the WAL is synced at a checkpoint or restart, not per commit.
     NotPerCommit,
-    /// Files are synced and the directory that names them is not.
+    /// Files are synced, but their directory is not.
     NoneOfDirectory,
 }
 
-/// How much of what was not synced is there after the cut.
+/// How much of the unsynced data survives the cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Luck {
-    /// Of each write, or each sector of it, in percent.
+    /// The probability of each write, or each of its sectors, in percent.
     pub arrives: u8,
-    /// Sectors of one write arrive or not on their own.
+    /// Whether the sectors of one write arrive independently.
     pub torn: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Disk<'a> {
         Disk { recording, syncs, now: 0, files, names: BTreeMap::new() }
     }
 
-    /// Lets everything before `at` happen. Time does not go back.
+    /// Applies all events before `at`. Time cannot go backwards.
     pub fn advance(&mut self, at: At) {
         let recording = self.recording;
         while self.now < at.0 {
@@ -112,7 +112,7 @@ impl<'a> Disk<'a> {
         self.names.entry(name).or_default()
     }
 
-    /// Whether the sync that happens now counts.
+    /// Whether the current sync takes effect.
     fn counts(&self, file: FileId) -> bool {
         match self.syncs {
             Syncs::All | Syncs::NoneOfDirectory => true,
@@ -160,7 +160,7 @@ impl File<'_> {
                             put(&mut content, offset, piece);
                         }
                     }
-                    // A file's length is kept apart from its content and may arrive without it.
+                    // A file's length is stored separately from its content and may arrive without it.
                     if random.percent(luck.arrives / 2) && content.len() < offset + data.len() {
                         content.resize(offset + data.len(), 0);
                     }
@@ -180,7 +180,7 @@ impl Name {
     }
 }
 
-/// The parts of a write that arrive or not on their own: cut where the disk's sectors begin.
+/// Splits a write into the parts that arrive independently, at sector boundaries.
 fn pieces(offset: usize, data: &[u8], torn: bool) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = 0;
     std::iter::from_fn(move || {

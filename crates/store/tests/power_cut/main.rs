@@ -1,15 +1,16 @@
-//! Nothing that was acknowledged is lost when the power goes. Killing the process cannot show this: what was written
-//! and never synced survives a kill. So all that SQLite asks of the disk is recorded, and files are rebuilt as they
-//! could be after a cut at many moments of the recording.
+//! No acknowledged commit is lost in a power cut. Killing the process cannot test this: data that was written but never
+//! synced survives a kill. Therefore all disk operations of SQLite are recorded, and files are rebuilt as they could be
+//! after a cut at many points of the recording.
 //!
-//! `STEPWELL_SEED` sets the seed, `STEPWELL_CUTS` how many cuts. A seed chooses the workload, the cuts and what
-//! arrives; how the tasks take turns is up to the machine. A failure prints its seed and keeps the files.
+//! `STEPWELL_SEED` sets the seed, `STEPWELL_CUTS` the number of cuts. The seed determines the workload, the cuts and
+//! which writes arrive; how the tasks are scheduled is up to the machine. A failure prints its seed and keeps the
+//! files.
 
-// The VFS stands in front of SQLite's unix one.
+// The VFS wraps SQLite's unix VFS.
 #![cfg(unix)]
-// In a test a panic is the report.
+// In a test a panic reports the failure.
 #![allow(clippy::unwrap_used)]
-// A VFS is a table of C functions, and there is no safe way to give SQLite one.
+// A VFS is a table of C functions; there is no safe API to register one with SQLite.
 #![allow(unsafe_code)]
 
 mod check;
@@ -29,7 +30,7 @@ use std::time::Instant;
 use workload::Recorded;
 
 const DEFAULT_CUTS: u64 = 200;
-/// Of all cuts, those given to each mistake: far fewer are needed to find one.
+/// Each simulated mistake gets one in this many cuts: far fewer are needed to detect it.
 const SHARE_OF_A_MISTAKE: u64 = 6;
 const MIN_CUTS_OF_A_MISTAKE: u64 = 30;
 
@@ -37,7 +38,7 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: {text}")))
 }
 
-/// One recording for all tests: they differ in what the disk makes of it.
+/// One recording for all tests: they differ in how the disk treats syncs.
 fn recorded() -> &'static Recorded {
     static RECORDED: OnceLock<Recorded> = OnceLock::new();
     RECORDED.get_or_init(|| workload::record(setting("STEPWELL_SEED", 1)))
@@ -53,7 +54,7 @@ fn cut(syncs: Syncs) -> Survey {
     println!("STEPWELL_SEED={seed} {syncs:?}: {commits} commits, {events} events, {:.1?}", start.elapsed());
     println!("{} cuts: {} lost a commit, {} broke the store", found.cuts, found.lost, found.broken);
     if let Some((what, _)) = &found.first {
-        println!("the first: {what}");
+        println!("first fault: {what}");
     }
     found
 }
@@ -66,27 +67,27 @@ fn nothing_acknowledged_is_lost_when_the_power_goes() {
 }
 
 #[test]
-fn a_store_that_never_syncs_is_found_out() {
+fn a_store_that_never_syncs_is_detected() {
     let found = cut(Syncs::NoneOfFiles);
     assert!(found.lost > 0 && found.broken > 0);
 }
 
 #[test]
-fn a_store_that_does_not_sync_each_commit_is_found_to_lose_some_and_to_stay_whole() {
+fn a_store_that_does_not_sync_each_commit_loses_commits_but_stays_consistent() {
     let found = cut(Syncs::NotPerCommit);
     assert!(found.lost > 0);
     assert_eq!(found.broken, 0);
 }
 
 #[test]
-fn a_store_that_does_not_sync_its_directory_is_found_out() {
+fn a_store_that_does_not_sync_its_directory_is_detected() {
     let found = cut(Syncs::NoneOfDirectory);
     assert!(found.lost > 0);
 }
 
-/// A cut can only find what was going on: if the workload no longer does these things, the other tests prove less.
+/// A cut can only find faults in what was recorded: without these events the other tests prove less.
 #[test]
-fn the_recording_has_all_that_can_go_wrong() {
+fn the_recording_covers_every_kind_of_event() {
     let recording = &recorded().recording;
     let count = |wanted: &dyn Fn(&Event) -> bool| recording.events.iter().filter(|event| wanted(event)).count();
     let synced =
@@ -94,9 +95,9 @@ fn the_recording_has_all_that_can_go_wrong() {
     let begun =
         count(&|event| matches!(event, Event::Write { file, offset: 0, .. } if recording.kinds[file.0] == Kind::Wal));
     let wals = recording.kinds.iter().filter(|kind| **kind == Kind::Wal).count();
-    assert!(begun > wals, "a WAL that was copied back is written from its beginning again");
-    assert!(synced(Kind::Database) > 3, "the WAL is copied back more than once");
+    assert!(begun > wals, "after a checkpoint the WAL is written from its beginning again");
+    assert!(synced(Kind::Database) > 3, "there is more than one checkpoint");
     assert!(synced(Kind::Wal) < recorded().acknowledged.len(), "commits share syncs");
-    assert!(synced(Kind::Journal) > 0, "the file is made with a rollback journal");
-    assert!(count(&|event| matches!(event, Event::Unlink { .. })) > 0, "files go");
+    assert!(synced(Kind::Journal) > 0, "the file is created with a rollback journal");
+    assert!(count(&|event| matches!(event, Event::Unlink { .. })) > 0, "files are deleted");
 }

@@ -1,4 +1,4 @@
-//! A small seeded generator (SplitMix64), so that a seed means the same cuts whatever libraries do.
+//! A small seeded generator (SplitMix64), so that a seed gives the same cuts independently of libraries.
 
 pub struct Random(u64);
 
@@ -7,7 +7,7 @@ impl Random {
         Random(seed)
     }
 
-    /// Another generator that does not depend on how much of this one was used.
+    /// A generator for a purpose: its numbers do not depend on how many others have drawn.
     pub fn fork(seed: u64, salt: u64) -> Random {
         let mut random = Random(seed ^ salt.wrapping_mul(0xA076_1D64_78BD_642F));
         random.next();
@@ -22,7 +22,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Less than `end`, which is not zero.
+    /// Returns a number less than `end`, which must not be zero.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }

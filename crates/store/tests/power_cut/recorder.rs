@@ -1,12 +1,12 @@
-//! What was asked of the disk, in order: the log that power cuts are made from.
+//! Records disk operations in order: the log that power cuts are simulated from.
 //!
-//! One recorder watches one directory. Not here: what a cut leaves behind (`disk`), how SQLite is listened to (`vfs`).
+//! One recorder watches one directory. Not here: what a cut leaves behind (`disk`), how SQLite is intercepted (`vfs`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// A file with its content, whatever its name: a name that is taken again is another file.
+/// A file and its content, independently of its name: a reused name is another file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FileId(pub usize);
 
@@ -18,7 +18,7 @@ pub enum Kind {
     Journal,
 }
 
-/// How many events came before: a power cut at `At(n)` happens after the first `n` of them.
+/// A number of events: a power cut at `At(n)` happens after the first `n` events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct At(pub usize);
 
@@ -39,7 +39,7 @@ pub enum Event {
         file: FileId,
         size: usize,
     },
-    /// Came to its end here; promises only what was written before it began.
+    /// A sync that ended here; it guarantees only what was written before it began.
     Sync {
         file: FileId,
         began: At,
@@ -49,7 +49,7 @@ pub enum Event {
     },
 }
 
-/// All that happened in one directory.
+/// All events in one directory.
 #[derive(Default)]
 pub struct Recording {
     pub events: Vec<Event>,
@@ -72,12 +72,12 @@ struct State {
 
 impl Recorder {
     pub fn new(directory: &Path) -> Recorder {
-        // SQLite follows links before it opens a file.
+        // SQLite resolves links before it opens a file.
         let directory = directory.canonicalize().unwrap();
         Recorder { directory, state: Mutex::default(), closed: Condvar::new() }
     }
 
-    /// The name of a file of the watched directory; `None` for any other file.
+    /// Returns the name of a file in the watched directory; `None` for any other file.
     pub fn name(&self, path: &Path) -> Option<String> {
         let inside = path.parent() == Some(&self.directory);
         inside.then(|| path.file_name().unwrap().to_string_lossy().into_owned())
@@ -91,7 +91,7 @@ impl Recorder {
         self.lock().recording.events.push(event);
     }
 
-    /// A handle on the file was opened, and the file made if the name was free.
+    /// Records that a handle was opened, and that the file was created if the name was free.
     pub fn open(&self, name: String, kind: Kind) -> FileId {
         let mut state = self.lock();
         state.handles += 1;
@@ -117,7 +117,7 @@ impl Recorder {
         self.closed.notify_all();
     }
 
-    /// Waits until nothing in the directory is open: a dropped store closes its file on a thread of its own.
+    /// Waits until no file in the directory is open: a dropped store closes its file on its own thread.
     pub fn wait_until_closed(&self) {
         let state = self.closed.wait_while(self.lock(), |state| state.handles > 0);
         drop(state.unwrap());

@@ -1,6 +1,6 @@
-//! The commits of the workload: each run has its story from the first commit to the last, told before it happens.
+//! The commits of the workload: the story of a run is all of its commits, generated in advance.
 //!
-//! The only place here that knows which fields a commit has.
+//! Only this module knows the fields of a commit.
 
 use crate::random::Random;
 use std::collections::BTreeMap;
@@ -10,17 +10,17 @@ use stepwell_store::*;
 
 pub const NODE: NodeId = NodeId(7);
 const ORG: OrgId = OrgId(1);
-/// From a payload that fits in a row to one that needs pages of its own.
+/// From a payload that fits in a row to one that needs overflow pages.
 const PAYLOAD: std::ops::Range<usize> = 20..6_000;
-/// Steps a run goes through in turn; coming back to one is its next attempt.
+/// The number of steps that a run cycles through; returning to a step is its next attempt.
 const STEPS: usize = 3;
 
-/// Commits from one change of the head to the next.
+/// The number of commits between two changes of the head.
 const HEADS: usize = 4;
-/// Notices that wait to be sent.
+/// The number of pending notices.
 const NOTICES: usize = 2;
 
-/// The commits of one run: the one at `n` makes version `n + 1`.
+/// Returns the commits of one run: the commit at `n` makes version `n + 1`.
 pub fn story(run: i64, commits: usize, random: &mut Random) -> Vec<Commit> {
     let mut previous = [0; 32];
     let mut story = Vec::with_capacity(commits);
@@ -32,7 +32,7 @@ pub fn story(run: i64, commits: usize, random: &mut Random) -> Vec<Commit> {
     story
 }
 
-/// Every commit moves all there is: a log row, a payload, the step before and this one, work, a timer, a notice.
+/// Every commit changes every kind of row: a log row, a payload, the previous and this step, work, a timer, a notice.
 fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit {
     let at = Time(1_000 * run + n as i64);
     let facts = format!("[{{\"type\":\"sample\",\"n\":{n},\"salt\":{}}}]", random.next());
@@ -61,7 +61,7 @@ fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit
         outbox: vec![Notice { key: notice(n), body: "{}".into(), due: at }],
         sent: n.checked_sub(NOTICES).map(notice).into_iter().collect(),
         unique: if n == 0 && run % 2 == 0 { vec![unique(run)] } else { Vec::new() },
-        places: Vec::new(),
+        groups: Vec::new(),
         gates: Diff::default(),
         counted: Vec::new(),
         audit: Vec::new(),
@@ -79,7 +79,7 @@ fn new_run(run: i64) -> NewRun {
         test: false,
         secret: [3; 16],
         parent: None,
-        place: None,
+        group: None,
         most_open: None,
     }
 }
@@ -115,7 +115,7 @@ fn step(n: usize, status: &str) -> StepRow {
     }
 }
 
-/// Mostly small, as real ones are.
+/// Mostly small, like real payloads.
 fn payload(random: &mut Random) -> String {
     let longest = if random.percent(20) { PAYLOAD.end } else { PAYLOAD.end / 20 };
     let length = PAYLOAD.start + random.below(longest - PAYLOAD.start);
@@ -130,50 +130,50 @@ fn unique(run: i64) -> UniqueKey {
     UniqueKey { scope: "trigger".into(), key: format!("key-{run}"), digest: "d".into(), expires: None }
 }
 
-/// A run that must be refused as soon as `first`, which has a unique key, is there.
+/// A run that must be refused once `first`, which has a unique key, is committed.
 pub fn rival(first: &Commit, run: i64) -> Commit {
     let mut rival = commit(run, 0, [0; 32], &mut Random::new(0));
     rival.unique = first.unique.clone();
     rival
 }
 
-/// What a run looks like after some of its commits, as far as a store tells.
+/// The expected state of a run after some of its commits, as a store returns it.
 #[derive(Debug, PartialEq, Default)]
-pub struct Looks {
+pub struct RunState {
     pub status: String,
     pub state: String,
     pub hash: [u8; 32],
     pub log: Vec<LogRow>,
-    /// The newest attempt of each.
+    /// The newest attempt of each step.
     pub steps: BTreeMap<String, StepRow>,
     pub values: BTreeMap<u32, String>,
     pub work: Vec<WorkKey>,
     pub timers: Vec<(String, Time)>,
-    /// Keys, in the order in which they were written.
+    /// Keys in write order.
     pub notices: Vec<String>,
 }
 
-pub fn looks(story: &[Commit]) -> Looks {
-    let mut looks = Looks::default();
+pub fn state_after(story: &[Commit]) -> RunState {
+    let mut state = RunState::default();
     for commit in story {
         if let Some(head) = &commit.head {
-            looks.status.clone_from(&head.status);
+            state.status.clone_from(&head.status);
         }
-        looks.state.clone_from(&commit.state);
-        looks.hash = commit.log.hash;
-        looks.log.push(commit.log.clone());
-        looks.values.extend(commit.values.iter().map(|value| (value.id.0, value.payload.clone())));
+        state.state.clone_from(&commit.state);
+        state.hash = commit.log.hash;
+        state.log.push(commit.log.clone());
+        state.values.extend(commit.values.iter().map(|value| (value.id.0, value.payload.clone())));
         for step in &commit.steps {
-            let newest = looks.steps.entry(step.path.clone()).or_insert_with(|| step.clone());
+            let newest = state.steps.entry(step.path.clone()).or_insert_with(|| step.clone());
             if newest.attempt <= step.attempt {
                 newest.clone_from(step);
             }
         }
-        looks.work.retain(|key| !commit.work.remove.contains(key));
-        looks.work.extend(commit.work.put.iter().map(|work| work.key.clone()));
-        looks.timers = commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect();
-        looks.notices.retain(|key| !commit.sent.contains(key));
-        looks.notices.extend(commit.outbox.iter().map(|notice| notice.key.clone()));
+        state.work.retain(|key| !commit.work.remove.contains(key));
+        state.work.extend(commit.work.put.iter().map(|work| work.key.clone()));
+        state.timers = commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect();
+        state.notices.retain(|key| !commit.sent.contains(key));
+        state.notices.extend(commit.outbox.iter().map(|notice| notice.key.clone()));
     }
-    looks
+    state
 }

@@ -1,7 +1,7 @@
-//! Listens to SQLite: a VFS in front of the unix one that tells a [`Recorder`] what is written and synced.
+//! Intercepts SQLite: a VFS that wraps the unix VFS and reports writes and syncs to a [`Recorder`].
 //!
 //! It is the default VFS of this process, because the store opens its file without naming one. Files outside the
-//! watched directories (the images that are checked) pass through and are not synced: nothing is asked of them later.
+//! watched directories (the images that are checked) pass through and are not synced: they need not be durable.
 
 use crate::recorder::{Event, FileId, Kind, Recorder};
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
@@ -15,11 +15,11 @@ static WATCHED: Mutex<Vec<Arc<Recorder>>> = Mutex::new(Vec::new());
 static UNIX: OnceLock<Unix> = OnceLock::new();
 
 thread_local! {
-    /// Set when the unix VFS opens a directory, which it does only in order to sync it.
+    /// Set when the unix VFS opens a directory, which it only does to sync it.
     static DIRECTORY_SYNCED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What this VFS stands in front of.
+/// The wrapped VFS.
 struct Unix {
     vfs: *mut sqlite3_vfs,
     open_directory: OpenDirectory,
@@ -32,18 +32,22 @@ unsafe impl Sync for Unix {}
 
 type OpenDirectory = unsafe extern "C" fn(*const c_char, *mut c_int) -> c_int;
 
-/// Has everything in the recorder's directory recorded from now on.
+/// Records everything in the recorder's directory from now on.
 pub fn watch(recorder: Arc<Recorder>) {
     UNIX.get_or_init(install);
     WATCHED.lock().unwrap().push(recorder);
 }
 
 fn install() -> Unix {
-    // SAFETY: the calls are made as SQLite's documentation asks, and the new VFS is never freed.
+    // SAFETY: the calls follow SQLite's documentation, and the new VFS is never freed.
     unsafe {
         assert_eq!(ffi::sqlite3_initialize(), ffi::SQLITE_OK);
         for absent in [c"NO_SYNC", c"DISABLE_DIRSYNC"] {
-            assert_eq!(ffi::sqlite3_compileoption_used(absent.as_ptr()), 0, "SQLite is built not to sync: {absent:?}");
+            assert_eq!(
+                ffi::sqlite3_compileoption_used(absent.as_ptr()),
+                0,
+                "SQLite is built without syncs: {absent:?}"
+            );
         }
         let unix = ffi::sqlite3_vfs_find(c"unix".as_ptr());
         let real = (*unix).xGetSystemCall.unwrap()(unix, c"openDirectory".as_ptr()).unwrap();
@@ -60,11 +64,11 @@ fn install() -> Unix {
     }
 }
 
-/// What SQLite has for an open file: this, and right behind it the unix VFS's own.
+/// SQLite's representation of an open file, directly followed by the unix VFS's own.
 #[repr(C)]
 struct File {
     base: sqlite3_file,
-    /// Boxed by `open`, dropped by `close`; null for a file that nobody watches.
+    /// Boxed by `open`, dropped by `close`; null for a file that is not watched.
     handle: *mut Handle,
 }
 
@@ -79,26 +83,26 @@ fn unix() -> &'static Unix {
 }
 
 unsafe fn real(file: *mut sqlite3_file) -> *mut sqlite3_file {
-    // SAFETY: `szOsFile` asked for room for both.
+    // SAFETY: `szOsFile` reserves space for both.
     unsafe { file.cast::<File>().add(1).cast() }
 }
 
 unsafe fn methods(file: *mut sqlite3_file) -> &'static sqlite3_io_methods {
-    // SAFETY: the unix VFS has opened the file, and its tables of methods are constants.
+    // SAFETY: the unix VFS has opened the file, and its method tables are constants.
     unsafe { &*(*real(file)).pMethods }
 }
 
 unsafe fn handle<'a>(file: *mut sqlite3_file) -> Option<&'a Handle> {
-    // SAFETY: `open` has set it, and no call for a file comes during or after its `close`.
+    // SAFETY: `open` has set it, and SQLite makes no call for a file during or after its `close`.
     unsafe { (*file.cast::<File>()).handle.as_ref() }
 }
 
-/// Who watches the file of this name, and what it is called there.
+/// Returns the recorder that watches this path, and the file's name in its directory.
 unsafe fn watcher(path: *const c_char) -> Option<(Arc<Recorder>, String)> {
     if path.is_null() {
         return None;
     }
-    // SAFETY: SQLite gives names that end in zero.
+    // SAFETY: SQLite passes NUL-terminated names.
     let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()));
     let watched = WATCHED.lock().unwrap();
     watched.iter().find_map(|recorder| Some((recorder.clone(), recorder.name(path)?)))
@@ -111,7 +115,7 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite has given `szOsFile` bytes at `file`; without methods it will not use them.
+    // SAFETY: SQLite has allocated `szOsFile` bytes at `file`; without methods it does not use them.
     unsafe {
         (*file).pMethods = std::ptr::null();
         let result = (*unix().vfs).xOpen.unwrap()(unix().vfs, path, real(file), flags, out);
@@ -123,7 +127,7 @@ unsafe extern "C" fn open(
                 flags if flags & ffi::SQLITE_OPEN_MAIN_DB != 0 => Kind::Database,
                 flags if flags & ffi::SQLITE_OPEN_WAL != 0 => Kind::Wal,
                 flags if flags & ffi::SQLITE_OPEN_MAIN_JOURNAL != 0 => Kind::Journal,
-                _ => panic!("a file nobody knows the use of: {name}"),
+                _ => panic!("a file of unknown kind: {name}"),
             };
             let file = recorder.open(name, kind);
             Box::into_raw(Box::new(Handle { recorder, file, synced: Cell::new(false) }))
@@ -135,7 +139,7 @@ unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn delete(_: *mut sqlite3_vfs, path: *const c_char, sync: c_int) -> c_int {
-    // SAFETY: passes on what SQLite gave.
+    // SAFETY: passes on SQLite's arguments.
     unsafe {
         let watcher = watcher(path);
         if let Some((recorder, name)) = &watcher {
@@ -152,14 +156,14 @@ unsafe extern "C" fn delete(_: *mut sqlite3_vfs, path: *const c_char, sync: c_in
 }
 
 unsafe extern "C" fn open_directory(path: *const c_char, descriptor: *mut c_int) -> c_int {
-    // SAFETY: passes on what SQLite gave.
+    // SAFETY: passes on SQLite's arguments.
     let result = unsafe { (unix().open_directory)(path, descriptor) };
     DIRECTORY_SYNCED.set(result == ffi::SQLITE_OK);
     result
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: the last call for this file; the box is the one `open` made.
+    // SAFETY: this is the last call for this file, and the box is the one that `open` created.
     unsafe {
         let result = methods(file).xClose.unwrap()(real(file));
         let handle = std::mem::replace(&mut (*file.cast::<File>()).handle, std::ptr::null_mut());
@@ -171,7 +175,7 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
 }
 
 unsafe extern "C" fn write(file: *mut sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
-    // SAFETY: SQLite gives `length` bytes at `data`.
+    // SAFETY: SQLite passes `length` bytes at `data`.
     unsafe {
         if let Some(handle) = handle(file) {
             let data = std::slice::from_raw_parts(data.cast::<u8>(), length as usize).to_vec();
@@ -182,7 +186,7 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, data: *const c_void, length:
 }
 
 unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
-    // SAFETY: passes on what SQLite gave.
+    // SAFETY: passes on SQLite's arguments.
     unsafe {
         if let Some(handle) = handle(file) {
             handle.recorder.record(Event::Truncate { file: handle.file, size: size as usize });
@@ -192,12 +196,12 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
 }
 
 unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
-    // SAFETY: passes on what SQLite gave.
+    // SAFETY: passes on SQLite's arguments.
     unsafe {
         let Some(handle) = handle(file) else { return ffi::SQLITE_OK };
         let began = handle.recorder.now();
         DIRECTORY_SYNCED.set(false);
-        // The unix VFS syncs the directory with the first sync of a file, so that one has to be real. The others would
+        // The unix VFS syncs the directory with the first sync of a file, so that one must be real. The others would
         // only make the test as slow as the disk.
         if !handle.synced.replace(true) {
             let result = methods(file).xSync.unwrap()(real(file), flags);
@@ -214,15 +218,15 @@ unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
 }
 
 unsafe extern "C" fn barrier(file: *mut sqlite3_file) {
-    // SAFETY: passes on what SQLite gave.
+    // SAFETY: passes on SQLite's arguments.
     unsafe { methods(file).xShmBarrier.unwrap()(real(file)) }
 }
 
-/// Methods that nothing is recorded of.
+/// Methods that are passed through without recording.
 macro_rules! pass {
     ($($name:ident = $method:ident($($argument:ident: $type:ty),*);)*) => {
         $(unsafe extern "C" fn $name(file: *mut sqlite3_file, $($argument: $type),*) -> c_int {
-            // SAFETY: passes on what SQLite gave.
+            // SAFETY: passes on SQLite's arguments.
             unsafe { methods(file).$method.unwrap()(real(file), $($argument),*) }
         })*
     };
@@ -242,7 +246,7 @@ pass! {
     unmap = xShmUnmap(delete: c_int);
 }
 
-/// Version 2 has shared memory, which WAL needs; version 3 would let SQLite write past us through a memory map.
+/// Version 2 has shared memory, which WAL needs; version 3 would let SQLite bypass this VFS through a memory map.
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     iVersion: 2,
     xClose: Some(close),

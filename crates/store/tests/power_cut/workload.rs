@@ -1,4 +1,4 @@
-//! What is recorded: several tasks that commit at the same time, to a store that is closed and opened again in between.
+//! The recorded workload: several tasks commit concurrently to a store that is closed and reopened in between.
 
 use crate::random::Random;
 use crate::recorder::{At, Recorder, Recording};
@@ -12,38 +12,38 @@ use tempfile::TempDir;
 const TASKS: usize = 8;
 const RUNS_PER_TASK: usize = 14;
 const COMMITS_PER_RUN: std::ops::Range<usize> = 5..35;
-/// Runs that a task goes on with in turn.
+/// The number of runs that a task works on in turn.
 const AT_A_TIME: usize = 4;
-/// Of a task's calls, in percent, that come before the store is closed and opened again.
+/// The percentage of a task's calls made before the store is closed and reopened.
 const BEFORE_REOPENING: usize = 10;
 
-/// One recording serves all tests: what differs is what the disk makes of it.
+/// A recording, the commits that were made, and their acknowledgements.
 pub struct Recorded {
     pub recording: Recording,
-    /// By run: run `n` is the one at `n`.
+    /// Indexed by run.
     pub stories: Vec<Vec<Commit>>,
     pub acknowledged: Vec<Acknowledged>,
 }
 
-/// The answer to one commit.
+/// The acknowledgement of one commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
     pub run: usize,
     pub version: Version,
     pub position: Position,
-    /// When the answer was there: a cut at this moment or later must not lose the commit.
+    /// When the commit was acknowledged: a cut at this moment or later must not lose it.
     pub at: At,
 }
 
-/// Commits made in one call, by run and place in its story. Each waits for the one before.
+/// Commits made in one call, by run and index in its story. Each call waits for the previous one.
 type Call = Vec<(usize, usize)>;
 
 pub fn record(seed: u64) -> Recorded {
     let mut random = Random::fork(seed, 1);
     let length = |random: &mut Random| COMMITS_PER_RUN.start + random.below(COMMITS_PER_RUN.len());
     let lengths: Vec<_> = (0..TASKS * RUNS_PER_TASK).map(|_| length(&mut random)).collect();
-    let told = lengths.into_iter().zip(0..).map(|(length, run)| story(run, length, &mut random));
-    let stories: Vec<_> = told.collect();
+    let generated = lengths.into_iter().zip(0..).map(|(length, run)| story(run, length, &mut random));
+    let stories: Vec<_> = generated.collect();
     let scripts: Vec<_> = (0..TASKS).map(|task| script(task, &stories, &mut random)).collect();
 
     let directory = TempDir::new().unwrap();
@@ -103,7 +103,7 @@ async fn perform(
         for ((run, n), answer) in call.into_iter().zip(answers) {
             let (version, position) = (Version(n as i64 + 1), answer.unwrap());
             acknowledged.push(Acknowledged { run, version, position, at });
-            // A reader now and then, which keeps the WAL from being begun anew.
+            // An occasional reader, which prevents the WAL from being restarted.
             if n % 8 == 7 {
                 let loaded = store.load(RunId(run as i64)).await.unwrap().unwrap();
                 assert_eq!(loaded.version, version);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use stepwell_engine::Engine;
 use stepwell_store::sqlite::SqliteStore;
-use stepwell_store::sqlite::bare::Bare;
+use stepwell_store::sqlite::baseline::Baseline;
 use stepwell_store::{Commit, RunId};
 
 /// Commits per transaction while the directory is filled.
@@ -84,7 +84,7 @@ async fn fill(directory: &Path, scratch: &Path, runs: u32) -> anyhow::Result<()>
     // The schema, the definition and the lock are made by the store itself.
     stop(start(SqliteStore::open(directory)?, &Workload::new(What::Noop, &one, Outside::default()).definition).await?)
         .await;
-    let mut bare = Bare::open_file(&directory.join("stepwell.db"))?;
+    let mut bare = Baseline::open_file(&directory.join("stepwell.db"))?;
     let mut done = 0;
     let mut batch: Vec<Commit> = Vec::new();
     while done < runs {

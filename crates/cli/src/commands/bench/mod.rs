@@ -19,7 +19,7 @@ use report::Report;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use stepwell_store::sqlite::bare::Bare;
+use stepwell_store::sqlite::baseline::Baseline;
 use workload::{Outside, Workload};
 
 #[derive(clap::Args, Clone, Default)]
@@ -145,11 +145,11 @@ async fn measure(args: &Args, base: &std::path::Path, workload: &Workload) -> an
     let each = Duration::from_secs(args.seconds) / (args.rounds.max(1) * 2);
     let mut line = report::Line::new(workload, commits.len());
     for round in 0..args.rounds.max(1) {
-        let mut bare = Bare::open(&fresh(&directory)?)?;
+        let mut bare = Baseline::open(&fresh(&directory)?)?;
         line.singles.push(f64::from(SINGLES) / bare.single_commits(SINGLES)?.as_secs_f64());
         let (mut passes, mut spent) = (0, Duration::ZERO);
         while passes == 0 || spent < each {
-            let mut bare = Bare::open(&fresh(&directory)?)?;
+            let mut bare = Baseline::open(&fresh(&directory)?)?;
             spent += bare.write(&commits, workload.concurrency as usize)?;
             passes += 1;
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_core::time::Time;
 use stepwell_store::postgres::PgStore;
-use stepwell_store::postgres::bare::{Costs, Size, Trial};
+use stepwell_store::postgres::baseline::{Costs, Size, Trial};
 use stepwell_store::{Claim, NodeId, Nodes, OrgId, PostgresOptions, RunFilter, Share, Store};
 
 /// Questions asked of each sort, to see how long they take.
@@ -127,7 +127,7 @@ async fn workload(args: &Args, options: &PostgresOptions, workload: &Workload, c
 
 /// Transactions per second, or none if there is no `pgbench`.
 async fn pgbench(trial: &Trial, clients: u32, length: Duration) -> anyhow::Result<Option<f64>> {
-    let script = trial.yardstick(YARDSTICK_RUNS).await?;
+    let script = trial.pgbench_script(YARDSTICK_RUNS).await?;
     let file = std::env::temp_dir().join(format!("stepwell-pgbench-{}.sql", std::process::id()));
     std::fs::write(&file, script)?;
     let seconds = length.as_secs().max(1).to_string();

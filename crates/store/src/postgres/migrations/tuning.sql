@@ -1,5 +1,5 @@
--- How PostgreSQL keeps these tables; not part of what they mean. A database that does not know these settings goes without.
--- Rows that are updated in place need room on their page, and tables through which much passes are cleaned often.
+-- Storage settings for PostgreSQL. They are optional: a database that does not know them works without.
+-- Rows that are updated in place need free space on their page, and tables with a high turnover are vacuumed often.
 ALTER TABLE workflow_runs SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE workflow_step_runs SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05);
 ALTER TABLE work SET (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,

@@ -1,4 +1,4 @@
--- Every organisation's grants carry an epoch: it grows with each change, and a decision made on an older one is refused.
+-- The epoch grows with each change of an organisation's grants; decisions made under an older epoch are refused.
 CREATE TABLE organisations (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -7,7 +7,7 @@ CREATE TABLE organisations (
 ) STRICT;
 INSERT INTO organisations (id, name, created_at) VALUES (1, 'default', 0);
 
--- Numbers are not used again when a test's definition is removed: definitions are remembered by number.
+-- Ids are not reused when the definition of a test run is removed: definitions are cached by id.
 CREATE TABLE workflow_definitions (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   workflow TEXT NOT NULL,
@@ -51,7 +51,7 @@ CREATE INDEX workflow_runs_of_definition ON workflow_runs (org, definition, id);
 CREATE INDEX workflow_runs_unfinished ON workflow_runs (org, status, id) WHERE finished_at IS NULL;
 CREATE INDEX workflow_runs_to_purge ON workflow_runs (purge_at) WHERE purge_at IS NOT NULL;
 
--- The log: one row per commit. Positions are in commit order and never used twice; the writer counts them.
+-- The log: one row per commit. Positions are in commit order and never reused; the writer assigns them.
 CREATE TABLE workflow_events (
   position INTEGER PRIMARY KEY,
   run INTEGER NOT NULL,
@@ -82,7 +82,7 @@ CREATE TABLE step_values (
   PRIMARY KEY (run, id)
 ) STRICT, WITHOUT ROWID;
 
--- Only attempts that are ready or running: stays small whatever the history.
+-- Only attempts that are ready or claimed, so the table stays small.
 CREATE TABLE work (
   run INTEGER NOT NULL,
   step TEXT NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE timers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX timers_due ON timers (due);
 
--- Numbers are not used again: a letter that is forgotten twice must not take another with it.
+-- Ids are not reused: removing a message twice must not remove another message.
 CREATE TABLE mail (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   run INTEGER NOT NULL,
@@ -133,7 +133,7 @@ CREATE TABLE unique_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_keys_of_run ON unique_keys (run);
 
--- Runs that hold or queue for a place under a limit of concurrent runs, and how many hold one.
+-- Concurrency groups: runs that hold a slot in a group or are queued for one, and how many hold one.
 CREATE TABLE places (
   key TEXT NOT NULL,
   run INTEGER NOT NULL,
@@ -146,14 +146,14 @@ CREATE TABLE counters (
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The highest position of any log row that was removed.
+-- The highest position of any purged log row.
 CREATE TABLE purged (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   position INTEGER NOT NULL
 ) STRICT;
 INSERT INTO purged (id, position) VALUES (1, 0);
 
--- For a person with a SQL shell.
+-- Views for people with an SQL shell.
 CREATE VIEW runs AS
   SELECT r.public_id AS run, d.name AS workflow, d.version AS workflow_version, r.status, r.created_by,
          datetime(r.created_at / 1000, 'unixepoch') AS created, datetime(r.finished_at / 1000, 'unixepoch') AS finished

@@ -1,10 +1,10 @@
--- What a server needs: in whose name runs act, labels, gates, records of all sorts, and the audit trail.
--- What was there before belongs to whoever could open the directory.
+-- Tables and columns for the server: the principal that runs act as, labels, gates, records and the audit trail.
+-- Existing rows get `*`: they belong to any user who could open the directory.
 ALTER TABLE workflow_definitions ADD COLUMN author TEXT NOT NULL DEFAULT '*';
 ALTER TABLE workflow_runs ADD COLUMN acts_as TEXT NOT NULL DEFAULT '*';
 ALTER TABLE workflow_runs ADD COLUMN labels TEXT;
 ALTER TABLE workflow_runs ADD COLUMN erased_at INTEGER;
--- Digests of the payloads that came with a commit; rows from before have none.
+-- Digests of the payloads written in the same commit; older rows have none.
 ALTER TABLE workflow_events ADD COLUMN payloads TEXT NOT NULL DEFAULT '';
 
 -- Steps that wait for a person.
@@ -20,7 +20,7 @@ INSERT INTO gates (run, step, org, since)
   SELECT s.run, s.step, r.org, s.since FROM workflow_step_runs s JOIN workflow_runs r ON r.id = s.run
   WHERE r.finished_at IS NULL AND s.state ->> 'phase' IN ('gate', 'unsure');
 
--- `name=value`, for finding runs; the run's own row has them too.
+-- Labels as `name=value`, for searching runs; the row of the run has them too.
 CREATE TABLE run_labels (
   label TEXT NOT NULL,
   run INTEGER NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE run_labels (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_labels_of_run ON run_labels (run);
 
--- Whatever is not a run: users, roles, keys, sessions, schedules, … The engine gives them their meaning.
+-- Everything that is not a run: users, roles, keys, sessions, schedules, … Only the engine interprets them.
 CREATE TABLE records (
   kind TEXT NOT NULL,
   id TEXT NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE records (
 CREATE INDEX records_of_org ON records (org, kind, key);
 CREATE INDEX records_due ON records (kind, due) WHERE due IS NOT NULL;
 
--- Who did what. Each row's hash covers the organisation's row before it.
+-- The audit trail. Each row's hash covers the organisation's previous row.
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   org INTEGER NOT NULL,

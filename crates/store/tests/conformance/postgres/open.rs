@@ -1,4 +1,4 @@
-//! What is opened and what is refused, and whose clock counts.
+//! Opening a database: settings, foreign tables, schema versions and the clock.
 
 use super::PgStore;
 use crate::sample::*;
@@ -9,24 +9,24 @@ async fn refused(options: &PostgresOptions) -> String {
     match PgStore::open(options).await {
         Err(Error::Unusable(why)) => why,
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was opened"),
+        Ok(_) => panic!("the store was opened"),
     }
 }
 
-/// A connection of which a setting is another.
+/// Options of a connection with a changed setting.
 fn set(schema: &Schema, setting: &str) -> PostgresOptions {
     PostgresOptions::new(format!("{}%20-c{setting}", schema.url()))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_may_lose_what_it_acknowledged_is_refused_unless_that_is_wanted() {
+async fn a_database_with_unsafe_settings_is_refused_unless_accepted() {
     let schema = Cluster::shared().schema();
     let careless = set(&schema, "synchronous_commit%3Doff");
     let why = refused(&careless).await;
     assert!(why.contains("synchronous_commit = off") && why.contains("unsafe_settings"), "{why}");
     let wanted = PostgresOptions { unsafe_settings: true, ..careless };
     accepted(&PgStore::open(&wanted).await.unwrap(), create(1)).await;
-    // A setting of the server.
+    // A server-wide setting.
     let cluster = Cluster::start();
     execute(cluster.url(), "ALTER SYSTEM SET full_page_writes = off").unwrap();
     cluster.stop();
@@ -41,10 +41,10 @@ async fn tables_of_another_program_are_not_touched() {
         let schema = Cluster::shared().schema();
         schema.execute(&format!("CREATE TABLE {table} (subject TEXT); INSERT INTO {table} VALUES ('hello')"));
         refused(&PostgresOptions::new(schema.url())).await;
-        // Fails if there is another table, or another row.
+        // Fails if there is another table or another row.
         schema.execute(&format!(
             "DO $$ BEGIN
-               ASSERT (SELECT count(*) FROM pg_tables WHERE schemaname = current_schema) = 1, 'tables were made';
+               ASSERT (SELECT count(*) FROM pg_tables WHERE schemaname = current_schema) = 1, 'tables were created';
                ASSERT (SELECT array_agg(subject) FROM {table}) = ARRAY['hello'], 'rows were changed';
              END $$"
         ));
@@ -52,7 +52,7 @@ async fn tables_of_another_program_are_not_touched() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_schema_from_the_future_is_refused_and_left_alone_unless_it_can_still_be_used() {
+async fn a_newer_schema_is_refused_and_left_unchanged_unless_it_is_compatible() {
     let (store, schema) = super::fresh().await;
     accepted(&store, create(1)).await;
     drop(store);
@@ -69,7 +69,7 @@ async fn a_schema_from_the_future_is_refused_and_left_alone_unless_it_can_still_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_processes_that_find_an_empty_schema_make_it_together() {
+async fn several_processes_can_create_the_schema_concurrently() {
     let schema = Cluster::shared().schema();
     let options = PostgresOptions::new(schema.url());
     let (a, b, c, d) = tokio::join!(
@@ -83,7 +83,7 @@ async fn several_processes_that_find_an_empty_schema_make_it_together() {
     }
 }
 
-/// A store whose database has a clock of the test's own: names are looked for in the schema before those built in.
+/// A store whose database has a fake clock: names in the schema take precedence over built-in functions.
 async fn with_clock(schema: &Schema, clock: &str) -> PgStore {
     set_clock(schema, clock);
     super::open(&format!("{}%2Cpg_catalog", schema.url())).await
@@ -98,11 +98,11 @@ fn set_clock(schema: &Schema, clock: &str) {
 #[track_caller]
 fn is_ahead(store: &PgStore, expected: i64) {
     let ahead = store.ahead();
-    assert!((ahead - expected).abs() < 1_000, "{ahead} ms where {expected} are expected");
+    assert!((ahead - expected).abs() < 1_000, "ahead by {ahead} ms, expected {expected} ms");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_clock_of_the_database_is_followed() {
+async fn the_store_follows_the_database_clock() {
     let schema = Cluster::shared().schema();
     is_ahead(&super::open(schema.url()).await, 0);
     let store = with_clock(&schema, "SELECT pg_catalog.clock_timestamp() + interval '5 seconds'").await;
@@ -113,9 +113,9 @@ async fn the_clock_of_the_database_is_followed() {
     is_ahead(&store, -30_000);
 }
 
-/// As for a process that stood still while it asked, or whose question was on its way for long: timers would fire early.
+/// As in a process that was suspended during the query, or on a slow network: otherwise timers would fire early.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_took_long_does_not_set_the_clock() {
+async fn a_slow_answer_does_not_set_the_clock() {
     let schema = Cluster::shared().schema();
     let store = with_clock(&schema, "SELECT pg_catalog.clock_timestamp()").await;
     join(&store, NODE).await;

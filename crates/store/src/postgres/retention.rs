@@ -1,14 +1,14 @@
-//! Keeping the tables small and sound: purge, erasure, sizes.
+//! Retention: purging and erasing runs; sizes and integrity checks.
 
 use super::args::args;
-use super::session::{Answer, Session};
+use super::session::{DbResult, Session};
 use crate::{COUNTED, ERASED, RunId, Stats};
 use stepwell_core::time::Time;
 
-/// Runs whose rows are removed in one go.
+/// The maximum number of runs per purge.
 const RUNS: u32 = 100;
 
-/// What belongs to runs, in pieces: `$1` are the runs, `$2` how many rows at the most.
+/// Deletes the rows of runs in pieces: `$1` are the runs, `$2` the maximum number of rows.
 const PURGE: [&str; 8] = [
     "DELETE FROM workflow_step_runs WHERE (run, step, attempt) IN
        (SELECT run, step, attempt FROM workflow_step_runs WHERE run = ANY($1) LIMIT $2)",
@@ -19,14 +19,14 @@ const PURGE: [&str; 8] = [
     "DELETE FROM run_labels WHERE (label, run) IN (SELECT label, run FROM run_labels WHERE run = ANY($1) LIMIT $2)",
     "DELETE FROM mail WHERE id IN (SELECT id FROM mail WHERE run = ANY($1) LIMIT $2)",
     "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE run = ANY($1) LIMIT $2)",
-    // A key that has expired may pass to another run meanwhile.
+    // An expired key may pass to another run concurrently.
     "DELETE FROM unique_keys WHERE run = ANY($1)
        AND (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ANY($1) LIMIT $2)",
 ];
 
-/// Within a transaction. Runs' own rows go last: a purge that stops halfway goes on where it stopped. What another node
-/// removes now is left to it.
-pub async fn purge(db: &Session, before: Time, limit: u32) -> Answer<u64> {
+/// Removes up to `limit` rows, within a transaction. The rows of the runs themselves go last, so an interrupted purge
+/// continues where it stopped. Runs that another node is purging are skipped.
+pub async fn purge(db: &Session, before: Time, limit: u32) -> DbResult<u64> {
     let sql = "SELECT id FROM workflow_runs WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2 FOR UPDATE SKIP LOCKED";
     let found = db.query(sql, args![before.0, i64::from(limit.min(RUNS))]).await?;
     let runs: Vec<i64> = found.iter().map(|row| row.get(0)).collect();
@@ -39,7 +39,7 @@ pub async fn purge(db: &Session, before: Time, limit: u32) -> Answer<u64> {
         left -= db.execute(sql, args![runs, left]).await? as i64;
     }
     if left == 0 {
-        // Some of them may have lost rows: from now on they can only be removed.
+        // Some runs may have lost rows: from now on they can only be removed.
         let sql = "UPDATE workflow_runs SET erased_at = coalesce(erased_at, $2) WHERE id = ANY($1)";
         db.execute(sql, args![runs, before.0]).await?;
     } else {
@@ -53,8 +53,8 @@ pub async fn purge(db: &Session, before: Time, limit: u32) -> Answer<u64> {
     Ok((most - left).unsigned_abs())
 }
 
-/// Takes the payloads of a finished run away. What the log says of them stays.
-pub async fn erase(db: &Session, run: RunId, at: Time) -> Answer<bool> {
+/// Erases the payloads of a finished run. Their digests stay in the log.
+pub async fn erase(db: &Session, run: RunId, at: Time) -> DbResult<bool> {
     let sql = "UPDATE workflow_runs SET erased_at = $2 WHERE id = $1 AND finished_at IS NOT NULL";
     if db.execute(sql, args![run.0, at.0]).await? == 0 {
         return Ok(false);
@@ -63,7 +63,7 @@ pub async fn erase(db: &Session, run: RunId, at: Time) -> Answer<bool> {
     Ok(true)
 }
 
-pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
+pub async fn stats(db: &Session, counted: bool) -> DbResult<Stats> {
     let count = async |sql: &str| {
         Ok::<u64, super::session::Failed>(db.one(sql, &[]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     };
@@ -83,11 +83,11 @@ pub async fn stats(db: &Session, counted: bool) -> Answer<Stats> {
     })
 }
 
-/// Indexes that the database itself holds to be unusable.
-pub async fn integrity(db: &Session) -> Answer<Vec<String>> {
+/// Returns the indexes that the database marks as invalid.
+pub async fn integrity(db: &Session) -> DbResult<Vec<String>> {
     let sql = "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
                WHERE NOT i.indisvalid
                  AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
     let found = db.query(sql, &[]).await?;
-    Ok(found.iter().map(|row| format!("the index {} is not valid", row.get::<_, String>(0))).collect())
+    Ok(found.iter().map(|row| format!("index {} is invalid", row.get::<_, String>(0))).collect())
 }

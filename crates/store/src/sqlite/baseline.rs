@@ -1,5 +1,5 @@
-//! What the disk and SQLite alone can do: the yardstick of `stepwell bench`. The same schema and settings as the store,
-//! without its threads, channels and answers.
+//! The baseline of `stepwell bench`: what the disk and SQLite can do alone. It uses the schema and settings of the
+//! store, without its threads and channels.
 
 use super::apply::{apply, error, open_for_writing};
 use super::schema;
@@ -8,32 +8,32 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub struct Bare {
+pub struct Baseline {
     connection: Connection,
     position: i64,
 }
 
-impl Bare {
+impl Baseline {
     /// Opens a fresh directory.
-    pub fn open(directory: &Path) -> Result<Bare, Error> {
+    pub fn open(directory: &Path) -> Result<Baseline, Error> {
         let unusable = |error: &dyn std::fmt::Display| Error::Unusable(format!("{}: {error}", directory.display()));
         std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
-        Bare::open_file(&directory.join("bare.db"))
+        Baseline::open_file(&directory.join("baseline.db"))
     }
 
-    /// Opens a file that nobody else has open.
-    pub fn open_file(path: &Path) -> Result<Bare, Error> {
+    /// Opens a file that no other connection has open.
+    pub fn open_file(path: &Path) -> Result<Baseline, Error> {
         let unusable = |error: &dyn std::fmt::Display| Error::Unusable(format!("{}: {error}", path.display()));
         let mut connection = open_for_writing(path).map_err(|error| unusable(&error))?;
         schema::migrate(&mut connection)?;
         let sql = "SELECT coalesce(max(position), 0) FROM workflow_events";
         let position = connection.query_row(sql, [], |row| row.get(0)).map_err(|failed| error(&failed))?;
-        Ok(Bare { connection, position })
+        Ok(Baseline { connection, position })
     }
 
-    /// Writes recorded commits in their order, `group` of them per transaction, and says how long that took.
+    /// Writes recorded commits in order, `group` per transaction, and returns how long that took.
     pub fn write(&mut self, commits: &[Commit], group: usize) -> Result<Duration, Error> {
-        // Decided when a workflow had been defined already, which is not written here.
+        // The commits were recorded after a workflow was defined, which is not replayed here.
         if let Some(first) = commits.first() {
             let sql = "UPDATE organisations SET epoch = ?1";
             self.connection.execute(sql, [first.auth.epoch]).map_err(|failed| error(&failed))?;
@@ -56,7 +56,7 @@ impl Bare {
         tx.commit()
     }
 
-    /// Commits of one small row each, one after the other.
+    /// Makes `count` commits of one small row each, one after the other.
     pub fn single_commits(&mut self, count: u32) -> Result<Duration, Error> {
         let start = Instant::now();
         for n in 0..count {

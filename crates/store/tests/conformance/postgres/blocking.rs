@@ -1,4 +1,4 @@
-//! Commits that wait for a row that the test holds, so that something can be made to happen meanwhile.
+//! Commits that wait for a row locked by the test, so that the test can act meanwhile.
 
 use super::{PgStore, eventually};
 use crate::sample::*;
@@ -10,17 +10,17 @@ use stepwell_store::*;
 use stepwell_testing::{Cluster, Schema};
 use tokio_postgres::{Client, NoTls};
 
-/// Somebody at a SQL shell in the middle of a transaction.
-pub struct Held {
+/// An open transaction that holds locks.
+pub struct Blocker {
     client: Client,
 }
 
-impl Held {
-    pub async fn begin(schema: &Schema) -> Held {
+impl Blocker {
+    pub async fn begin(schema: &Schema) -> Blocker {
         let (client, connection) = tokio_postgres::connect(schema.url(), NoTls).await.unwrap();
         tokio::spawn(connection);
         client.batch_execute("BEGIN").await.unwrap();
-        Held { client }
+        Blocker { client }
     }
 
     pub async fn run(&self, sql: &str) {
@@ -31,49 +31,49 @@ impl Held {
         self.client.query_one(sql, &[]).await.unwrap().get(0)
     }
 
-    /// Every writer waits from now on.
-    pub async fn writers(schema: &Schema) -> Held {
-        let held = Held::begin(schema).await;
-        held.run("SELECT 1 FROM writers FOR UPDATE").await;
-        held
+    /// Blocks every writer from now on.
+    pub async fn writers(schema: &Schema) -> Blocker {
+        let blocker = Blocker::begin(schema).await;
+        blocker.run("SELECT 1 FROM writers FOR UPDATE").await;
+        blocker
     }
 
-    /// Until so many statements of others wait for what is held.
-    pub async fn is_waited_for(&self, by: i64) {
+    /// Waits until this many statements are blocked by this transaction.
+    pub async fn wait_until_blocking(&self, by: i64) {
         let me = self.number("SELECT pg_backend_pid()::bigint").await;
         let (watch, connection) = tokio_postgres::connect(Cluster::shared().url(), NoTls).await.unwrap();
         tokio::spawn(connection);
         let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE {me} = ANY(pg_blocking_pids(pid))");
-        eventually("somebody who waits", async || {
+        eventually("a blocked statement", async || {
             let waiting: i64 = watch.query_one(&sql, &[]).await.unwrap().get(0);
             (waiting >= by).then_some(())
         })
         .await;
     }
 
-    pub async fn let_go(self) {
+    pub async fn release(self) {
         self.run("COMMIT").await;
     }
 }
 
-/// Sends a future on its way without waiting for its end.
+/// Polls a future once, so that it starts.
 pub async fn begin<F: Future>(future: std::pin::Pin<&mut F>) {
     let mut future = future;
     poll_fn(|context| {
-        assert!(future.as_mut().poll(context).is_pending(), "it should have to wait");
+        assert!(future.as_mut().poll(context).is_pending(), "the future should be pending");
         Poll::Ready(())
     })
     .await;
 }
 
-/// What becomes of commits that go together in one statement: they queue up behind one that waits.
+/// Returns the results of commits that share one statement: they queue up behind a commit that is blocked.
 async fn in_one_batch(store: &PgStore, schema: &Schema, batch: Vec<Commit>) -> Vec<Result<Position, Refused>> {
-    // A writer has a row from its first commit on.
+    // A writer takes its row with its first commit.
     accepted(store, create(999)).await;
-    let held = Held::writers(schema).await;
+    let blocker = Blocker::writers(schema).await;
     let mut first = pin!(commit(store, create(1_000)));
     begin(first.as_mut()).await;
-    held.is_waited_for(1).await;
+    blocker.wait_until_blocking(1).await;
     let outcomes = RefCell::new(vec![None; batch.len()]);
     let send = async |(n, one): (usize, Commit)| {
         let outcome = commit(store, one).await;
@@ -81,14 +81,14 @@ async fn in_one_batch(store: &PgStore, schema: &Schema, batch: Vec<Commit>) -> V
     };
     let mut rest = pin!(all(batch.into_iter().enumerate().map(&send).collect()));
     begin(rest.as_mut()).await;
-    held.let_go().await;
+    blocker.release().await;
     let (first, ()) = tokio::join!(first, rest);
     first.unwrap();
     outcomes.take().into_iter().flatten().collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_batch_each_commit_is_applied_or_refused_alone() {
+async fn each_commit_of_a_batch_is_applied_or_refused_on_its_own() {
     let (store, schema) = super::with_one_writer().await;
     for run in 1..=4 {
         accepted(&store, create(run)).await;
@@ -104,21 +104,21 @@ async fn of_a_batch_each_commit_is_applied_or_refused_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_batch_with_one_key_or_one_place_the_first_gets_it() {
+async fn the_first_commit_of_a_batch_gets_a_contested_key_or_slot() {
     let (store, schema) = super::with_one_writer().await;
     let keyed = |run: i64| Commit { unique: vec![unique("trigger", "k")], ..create(run) };
-    let placed = |run: i64| {
-        let places = vec![PlaceChange::Take { key: "p".into(), limit: Some(1) }];
-        Commit { places, ..create(run) }
+    let grouped = |run: i64| {
+        let groups = vec![GroupChange::Enter { key: "p".into(), limit: Some(1) }];
+        Commit { groups, ..create(run) }
     };
     let limited = |run: i64| {
         let mut commit = create(run);
         commit.create.as_mut().unwrap().most_open = Some(5);
         commit
     };
-    let batch = vec![keyed(1), placed(2), keyed(3), placed(4), limited(5), limited(6)];
+    let batch = vec![keyed(1), grouped(2), keyed(3), grouped(4), limited(5), limited(6)];
     let answers = in_one_batch(&store, &schema, batch).await;
-    // With those before the batch four are open, and then five.
+    // With the runs from before the batch, four runs are open, then five.
     let kinds: Vec<&str> = answers
         .iter()
         .map(|answer| match answer {
@@ -136,9 +136,9 @@ async fn of_a_batch_with_one_key_or_one_place_the_first_gets_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_whose_row_was_taken_commits_nothing_under_it_and_goes_on_under_another() {
+async fn a_writer_that_lost_its_row_commits_only_under_another_row() {
     let (store, schema) = super::with_one_writer().await;
-    let place = PlaceChange::Take { key: "p".into(), limit: Some(9) };
+    let group = GroupChange::Enter { key: "p".into(), limit: Some(9) };
     let row = NewAudit {
         at: stepwell_core::time::Time(1),
         org: ORG,
@@ -147,28 +147,30 @@ async fn a_writer_whose_row_was_taken_commits_nothing_under_it_and_goes_on_under
         target: "t".into(),
         detail: "{}".into(),
     };
-    let sorts = [create(1), Commit { places: vec![place], ..create(2) }, Commit { audit: vec![row], ..create(3) }];
+    let sorts = [create(1), Commit { groups: vec![group], ..create(2) }, Commit { audit: vec![row], ..create(3) }];
     let mut used = Vec::new();
     accepted(&store, create(10)).await;
     for one in sorts {
-        let held = Held::begin(&schema).await;
-        let old = held.number("SELECT max(id)::bigint FROM writers WHERE holder IS NOT NULL").await;
-        held.run(&format!("UPDATE writers SET holder = 42, seen_at = now() + interval '1 day' WHERE id = {old}")).await;
-        let before = held.number(&format!("SELECT position FROM writers WHERE id = {old}")).await;
+        let blocker = Blocker::begin(&schema).await;
+        let old = blocker.number("SELECT max(id)::bigint FROM writers WHERE holder IS NOT NULL").await;
+        blocker
+            .run(&format!("UPDATE writers SET holder = 42, seen_at = now() + interval '1 day' WHERE id = {old}"))
+            .await;
+        let before = blocker.number(&format!("SELECT position FROM writers WHERE id = {old}")).await;
         let run = one.run;
         let mut answer = pin!(commit(&store, one));
         begin(answer.as_mut()).await;
-        held.is_waited_for(1).await;
-        held.let_go().await;
+        blocker.wait_until_blocking(1).await;
+        blocker.release().await;
         let position = answer.await.unwrap();
         assert_ne!(i64::from(position.writer), old);
-        let look = Held::begin(&schema).await;
-        assert_eq!(look.number(&format!("SELECT position FROM writers WHERE id = {old}")).await, before);
+        let reader = Blocker::begin(&schema).await;
+        assert_eq!(reader.number(&format!("SELECT position FROM writers WHERE id = {old}")).await, before);
         let written = store.tail(run, Version(0), 10).await.unwrap();
         assert_eq!(written.iter().map(|log| log.position).collect::<Vec<_>>(), [position]);
         used.push(position.writer);
     }
     used.dedup();
-    assert_eq!(used.len(), 3, "each time another row");
+    assert_eq!(used.len(), 3, "a different row each time");
     assert!(store.integrity().await.unwrap().is_empty());
 }

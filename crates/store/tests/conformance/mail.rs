@@ -1,4 +1,4 @@
-//! Cases about what waits outside of a run: timers, mail and notices.
+//! Cases about timers, mail and outbox notices.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
@@ -21,7 +21,7 @@ pub async fn timers_come_due_in_order_and_are_cleared(store: &dyn Store) {
     assert_eq!(keys(store.due(Time(1_000), Share::ALL, 10).await.unwrap()), ["middle", "soon"]);
 }
 
-pub async fn mail_is_delivered_once_and_gone_when_it_was_read(store: &dyn Store) {
+pub async fn mail_is_delivered_once_and_removed_when_read(store: &dyn Store) {
     accepted(store, create(1)).await;
     let mut child = create(2);
     child.mail = vec![mail(1, "child"), mail(1, "child"), mail(1, "other")];
@@ -36,7 +36,7 @@ pub async fn mail_is_delivered_once_and_gone_when_it_was_read(store: &dyn Store)
     assert!(store.mailed(10).await.unwrap().is_empty());
 }
 
-pub async fn mail_is_used_up_by_its_own_run_only(store: &dyn Store) {
+pub async fn mail_is_consumed_only_by_its_own_run(store: &dyn Store) {
     accepted(store, Commit { mail: vec![mail(1, "a"), mail(2, "b")], ..create(1) }).await;
     accepted(store, create(2)).await;
     let ids: Vec<i64> = store.mail(RunId(1)).await.unwrap().iter().map(|mail| mail.id).collect();
@@ -46,17 +46,17 @@ pub async fn mail_is_used_up_by_its_own_run_only(store: &dyn Store) {
     assert_eq!(store.mailed(10).await.unwrap(), [RunId(2)]);
 }
 
-pub async fn numbers_of_mail_are_not_used_again(store: &dyn Store) {
+pub async fn mail_ids_are_not_reused(store: &dyn Store) {
     accepted(store, Commit { mail: vec![mail(1, "a")], ..create(1) }).await;
     let stale = Stale { mail: vec![store.mail(RunId(1)).await.unwrap()[0].id], ..Stale::default() };
     store.forget(stale.clone()).await.unwrap();
     accepted(store, Commit { mail: vec![mail(1, "b")], ..next(1, 1) }).await;
-    // Said once more by somebody who was slow: it is not about this letter.
+    // A late repetition must not remove the new message.
     store.forget(stale).await.unwrap();
     assert_eq!(mail_keys(store, 1).await, ["b"]);
 }
 
-pub async fn notices_come_when_they_are_due_in_the_order_of_writing(store: &dyn Store) {
+pub async fn due_notices_are_returned_in_write_order(store: &dyn Store) {
     accepted(store, Commit { outbox: vec![notice("late", 300), notice("z", 100)], ..create(1) }).await;
     accepted(store, Commit { outbox: vec![notice("other", 50)], ..create(2) }).await;
     accepted(store, Commit { outbox: vec![notice("a", 100), notice("z", 1)], ..next(1, 1) }).await;
@@ -69,7 +69,7 @@ pub async fn notices_come_when_they_are_due_in_the_order_of_writing(store: &dyn 
     assert_eq!(first, StoredNotice { run: RunId(1), key: "z".into(), body: "body of z".into() });
 }
 
-pub async fn a_notice_that_was_sent_is_gone_with_the_commit_that_says_so(store: &dyn Store) {
+pub async fn a_sent_notice_is_removed_by_the_commit_that_reports_it(store: &dyn Store) {
     accepted(store, Commit { outbox: vec![notice("a", 1), notice("b", 1)], ..create(1) }).await;
     accepted(store, Commit { outbox: vec![notice("a", 1)], ..create(2) }).await;
     let sent = || vec!["a".to_string(), "never written".to_string()];
@@ -82,7 +82,7 @@ pub async fn a_notice_that_was_sent_is_gone_with_the_commit_that_says_so(store: 
     assert_eq!(notice_keys(store, 2, 10).await, ["b", "a", "a"]);
 }
 
-pub async fn what_is_stale_is_forgotten_and_the_rest_stays(store: &dyn Store) {
+pub async fn stale_rows_are_removed_and_the_rest_stays(store: &dyn Store) {
     for run in [1, 2] {
         let mut commit = create(run);
         commit.mail = vec![mail(run, "a"), mail(run, "b")];

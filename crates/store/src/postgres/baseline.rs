@@ -1,14 +1,14 @@
-//! What the database alone can do, and what a load costs it: the yardstick of `stepwell bench`. Nothing else uses this.
+//! The baseline of `stepwell bench`: what the database can do alone, and what a load costs it. Nothing else uses this.
 
 use super::args::args;
 use super::session::{Purpose, Session, round_trips};
 use crate::{Error, PostgresOptions};
 
-/// What was done to the database so far. Differences count.
+/// Cumulative costs of the database. Only differences are meaningful.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Costs {
     pub round_trips: u64,
-    /// Written, changed and removed.
+    /// Rows inserted, updated and deleted.
     pub rows: u64,
     pub wal_bytes: u64,
 }
@@ -23,10 +23,10 @@ impl Costs {
     }
 }
 
-/// A table with its size in bytes, and that of its indexes.
+/// A table with its size and the size of its indexes, in bytes.
 pub type Size = (String, u64, u64);
 
-/// A schema of its own on a server, dropped at the end.
+/// A temporary schema on a server, dropped by [`Trial::end`].
 pub struct Trial {
     options: PostgresOptions,
     name: String,
@@ -35,7 +35,7 @@ pub struct Trial {
 
 impl Trial {
     pub async fn begin(options: &PostgresOptions, name: String) -> Result<Trial, Error> {
-        let server = Session::connect(options, Purpose::Keeping).await?;
+        let server = Session::connect(options, Purpose::Maintenance).await?;
         server.script(&format!("CREATE SCHEMA {name}")).await?;
         let joint = if options.url.contains('?') { '&' } else { '?' };
         let url = format!("{}{joint}options=-csearch_path%3D{name}", options.url);
@@ -43,7 +43,7 @@ impl Trial {
         Ok(Trial { options: PostgresOptions { url, ..options.clone() }, name, server })
     }
 
-    /// Where stores of this trial are.
+    /// Options that open a store in this schema.
     pub fn options(&self) -> &PostgresOptions {
         &self.options
     }
@@ -53,7 +53,7 @@ impl Trial {
     }
 
     pub async fn costs(&self) -> Result<Costs, Error> {
-        // What connections have done is told by them when they have a moment.
+        // Backends report their statistics with a delay.
         tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
         let sql = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint,
                      (SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_user_tables
@@ -73,7 +73,7 @@ impl Trial {
         Ok(rows.iter().map(|row| (row.get(0), size(row, 1), size(row, 2))).collect())
     }
 
-    /// Copies every finished run so many times, as if all that had been long ago.
+    /// Copies every finished run this many times, to simulate a long history.
     pub async fn multiply(&self, times: i64) -> Result<(), Error> {
         let copies = [
             "INSERT INTO workflow_runs (id, public_id, org, definition, status, version, position, created_by, acts_as, labels,
@@ -93,15 +93,15 @@ impl Trial {
              SELECT run - (k << 44), id, payload FROM step_values, generate_series(1, $1::bigint) k",
         ];
         for sql in copies {
-            self.server.patiently(sql, args![times]).await?;
+            self.server.execute_untimed(sql, args![times]).await?;
         }
-        self.server.patiently("ANALYZE", &[]).await?;
+        self.server.execute_untimed("ANALYZE", &[]).await?;
         Ok(())
     }
 
-    /// Tables of the same shape, and a script for `pgbench` that writes to them in each transaction what a step's commit
-    /// writes: the run's row anew, a log row, an attempt that ends and one that begins, two values, work.
-    pub async fn yardstick(&self, runs: u32) -> Result<String, Error> {
+    /// Creates tables of the same shape and returns a `pgbench` script. Each of its transactions writes what a step's
+    /// commit writes: the run's row, a log row, an attempt that ends and one that starts, two values, work.
+    pub async fn pgbench_script(&self, runs: u32) -> Result<String, Error> {
         self.server
             .script(
                 "CREATE TABLE y_runs (LIKE workflow_runs INCLUDING ALL);

@@ -1,11 +1,11 @@
-//! Purge, sizes, integrity.
+//! Retention: purging finished runs; sizes and consistency checks.
 
 use super::state::State;
 use crate::*;
 use std::collections::BTreeMap;
 use stepwell_core::time::Time;
 
-/// The run's own row goes last: a purge that stops halfway goes on where it stopped.
+/// Removes up to `limit` rows. The run's own row goes last, so an interrupted purge continues where it stopped.
 pub fn purge(state: &mut State, before: Time, limit: u32) -> u64 {
     let over = state.to_purge.range(..=(before, RunId(i64::MAX)));
     let runs: Vec<RunId> = over.map(|&(_, run)| run).take(limit as usize).collect();
@@ -18,14 +18,14 @@ pub fn purge(state: &mut State, before: Time, limit: u32) -> u64 {
         state.set_purge(run, None);
         if let Some(gone) = state.runs.remove(&run) {
             state.public.remove(&gone.row.public);
-            state.definitions.run_is_gone(gone.row.definition);
+            state.definitions.remove_if_test(gone.row.definition);
         }
         left -= 1;
     }
     (limit as usize - left) as u64
 }
 
-/// Removes what belongs to a run, up to `limit` rows; how many are gone.
+/// Removes up to `limit` rows that belong to a run; returns how many were removed.
 fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
     let mut left = limit;
     if let Some(run) = state.runs.get_mut(&id) {
@@ -69,7 +69,7 @@ fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
     limit - left
 }
 
-/// Rows under the names that a database has for them. There are no bytes to speak of.
+/// Row counts under the table names of a database. Sizes in bytes are always zero.
 pub fn stats(state: &State, count: bool) -> Stats {
     let of_runs = |count: fn(&super::state::Run) -> usize| state.runs.values().map(count).sum::<usize>();
     let rows = [
@@ -91,20 +91,20 @@ pub fn stats(state: &State, count: bool) -> Stats {
     Stats { rows: rows.collect(), ready: state.work.ready() as u64, ..Stats::default() }
 }
 
-/// Whether rows and the indexes over them are about the same things.
+/// Checks that indexes match their rows.
 pub fn integrity(state: &State) -> Vec<String> {
     let logs: usize = state.runs.values().map(|run| run.log.len()).sum();
     let purges = state.runs.values().filter(|run| run.purge.is_some()).count();
     let owned: usize = state.unique_of_run.values().map(|names| names.len()).sum();
     let checks = [
-        ("work", state.work.is_sound()),
-        ("timers", state.timers.is_sound()),
-        ("mail", state.mail.is_sound()),
-        ("outbox", state.outbox.is_sound() && state.outbox.len() == state.outbox_due.len()),
+        ("work", state.work.is_consistent()),
+        ("timers", state.timers.is_consistent()),
+        ("mail", state.mail.is_consistent()),
+        ("outbox", state.outbox.is_consistent() && state.outbox.len() == state.outbox_due.len()),
         ("unique_keys", owned == state.unique.len()),
         ("workflow_events", logs == state.feed.len()),
         ("workflow_runs", state.public.len() == state.runs.len() && purges == state.to_purge.len()),
     ];
     let faults = checks.into_iter().filter(|(_, sound)| !sound);
-    faults.map(|(table, _)| format!("{table}: an index does not fit its rows")).collect()
+    faults.map(|(table, _)| format!("{table}: an index does not match its rows")).collect()
 }

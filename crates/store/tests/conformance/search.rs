@@ -1,4 +1,4 @@
-//! Cases about finding runs again (labels, filters, gates), taking payloads away, and the lives of workflows.
+//! Cases about searching runs (labels, filters, gates), erasing payloads, and the life cycle of workflows.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
@@ -39,12 +39,12 @@ pub async fn runs_are_found_by_all_of_their_labels(store: &dyn Store) {
     assert_eq!(ids(store, page).await, [1]);
 }
 
-pub async fn other_labels_replace_the_ones_before(store: &dyn Store) {
+pub async fn new_labels_replace_the_old_ones(store: &dyn Store) {
     accepted(store, labelled(1, &["a=1", "b=2"])).await;
     assert!(store.label(RunId(1), strings(&["b=2", "c=3"]), Vec::new()).await.unwrap());
     assert_eq!((with(store, &["a=1"]).await, with(store, &["c=3", "b=2"]).await), (vec![], vec![1]));
     assert_eq!(store.run(RunId(1)).await.unwrap().unwrap().labels, ["b=2", "c=3"]);
-    // They are no part of what the run decides on.
+    // Labels are not part of the run's state.
     accepted(store, next(1, 1)).await;
     assert_eq!(store.run(RunId(1)).await.unwrap().unwrap().labels, ["b=2", "c=3"]);
     assert!(store.label(RunId(1), Vec::new(), Vec::new()).await.unwrap());
@@ -54,16 +54,16 @@ pub async fn other_labels_replace_the_ones_before(store: &dyn Store) {
     assert_eq!(with(store, &["a=1"]).await, [0; 0]);
 }
 
-pub async fn labels_go_with_their_run(store: &dyn Store) {
+pub async fn labels_are_removed_with_their_run(store: &dyn Store) {
     accepted(store, labelled(1, &["a=1", "b=2", "c=3"])).await;
     accepted(store, finish(1, 1, Some(Time(10)))).await;
     while store.purge(Time(10), 2).await.unwrap() > 0 {}
-    // Should a number ever come again it comes without them.
+    // If an id is ever reused, the new run must not have the old labels.
     accepted(store, create(1)).await;
     assert_eq!((with(store, &["a=1"]).await, with(store, &["c=3"]).await), (vec![], vec![]));
 }
 
-pub async fn a_run_that_was_refused_has_no_labels(store: &dyn Store) {
+pub async fn a_refused_run_leaves_no_labels(store: &dyn Store) {
     accepted(store, Commit { unique: vec![unique("t", "k")], ..create(1) }).await;
     let refused = Commit { unique: vec![unique("t", "k")], ..labelled(2, &["a=1"]) };
     assert!(commit(store, refused).await.is_err());
@@ -72,7 +72,7 @@ pub async fn a_run_that_was_refused_has_no_labels(store: &dyn Store) {
     assert_eq!(with(store, &["a=1"]).await, [0; 0]);
 }
 
-pub async fn runs_are_found_by_part_of_their_text(store: &dyn Store) {
+pub async fn runs_are_found_by_substring(store: &dyn Store) {
     for (run, by, labels) in
         [(1, "ann", &["env=prod"][..]), (2, "bob", &["env=test"]), (13, "joann", &[]), (4, "x%y_z", &["q=100%"])]
     {
@@ -136,12 +136,12 @@ pub async fn open_gates_are_listed_until_they_are_answered(store: &dyn Store) {
     assert_eq!(gates(store, Some((1, "d")), 1).await, ["run_2 a 1"]);
     assert_eq!(gates(store, Some((2, "b")), 5).await, [""; 0]);
     assert!(store.gates(OrgId(2), None, 10).await.unwrap().is_empty());
-    // Taken away and asked again in one commit: it is asked.
+    // Removed and added in one commit: the gate is open.
     let again = Diff { put: vec![gate("a", 5)], remove: strings(&["a", "b", "never was"]) };
     accepted(store, Commit { gates: again, ..next(2, 1) }).await;
     assert_eq!(gates(store, None, 10).await, ["run_1 c 9", "run_2 a 5"]);
     assert!(commit(store, Commit { gates: put(vec![gate("x", 1)]), ..next(2, 1) }).await.is_err());
-    // The gate of another run with the same path stays.
+    // A gate of another run with the same path stays.
     accepted(store, Commit { gates: Diff { put: vec![], remove: strings(&["c", "a"]) }, ..next(2, 2) }).await;
     assert_eq!(gates(store, None, 10).await, ["run_1 c 9"]);
     accepted(store, finish(1, 1, Some(Time(10)))).await;
@@ -170,7 +170,7 @@ pub async fn only_a_finished_run_s_payloads_are_erased_and_its_log_stays(store: 
     left.sort_by_key(|value| value.id);
     assert_eq!(left, [value(0, ERASED), value(1, ERASED)]);
     assert_eq!(store.tail(RunId(1), Version(0), 10).await.unwrap(), log);
-    // The digest still says what was there.
+    // The log still has the digest of the erased payload.
     let row = &log[0].row;
     assert!(row.payloads.contains(&digest("{\"value\":\"secret\"}")));
     assert_eq!(row.hash, hash(&[0; 32], row.at, &row.facts, &row.payloads));
@@ -200,7 +200,7 @@ async fn undefined(store: &dyn Store, org: OrgId, workflow: &str) -> bool {
     store.undefine(org, workflow, Time(5), Change::default()).await.unwrap()
 }
 
-pub async fn a_workflow_is_found_by_name_and_by_id_until_its_life_ends(store: &dyn Store) {
+pub async fn a_workflow_is_found_by_name_and_by_id_until_it_is_deleted(store: &dyn Store) {
     let first = defined(store, version("wf_1", "hello", "1")).await;
     let second = defined(store, version("wf_x", "hello", "2")).await;
     assert_eq!(second.author, "ann#key_1");
@@ -219,7 +219,7 @@ pub async fn a_workflow_is_found_by_name_and_by_id_until_its_life_ends(store: &d
     assert!(store.definitions(ORG).await.unwrap().is_empty());
     assert_eq!(store.versions(ORG, "wf_1").await.unwrap(), [second.clone(), first.clone()]);
     assert_eq!(store.definition(first.id).await.unwrap(), Some(first.clone()));
-    // The name is free: what is defined now is another workflow, even if it reads the same.
+    // The name is free: a new definition is another workflow, even if its source is the same.
     let other = defined(store, version("wf_2", "hello", "2")).await;
     assert_eq!((other.version, other.workflow.as_str()), (1, "wf_2"));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap(), Some(other.clone()));
@@ -228,7 +228,7 @@ pub async fn a_workflow_is_found_by_name_and_by_id_until_its_life_ends(store: &d
     assert!(store.versions(OrgId(2), "wf_2").await.unwrap().is_empty());
 }
 
-pub async fn runs_of_a_workflow_that_is_gone_are_still_listed(store: &dyn Store) {
+pub async fn runs_of_a_deleted_workflow_are_still_listed(store: &dyn Store) {
     let first = defined(store, version("wf_1", "hello", "1")).await;
     accepted(store, Commit { head: Some(Head { definition: first.id, ..head(Time(1)) }), ..create(1) }).await;
     assert!(undefined(store, ORG, "wf_1").await);
@@ -238,14 +238,14 @@ pub async fn runs_of_a_workflow_that_is_gone_are_still_listed(store: &dyn Store)
     assert_eq!((ids(store, of("wf_1")).await, ids(store, of("wf_2")).await), (vec![1], vec![2]));
 }
 
-pub async fn versions_of_tests_are_nobody_s(store: &dyn Store) {
+pub async fn test_definitions_are_not_listed_as_versions(store: &dyn Store) {
     defined(store, NewDefinition { test: true, ..version("wf_t", "hello", "1") }).await;
     assert!(store.versions(ORG, "wf_t").await.unwrap().is_empty());
     assert_eq!(store.find_definition(ORG, "wf_t").await.unwrap(), None);
     assert!(!undefined(store, ORG, "wf_t").await);
 }
 
-pub async fn a_version_and_what_comes_with_it_are_written_together_or_not_at_all(store: &dyn Store) {
+pub async fn a_version_and_its_change_are_written_together_or_not_at_all(store: &dyn Store) {
     let record = |id: &str| {
         let (kind, id, key, body) = ("schedule".to_string(), id.to_string(), id.to_string(), "{}".to_string());
         Record { kind, id, org: ORG, key, due: None, body, version: 0 }
@@ -268,21 +268,21 @@ pub async fn a_version_and_what_comes_with_it_are_written_together_or_not_at_all
     assert_eq!(refused, Err(Refused::Taken));
     unchanged("refused").await;
     assert_eq!(store.define(version("wf_1", "hello", "1"), create("s2")).await.unwrap(), Ok(first.clone()));
-    unchanged("the same again").await;
+    unchanged("an identical definition").await;
     assert!(store.define(version("wf_1", "other", "1"), create("s2")).await.is_err());
-    unchanged("its id and version belong to another").await;
+    unchanged("its id and version belong to another workflow").await;
     let stale = with(vec![RecordChange::Replace(Record { version: 7, ..record("s1") })]);
     assert!(!store.undefine(ORG, "wf_1", Time(5), stale).await.unwrap());
-    unchanged("the end was refused").await;
+    unchanged("the deletion was refused").await;
     assert!(!store.undefine(ORG, "wf_9", Time(5), create("s2")).await.unwrap());
-    unchanged("there is no such workflow").await;
+    unchanged("the workflow does not exist").await;
     let gone = with(vec![RecordChange::Remove { kind: "schedule".into(), id: "s1".into() }]);
     assert!(store.undefine(ORG, "wf_1", Time(5), gone).await.unwrap());
     assert_eq!(store.record("schedule", "s1").await.unwrap(), None);
     assert_eq!(store.epoch(ORG).await.unwrap(), Some(3));
 }
 
-pub async fn the_position_is_that_of_the_newest_commit(store: &dyn Store) {
+pub async fn progress_is_the_position_of_the_newest_commit(store: &dyn Store) {
     assert!(Progress::default().covers(&store.progress().await.unwrap()));
     let first = commit(store, create(1)).await.unwrap();
     let after_first = store.progress().await.unwrap();
@@ -294,7 +294,7 @@ pub async fn the_position_is_that_of_the_newest_commit(store: &dyn Store) {
     let fed = store.feed(&after_first, 10).await.unwrap();
     assert_eq!(fed.iter().map(|fed| (fed.log.position, fed.public.as_str())).collect::<Vec<_>>(), [(last, "run_1")]);
     while store.purge(Time(10), 100).await.unwrap() > 0 {}
-    // Whoever follows from here on misses nothing and hears nothing twice.
+    // A reader that follows from here misses nothing and reads nothing twice.
     let progress = store.progress().await.unwrap();
     assert!(progress.has(last), "{progress:?} after {last:?}");
     assert!(!progress.has(commit(store, create(2)).await.unwrap()));

@@ -1,144 +1,147 @@
-//! One writing connection at work: it has a row of `writers`, numbers what it commits, and keeps the audit trail's hashes.
+//! One writer connection: it holds a row of `writers`, numbers its commits, and chains the hashes of the audit trail.
 
 use super::args::args;
-use super::batch::{self, Fate, Slot};
-use super::session::{Answer, Failed, Purpose, Session};
+use super::batch::{self, Outcome, Slot};
+use super::session::{DbResult, Failed, Purpose, Session};
 use super::writer::{Task, Written};
-use super::{alone, rows};
+use super::{rows, single};
 use crate::PostgresOptions;
 use crate::{Commit, Error, NewAudit, OrgId, Position, Refused, audit_hash};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::error::SqlState;
 
-/// A transaction whose process stands still must not hold others up for long.
+/// The transaction of a stalled process must not block others for long.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '10s';
                      SET LOCAL lock_timeout = '10s'";
-/// How long a writer's row stays its own without a sign of it, in seconds.
+/// How long a writer keeps its row without a heartbeat, in seconds.
 const LEASE: f64 = 60.0;
 
-pub struct Desk {
+/// A writer connection that connects, and reconnects, when it is used.
+pub struct WriterConnection {
     options: Arc<PostgresOptions>,
     holder: i64,
-    open: Option<Open>,
+    open: Option<Connected>,
 }
 
-/// What goes with a connection.
-struct Open {
+/// The state of an open connection.
+struct Connected {
     db: Arc<Session>,
     slot: Slot,
-    /// The last hash of each organisation's audit trail, as this writer's row goes on with it.
+    /// The last hash of each organisation's audit trail in this writer's chain.
     chain: HashMap<OrgId, [u8; 32]>,
 }
 
-impl Desk {
-    pub fn new(options: Arc<PostgresOptions>, holder: i64) -> Desk {
-        Desk { options, holder, open: None }
+impl WriterConnection {
+    pub fn new(options: Arc<PostgresOptions>, holder: i64) -> WriterConnection {
+        WriterConnection { options, holder, open: None }
     }
 
-    async fn open(&mut self) -> Answer<&mut Open> {
+    async fn open(&mut self) -> DbResult<&mut Connected> {
         if self.open.as_ref().is_none_or(|open| open.db.is_closed()) {
             self.open = None;
             let db = Arc::new(Session::connect(&self.options, Purpose::Writing).await?);
             let slot = take_slot(&db, self.holder).await?;
-            self.open = Some(Open { db, slot, chain: HashMap::new() });
+            self.open = Some(Connected { db, slot, chain: HashMap::new() });
         }
-        Ok(self.open.as_mut().expect("it was opened just now"))
+        Ok(self.open.as_mut().expect("opened above"))
     }
 
-    /// What is in doubt is forgotten: the next one connects again and reads what it must know. A statement that only did not
-    /// fit the tables leaves nothing in doubt; after everything else the connection may be in the middle of something.
-    fn doubt<T>(&mut self, answer: Answer<T>) -> Answer<T> {
-        let sound = |failed: &Failed| matches!(failed, Failed::Said(_)) && failed.misfit();
+    /// Drops the connection after a failure that may have left it in the middle of something; the next call reconnects
+    /// and reads the state again. Data errors leave the connection usable.
+    fn discard_if_broken<T>(&mut self, answer: DbResult<T>) -> DbResult<T> {
+        let sound = |failed: &Failed| matches!(failed, Failed::Rejected(_)) && failed.is_data_error();
         if answer.as_ref().is_err_and(|failed| !sound(failed)) {
             self.open = None;
         }
         answer
     }
 
-    /// What became of commits that can go together, in their order. If that fails each is tried by itself.
+    /// Writes commits that can share a statement and returns their results in order. If that fails each is retried
+    /// alone.
     pub async fn commit(&mut self, commits: &[Commit]) -> Vec<Written> {
         let group: Vec<&Commit> = commits.iter().collect();
-        let failed = match self.together(&group).await {
+        let failed = match self.commit_batch(&group).await {
             Ok(answers) => return answers.into_iter().map(Ok).collect(),
             Err(failed) => failed,
         };
-        if !failed.misfit() || commits.len() == 1 {
-            let first = single(Err(failed));
+        if !failed.is_data_error() || commits.len() == 1 {
+            let first = first_result(Err(failed));
             let rest = (1..commits.len()).map(|_| Err(Error::Unavailable("the database did not answer".into())));
             return std::iter::once(first).chain(rest).collect();
         }
         let mut written: Vec<Written> = Vec::with_capacity(commits.len());
         for commit in commits {
-            // When the database has gone nobody is kept waiting for it.
+            // When the database is gone, callers must not wait for it once per commit.
             let gone = matches!(written.last(), Some(Err(Error::Unavailable(_))));
             written.push(match gone {
-                false => single(self.together(&[commit]).await),
+                false => first_result(self.commit_batch(&[commit]).await),
                 true => Err(Error::Unavailable("the database did not answer".into())),
             });
         }
         written
     }
 
-    /// What became of one that others have a say in.
-    pub async fn commit_alone(&mut self, commit: &Commit) -> Written {
-        let answer = self.try_alone(commit).await;
-        single(self.doubt(answer).map(|answer| vec![answer]))
+    /// Writes a commit that needs its own transaction.
+    pub async fn commit_single(&mut self, commit: &Commit) -> Written {
+        let answer = self.try_single(commit).await;
+        first_result(self.discard_if_broken(answer).map(|answer| vec![answer]))
     }
 
-    async fn together(&mut self, commits: &[&Commit]) -> Answer<Vec<Result<Position, Refused>>> {
-        let answer = self.try_together(commits).await;
-        self.doubt(answer)
+    async fn commit_batch(&mut self, commits: &[&Commit]) -> DbResult<Vec<Result<Position, Refused>>> {
+        let answer = self.try_batch(commits).await;
+        self.discard_if_broken(answer)
     }
 
-    async fn try_together(&mut self, commits: &[&Commit]) -> Answer<Vec<Result<Position, Refused>>> {
+    async fn try_batch(&mut self, commits: &[&Commit]) -> DbResult<Vec<Result<Position, Refused>>> {
         let holder = self.holder;
         loop {
             let open = self.open().await?;
             let audited = commits.iter().any(|commit| !commit.audit.is_empty());
-            let fates = if audited {
-                // Sent together: the statement does not wait for the answer to what comes before it.
-                let (begun, fates) =
+            let outcomes = if audited {
+                // Pipelined: the statement is sent without waiting for the answer to BEGIN.
+                let (begun, outcomes) =
                     tokio::join!(open.db.script(BEGIN), batch::write(&open.db, open.slot, commits, true));
                 begun?;
-                let fates = match fates {
-                    Ok(fates) => fates,
-                    Err(failed) => return Err(open.back(failed).await),
+                let outcomes = match outcomes {
+                    Ok(outcomes) => outcomes,
+                    Err(failed) => return Err(open.roll_back(failed).await),
                 };
-                let of_done = commits.iter().zip(fates.iter().flatten()).filter(|(_, fate)| is_done(fate));
-                let audit: Vec<&NewAudit> = of_done.flat_map(|(commit, _)| &commit.audit).collect();
+                let of_applied =
+                    commits.iter().zip(outcomes.iter().flatten()).filter(|(_, outcome)| is_applied(outcome));
+                let audit: Vec<&NewAudit> = of_applied.flat_map(|(commit, _)| &commit.audit).collect();
                 open.finish(&audit).await?;
-                fates
+                outcomes
             } else {
                 batch::write(&open.db, open.slot, commits, true).await?
             };
-            let Some(fates) = fates else {
-                open.another_slot(holder).await?;
+            let Some(outcomes) = outcomes else {
+                open.take_another_slot(holder).await?;
                 continue;
             };
             let mut answers = Vec::with_capacity(commits.len());
-            for (commit, fate) in commits.iter().zip(fates) {
-                answers.push(match fate {
-                    Fate::Done { number } => Ok(Position::new(open.slot.id, number)),
-                    Fate::AuthChanged => Err(Refused::AuthChanged),
-                    // Whether it stands is known; only why it does not may be left open.
-                    Fate::Conflict => Err(alone::why(&open.db, commit).await.unwrap_or(Refused::Conflict)),
+            for (commit, outcome) in commits.iter().zip(outcomes) {
+                answers.push(match outcome {
+                    Outcome::Applied { number } => Ok(Position::new(open.slot.id, number)),
+                    Outcome::AuthChanged => Err(Refused::AuthChanged),
+                    // It is known that the commit was not applied; the exact reason is optional.
+                    Outcome::Conflict => Err(single::refusal(&open.db, commit).await.unwrap_or(Refused::Conflict)),
                 });
             }
             return Ok(answers);
         }
     }
 
-    async fn try_alone(&mut self, commit: &Commit) -> Answer<Result<Position, Refused>> {
+    async fn try_single(&mut self, commit: &Commit) -> DbResult<Result<Position, Refused>> {
         let holder = self.holder;
         loop {
             let open = self.open().await?;
             open.db.script(BEGIN).await?;
-            let fate = match alone::write(&open.db, open.slot, commit).await {
-                Ok(fate) => fate,
-                Err(failed) => return Err(open.back(failed).await),
+            let outcome = match single::write(&open.db, open.slot, commit).await {
+                Ok(outcome) => outcome,
+                Err(failed) => return Err(open.roll_back(failed).await),
             };
-            match fate {
+            match outcome {
                 Some(Ok(number)) => {
                     let audit: Vec<&NewAudit> = commit.audit.iter().collect();
                     open.finish(&audit).await?;
@@ -150,25 +153,25 @@ impl Desk {
                 }
                 None => {
                     open.db.script("ROLLBACK").await?;
-                    open.another_slot(holder).await?;
+                    open.take_another_slot(holder).await?;
                 }
             }
         }
     }
 
-    /// A task in a transaction of its own. False if the database was not there.
+    /// Runs a task in its own transaction. Returns false if the connection was lost.
     pub async fn serve(&mut self, mut task: Box<dyn Task>) -> bool {
         let ended = self.try_serve(&mut *task).await;
-        let ended = self.doubt(ended);
+        let ended = self.discard_if_broken(ended);
         let lost = matches!(ended, Err(Failed::Lost(_)));
         task.finish(ended.map_err(Error::from));
         !lost
     }
 
-    async fn try_serve(&mut self, task: &mut dyn Task) -> Answer<Result<(), Refused>> {
+    async fn try_serve(&mut self, task: &mut dyn Task) -> DbResult<Result<(), Refused>> {
         let holder = self.holder;
         let open = self.open().await?;
-        // The row is held until the end, so that the audit trail goes on where it stopped.
+        // The row stays locked until the end, so that the audit chain continues where it stopped.
         let ours = "SELECT 1 FROM writers WHERE id = $1 AND holder = $2 FOR NO KEY UPDATE";
         loop {
             open.db.script(BEGIN).await?;
@@ -176,7 +179,7 @@ impl Desk {
                 break;
             }
             open.db.script("ROLLBACK").await?;
-            open.another_slot(holder).await?;
+            open.take_another_slot(holder).await?;
         }
         match task.run(&open.db).await {
             Ok(Ok(audit)) => {
@@ -188,34 +191,34 @@ impl Desk {
                 open.db.script("ROLLBACK").await?;
                 Ok(Err(refused))
             }
-            Err(failed) => Err(open.back(failed).await),
+            Err(failed) => Err(open.roll_back(failed).await),
         }
     }
 
-    /// Gives the row back for others to take.
+    /// Releases the row for other writers.
     pub async fn leave(self) {
         if let Some(open) = self.open {
             let sql = "UPDATE writers SET holder = NULL WHERE id = $1 AND holder = $2";
-            // Else it is taken when its time is over.
+            // On failure the row is released when its lease expires.
             let _ = open.db.execute(sql, args![open.slot.id, open.slot.holder]).await;
         }
     }
 }
 
-impl Open {
-    /// Takes the transaction back.
-    async fn back(&self, failed: Failed) -> Failed {
+impl Connected {
+    /// Rolls the transaction back and returns the failure.
+    async fn roll_back(&self, failed: Failed) -> Failed {
         match failed {
             Failed::Lost(why) => Failed::Lost(why),
-            said => match self.db.script("ROLLBACK").await {
-                Ok(()) => said,
+            rejected => match self.db.script("ROLLBACK").await {
+                Ok(()) => rejected,
                 Err(lost) => lost,
             },
         }
     }
 
-    /// Writes the audit trail and ends the transaction, in one go.
-    async fn finish(&mut self, audit: &[&NewAudit]) -> Answer<()> {
+    /// Writes the audit rows and commits, in one round trip.
+    async fn finish(&mut self, audit: &[&NewAudit]) -> DbResult<()> {
         if audit.is_empty() {
             return self.db.script("COMMIT").await;
         }
@@ -224,7 +227,7 @@ impl Open {
                    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
                    WITH ORDINALITY AS x(org, at, by, action, target, detail, hash, n) ORDER BY x.n";
         let mut hashes: Vec<[u8; 32]> = Vec::with_capacity(audit.len());
-        // Ours only once it is on disk.
+        // Merged into the connection's state only after the commit.
         let mut chain: HashMap<OrgId, [u8; 32]> = HashMap::new();
         for row in audit {
             let previous = match chain.get(&row.org).or(self.chain.get(&row.org)) {
@@ -244,32 +247,32 @@ impl Open {
         let args = args![self.slot.id, orgs, at, by, action, target, detail, hashes];
         self.db.prepare(sql, args).await?;
         let (put, done) = tokio::join!(self.db.execute(sql, args), self.db.script("COMMIT"));
-        // If the rows were not written the end of the transaction took everything back.
+        // If the insert failed, COMMIT rolled the transaction back.
         put?;
         done?;
         self.chain.extend(chain);
         Ok(())
     }
 
-    async fn another_slot(&mut self, holder: i64) -> Answer<()> {
+    async fn take_another_slot(&mut self, holder: i64) -> DbResult<()> {
         self.slot = take_slot(&self.db, holder).await?;
         self.chain.clear();
         Ok(())
     }
 }
 
-fn is_done(fate: &Fate) -> bool {
-    matches!(fate, Fate::Done { .. })
+fn is_applied(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Applied { .. })
 }
 
-async fn last_hash(db: &Session, slot: Slot, org: OrgId) -> Answer<[u8; 32]> {
+async fn last_hash(db: &Session, slot: Slot, org: OrgId) -> DbResult<[u8; 32]> {
     let sql = "SELECT hash FROM audit WHERE org = $1 AND writer = $2 ORDER BY id DESC LIMIT 1";
     let last = db.one(sql, args![org.0, slot.id]).await?;
     Ok(last.map_or([0; 32], |row| rows::bytes(&row, 0)))
 }
 
-/// A row that nobody has, or a new one. The first is never given out.
-async fn take_slot(db: &Session, holder: i64) -> Answer<Slot> {
+/// Takes a free row of `writers`, or creates one. Row 0 is never taken.
+async fn take_slot(db: &Session, holder: i64) -> DbResult<Slot> {
     let free = "UPDATE writers SET holder = $1, seen_at = now() WHERE id = (SELECT id FROM writers WHERE id > 0
                   AND (holder IS NULL OR holder = $1 OR seen_at < now() - make_interval(secs => $2)) ORDER BY id LIMIT 1
                   FOR NO KEY UPDATE SKIP LOCKED) RETURNING id";
@@ -280,25 +283,27 @@ async fn take_slot(db: &Session, holder: i64) -> Answer<Slot> {
             None => db.one(new, args![holder]).await?,
             taken => taken,
         };
-        // Or another process made the same one just now.
+        // `None` if another process created the same row at the same time: try again.
         if let Some(row) = taken {
             return Ok(Slot { id: row.get(0), holder });
         }
     }
 }
 
-/// The answer to one commit that was tried by itself.
-fn single(answer: Answer<Vec<Result<Position, Refused>>>) -> Written {
+/// Returns the result of a commit that was written alone.
+fn first_result(answer: DbResult<Vec<Result<Position, Refused>>>) -> Written {
     match answer {
-        Ok(answers) => answers.into_iter().next().ok_or_else(|| Error::Unavailable("there was no answer".into())),
-        // A run of that name or number is there already.
-        Err(Failed::Said(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) && of_runs(&error) => {
+        Ok(answers) => {
+            answers.into_iter().next().ok_or_else(|| Error::Unavailable("the database returned no result".into()))
+        }
+        // A run with this id or public id already exists.
+        Err(Failed::Rejected(error)) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) && is_on_runs(&error) => {
             Ok(Err(Refused::Conflict))
         }
         Err(failed) => Err(failed.into()),
     }
 }
 
-fn of_runs(error: &tokio_postgres::Error) -> bool {
-    error.as_db_error().and_then(|said| said.table()) == Some("workflow_runs")
+fn is_on_runs(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().and_then(|db_error| db_error.table()) == Some("workflow_runs")
 }

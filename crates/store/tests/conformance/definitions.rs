@@ -1,4 +1,4 @@
-//! Cases about definitions and lists of runs.
+//! Cases about workflow definitions and lists of runs.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
@@ -18,7 +18,7 @@ fn define(workflow: &str, name: &str, source: &str) -> NewDefinition {
     }
 }
 
-/// Stores a version with nothing beside it.
+/// Stores a version without any other change.
 async fn defined(store: &dyn Store, new: NewDefinition) -> DefinitionRow {
     store.define(new, Change::default()).await.unwrap().unwrap()
 }
@@ -27,7 +27,7 @@ fn ids(runs: Vec<RunRow>) -> Vec<i64> {
     runs.into_iter().map(|run| run.id.0).collect()
 }
 
-/// A first commit of a run of this definition.
+/// The first commit of a run of this definition.
 fn create_of(run: i64, definition: i64, test: bool) -> Commit {
     let mut commit = create(run);
     commit.head = Some(Head { definition, ..head(Time(1)) });
@@ -99,7 +99,7 @@ pub async fn a_test_definition_is_never_found_by_name_or_listed(store: &dyn Stor
     assert_eq!((alone.version, alone.workflow.as_str()), (1, "wf_t1"));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap(), None);
     assert!(store.definitions(ORG).await.unwrap().is_empty());
-    // Equal to a test's and to a real one: it is its own each time.
+    // Equal to a test definition and to a real one: each is stored separately.
     let real = defined(store, define("wf_1", "hello", "{}")).await;
     assert_eq!((real.version, real.workflow.as_str()), (1, "wf_1"));
     let beside = defined(store, test("wf_t2", "{}")).await;
@@ -110,7 +110,7 @@ pub async fn a_test_definition_is_never_found_by_name_or_listed(store: &dyn Stor
     assert_eq!(store.definition(beside.id).await.unwrap(), Some(beside));
 }
 
-pub async fn a_test_definition_goes_with_its_run_and_its_number_is_not_used_again(store: &dyn Store) {
+pub async fn a_test_definition_is_removed_with_its_run_and_its_id_is_not_reused(store: &dyn Store) {
     let real = defined(store, define("wf_1", "hello", "{}")).await;
     let test = defined(store, NewDefinition { test: true, ..define("wf_t", "hello", "{}") }).await;
     accepted(store, create_of(1, real.id, false)).await;
@@ -125,7 +125,7 @@ pub async fn a_test_definition_goes_with_its_run_and_its_number_is_not_used_agai
     while store.purge(Time(10), 2).await.unwrap() > 0 {}
     assert_eq!(store.definition(test.id).await.unwrap(), None);
     assert_eq!(store.definition(real.id).await.unwrap(), Some(real));
-    // Whoever remembers a definition by number must not be told of another under the same one.
+    // A caller that caches a definition by id must not get another one under the same id.
     let later = defined(store, define("wf_2", "later", "{}")).await;
     assert!(later.id > test.id, "{} after {}", later.id, test.id);
 }

@@ -1,27 +1,28 @@
-//! Commits that other runs have a say in (places, several keys, the number of open runs), and the odd one: a transaction of
-//! several statements, which waits for whoever is at the same place.
+//! A commit in its own transaction of several statements. Needed if the result depends on other runs (concurrency
+//! groups, several unique keys, the limit of open runs) and for a few unusual commits. It waits for locks that others
+//! hold.
 
 use super::args::args;
-use super::batch::{self, Fate, Slot, time};
-use super::session::{Answer, Session};
-use crate::{Commit, PlaceChange, Refused, RunId, UniqueKey, WorkKey};
+use super::batch::{self, Outcome, Slot, time};
+use super::session::{DbResult, Session};
+use crate::{Commit, GroupChange, Refused, RunId, UniqueKey, WorkKey};
 use stepwell_core::time::Time;
 
-/// Whether it cannot go together with others.
-pub fn must(commit: &Commit) -> bool {
+/// Whether the commit needs its own transaction.
+pub fn required(commit: &Commit) -> bool {
     let limited = commit.create.as_ref().is_some_and(|new| new.most_open.is_some());
     let keys = if commit.create.is_some() { commit.unique.len() > 1 } else { !commit.unique.is_empty() };
     let odd = commit.create.is_some() && (commit.expect.0 != 0 || commit.head.is_none());
-    limited || keys || odd || !commit.places.is_empty() || replaced(commit).next().is_some()
+    limited || keys || odd || !commit.groups.is_empty() || replaced(commit).next().is_some()
 }
 
-/// Work that is taken away and put again: within one statement it would be there twice.
+/// Work that is removed and added again: within one statement the row would exist twice.
 fn replaced(commit: &Commit) -> impl Iterator<Item = &WorkKey> {
     commit.work.put.iter().map(|work| &work.key).filter(|key| commit.work.remove.contains(key))
 }
 
-/// Why a commit that was current in every other way was not applied.
-pub async fn why(db: &Session, commit: &Commit) -> Answer<Refused> {
+/// Finds out why a commit was refused as a conflict: a unique key may be taken.
+pub async fn refusal(db: &Session, commit: &Commit) -> DbResult<Refused> {
     if let Some(key) = commit.unique.first()
         && is_current(db, commit).await?
         && let Some(owner) = owner(db, key).await?
@@ -31,8 +32,8 @@ pub async fn why(db: &Session, commit: &Commit) -> Answer<Refused> {
     Ok(Refused::Conflict)
 }
 
-/// The number of the commit; `None` if the slot is another's. The caller ends the transaction.
-pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> Answer<Option<Result<i64, Refused>>> {
+/// Writes a commit and returns its number, or `None` if another writer holds the slot. The caller ends the transaction.
+pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> DbResult<Option<Result<i64, Refused>>> {
     if let Err(refused) = check(db, commit).await? {
         return Ok(Some(Err(refused)));
     }
@@ -42,15 +43,15 @@ pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> Answer<Option<R
     }
     Ok(match batch::write(db, slot, &[commit], false).await?.as_deref() {
         None => None,
-        Some([Fate::Done { number }]) => Some(Ok(*number)),
-        Some([Fate::AuthChanged]) => Some(Err(Refused::AuthChanged)),
+        Some([Outcome::Applied { number }]) => Some(Ok(*number)),
+        Some([Outcome::AuthChanged]) => Some(Err(Refused::AuthChanged)),
         Some(_) => Some(Err(Refused::Conflict)),
     })
 }
 
-async fn check(db: &Session, commit: &Commit) -> Answer<Result<(), Refused>> {
+async fn check(db: &Session, commit: &Commit) -> DbResult<Result<(), Refused>> {
     let most = commit.create.as_ref().and_then(|new| new.most_open);
-    // Whoever counts open runs waits for others who do.
+    // Transactions that count open runs must not run concurrently.
     let lock = if most.is_some() { " FOR NO KEY UPDATE" } else { "" };
     let sql = format!("SELECT epoch FROM organisations WHERE id = $1{lock}");
     let epoch: Option<i64> = db.one(&sql, args![commit.auth.org.0]).await?.map(|row| row.get(0));
@@ -70,16 +71,16 @@ async fn check(db: &Session, commit: &Commit) -> Answer<Result<(), Refused>> {
             return Ok(Err(refused));
         }
     }
-    for change in &commit.places {
-        if !change_place(db, commit.run, change).await? {
+    for change in &commit.groups {
+        if !change_group(db, commit.run, change).await? {
             return Ok(Err(Refused::Full));
         }
     }
     Ok(Ok(()))
 }
 
-/// Whether the run is at the version, or is not there and can be made.
-async fn is_current(db: &Session, commit: &Commit) -> Answer<bool> {
+/// Whether the run is at the expected version or, for a new run, does not exist yet.
+async fn is_current(db: &Session, commit: &Commit) -> DbResult<bool> {
     match &commit.create {
         Some(new) => {
             let sql = "SELECT 1 FROM workflow_runs WHERE id = $1 OR public_id = $2";
@@ -93,7 +94,7 @@ async fn is_current(db: &Session, commit: &Commit) -> Answer<bool> {
     }
 }
 
-async fn put_key(db: &Session, run: RunId, key: &UniqueKey, now: Time) -> Answer<Option<Refused>> {
+async fn put_key(db: &Session, run: RunId, key: &UniqueKey, now: Time) -> DbResult<Option<Refused>> {
     let sql = "INSERT INTO unique_keys AS u (scope, key, run, digest, expires_at) VALUES ($1, $2, $3, $4, $5)
                ON CONFLICT (scope, key) DO UPDATE SET run = excluded.run, digest = excluded.digest,
                  expires_at = excluded.expires_at WHERE u.expires_at <= $6";
@@ -101,53 +102,53 @@ async fn put_key(db: &Session, run: RunId, key: &UniqueKey, now: Time) -> Answer
     if put == 1 { Ok(None) } else { owner(db, key).await }
 }
 
-async fn owner(db: &Session, key: &UniqueKey) -> Answer<Option<Refused>> {
+async fn owner(db: &Session, key: &UniqueKey) -> DbResult<Option<Refused>> {
     let sql = "SELECT run, digest FROM unique_keys WHERE scope = $1 AND key = $2";
     let found = db.one(sql, args![key.scope, key.key]).await?;
     Ok(found.map(|row| Refused::Duplicate { run: RunId(row.get(0)), digest: row.get(1) }))
 }
 
-/// False if there is no place to take. The count of a place is its lock: it comes first.
-async fn change_place(db: &Session, run: RunId, change: &PlaceChange) -> Answer<bool> {
-    let standing = "SELECT held FROM places WHERE key = $1 AND run = $2";
-    let (PlaceChange::Take { key, .. } | PlaceChange::Queue { key } | PlaceChange::Leave { key }) = change;
+/// Returns false if the group is full. The group's counter row serves as its lock and is taken first.
+async fn change_group(db: &Session, run: RunId, change: &GroupChange) -> DbResult<bool> {
+    let held_by = "SELECT held FROM places WHERE key = $1 AND run = $2";
+    let (GroupChange::Enter { key, .. } | GroupChange::Queue { key } | GroupChange::Leave { key }) = change;
     count(db, key, 0).await?;
-    let held: Option<bool> = db.one(standing, args![key, run.0]).await?.map(|row| row.get(0));
+    let held: Option<bool> = db.one(held_by, args![key, run.0]).await?.map(|row| row.get(0));
     match change {
-        PlaceChange::Take { limit, .. } => {
-            // One place per run: who has it keeps it, and it is not counted again.
+        GroupChange::Enter { limit, .. } => {
+            // One slot per run: a run that holds one keeps it, and it is not counted again.
             if held == Some(true) {
                 return Ok(true);
             }
             let sql = "SELECT min(run) FROM places WHERE NOT held AND key = $1";
             let first: Option<i64> = db.one(sql, args![key]).await?.and_then(|row| row.get(0));
             let taken = count(db, key, 1).await?;
-            put_place(db, run, key, true).await?;
+            put_member(db, run, key, true).await?;
             Ok(limit.is_none_or(|limit| taken <= i64::from(limit) && first.is_none_or(|first| first >= run.0)))
         }
-        PlaceChange::Queue { .. } => {
+        GroupChange::Queue { .. } => {
             count(db, key, if held == Some(true) { -1 } else { 0 }).await?;
-            put_place(db, run, key, false).await?;
+            put_member(db, run, key, false).await?;
             Ok(true)
         }
-        PlaceChange::Leave { .. } => {
+        GroupChange::Leave { .. } => {
             count(db, key, if held == Some(true) { -1 } else { 0 }).await?;
             db.execute("DELETE FROM places WHERE key = $1 AND run = $2", args![key, run.0]).await?;
-            let rid = "DELETE FROM counters WHERE key = $1 AND writer = 0 AND value <= 0";
-            db.execute(rid, args![key]).await?;
+            let unused = "DELETE FROM counters WHERE key = $1 AND writer = 0 AND value <= 0";
+            db.execute(unused, args![key]).await?;
             Ok(true)
         }
     }
 }
 
-async fn put_place(db: &Session, run: RunId, key: &str, held: bool) -> Answer<()> {
+async fn put_member(db: &Session, run: RunId, key: &str, held: bool) -> DbResult<()> {
     let sql = "INSERT INTO places (key, run, held) VALUES ($1, $2, $3)
                ON CONFLICT (key, run) DO UPDATE SET held = excluded.held";
     db.execute(sql, args![key, run.0, held]).await.map(|_| ())
 }
 
-/// How many hold the place then.
-async fn count(db: &Session, key: &str, delta: i64) -> Answer<i64> {
+/// Adds to the number of runs that hold a slot in the group, and returns the new number.
+async fn count(db: &Session, key: &str, delta: i64) -> DbResult<i64> {
     let sql = "INSERT INTO counters AS c (key, writer, value) VALUES ($1, 0, $2)
                ON CONFLICT (key, writer) DO UPDATE SET value = c.value + excluded.value RETURNING value";
     Ok(db.one(sql, args![key, delta]).await?.map_or(0, |row| row.get(0)))

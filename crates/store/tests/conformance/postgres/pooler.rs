@@ -1,4 +1,4 @@
-//! Behind a pooler that gives out a connection per transaction.
+//! Behind a pooler in transaction mode.
 
 use super::PgStore;
 use crate::sample::*;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use stepwell_store::*;
 use stepwell_testing::{Cluster, Schema};
 
-/// A PgBouncer in transaction mode, with few connections for all who come.
+/// A PgBouncer in transaction mode, with few server connections.
 struct Pooler {
     child: Child,
     port: u16,
@@ -18,7 +18,7 @@ struct Pooler {
 }
 
 impl Pooler {
-    /// With so many databases, each of which is a schema.
+    /// Starts a pooler with this many databases, each of which is a schema.
     async fn start(count: usize) -> Pooler {
         let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
         let program = program.map(PathBuf::from).into_iter().find(|path| path.is_file());
@@ -32,7 +32,7 @@ impl Pooler {
             .enumerate()
             .map(|(n, schema)| format!("d{n} = {to} connect_query='SET search_path TO {}'\n", schema.name()));
         let directory = tempfile::tempdir().unwrap();
-        // It does not run as root, and has to read this.
+        // PgBouncer does not run as root and must be able to read the directory.
         std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let config = directory.path().join("pgbouncer.ini");
         let text = format!(
@@ -70,7 +70,7 @@ impl Drop for Pooler {
 macro_rules! pooled {
     ($($case:ident),* $(,)?) => {
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn a_store_behind_a_pooler_does_what_every_store_must() {
+        async fn the_conformance_cases_pass_behind_a_pooler() {
             let count = [$(stringify!($case)),*].len();
             let pooler = Pooler::start(count).await;
             let mut n = 0;
@@ -85,44 +85,44 @@ macro_rules! pooled {
 }
 
 pooled![
-    a_commit_is_there_when_it_is_loaded_again,
-    a_decision_on_an_older_version_is_refused_and_changes_nothing,
-    a_refused_commit_of_a_batch_does_not_touch_the_others,
-    a_run_is_made_once,
+    a_loaded_run_contains_what_was_committed,
+    a_commit_on_an_older_version_is_refused_and_changes_nothing,
+    a_refused_commit_does_not_affect_the_rest_of_its_batch,
+    a_run_is_created_once,
     a_unique_key_belongs_to_the_first_run_until_it_expires,
     a_change_of_grants_refuses_decisions_made_before_it,
     the_log_is_read_by_version_and_the_feed_by_position,
     an_attempt_is_rewritten_and_the_newest_is_loaded,
-    many_writers_at_once_lose_nothing,
-    a_row_that_is_there_already_is_an_error_and_harms_no_other_commit,
-    a_full_place_refuses_and_leaves_nothing_behind,
-    a_run_refused_for_its_place_leaves_no_row_of_any_kind,
-    an_older_run_in_the_queue_goes_first,
+    concurrent_commits_lose_nothing,
+    a_duplicate_row_is_an_error_and_does_not_affect_other_commits,
+    a_full_group_refuses_the_run_and_leaves_nothing_behind,
+    a_run_refused_by_its_group_leaves_no_rows,
+    an_older_queued_run_goes_first,
     no_two_claims_cover_one_attempt,
     claims_take_turns_between_organisations,
-    work_is_born_claimed_and_orphaned_when_its_node_is_gone,
-    no_organisation_runs_more_than_its_share,
+    work_is_claimed_at_commit_and_orphaned_when_its_node_is_gone,
+    no_organisation_exceeds_its_limit_of_claimed_attempts,
     timers_come_due_in_order_and_are_cleared,
-    mail_is_delivered_once_and_gone_when_it_was_read,
-    notices_come_when_they_are_due_in_the_order_of_writing,
+    mail_is_delivered_once_and_removed_when_read,
+    due_notices_are_returned_in_write_order,
     a_changed_definition_is_a_new_version_and_an_equal_one_is_not,
     runs_are_listed_newest_first_by_page_and_filter,
-    purge_takes_all_that_is_the_run_s_own,
-    a_refused_change_leaves_nothing_of_itself,
-    of_many_who_change_a_record_one_comes_first,
-    each_organisation_s_audit_trail_is_a_chain_of_its_own,
-    many_who_count_at_once_lose_nothing,
+    purge_removes_all_rows_of_the_run,
+    a_refused_change_leaves_nothing_behind,
+    only_one_of_many_concurrent_changes_of_a_record_wins,
+    each_organisation_has_its_own_audit_hash_chain,
+    concurrent_counting_loses_nothing,
     only_a_finished_run_s_payloads_are_erased_and_its_log_stays,
-    a_version_and_what_comes_with_it_are_written_together_or_not_at_all,
+    a_version_and_its_change_are_written_together_or_not_at_all,
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn behind_a_pooler_processes_are_told_now_and_again_to_look() {
+async fn behind_a_pooler_processes_poll_instead_of_listening() {
     let pooler = Pooler::start(1).await;
     let store = pooler.open(0).await;
     let mut heard = store.hear().unwrap();
     assert!(heard.recv().await.unwrap().ready);
-    // With a way around the pooler they are told at once.
+    // With a direct URL for LISTEN the hints arrive at once.
     let url = format!("postgres://postgres@127.0.0.1:{}/d0", pooler.port);
     let around = Some(pooler.schemas[0].url().to_string());
     let options = PostgresOptions { prepared: false, listen_url: around, ..PostgresOptions::new(url) };

@@ -1,4 +1,4 @@
-//! Two processes that write at the same time.
+//! Two processes that write concurrently.
 
 use super::{PgStore, eventually, two};
 use crate::sample::*;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stepwell_store::*;
 
-/// Commits on whatever version the run has by then.
+/// Commits on the current version of the run, retrying conflicts.
 async fn commit_somehow(store: &PgStore, run: i64, change: impl Fn(Commit) -> Commit) {
     loop {
         let version = store.load(RunId(run)).await.unwrap().unwrap().version;
@@ -20,14 +20,14 @@ async fn commit_somehow(store: &PgStore, run: i64, change: impl Fn(Commit) -> Co
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_attempt_that_two_processes_claim_at_once_goes_to_one() {
+async fn an_attempt_claimed_by_two_processes_goes_to_one() {
     let (one, other, _schema) = two().await;
     for run in 0..40 {
         let mut commit = create(run);
         commit.work.put = vec![work("a", ORG, run, None), work("b", ORG, run, None)];
         accepted(&one, commit).await;
     }
-    // The second half under a limit for each organisation, which is counted.
+    // The second half is claimed under a limit per organisation.
     let mut seen = BTreeSet::new();
     for per_org in [None, Some(60)] {
         let mut empty = 0;
@@ -40,13 +40,13 @@ async fn an_attempt_that_two_processes_claim_at_once_goes_to_one() {
             }
         }
     }
-    assert_eq!(seen.len(), 60, "as many as one organisation may have");
+    assert_eq!(seen.len(), 60, "the limit of the organisation");
     let (first, second) = (one.held(NodeId(1)).await.unwrap(), one.held(NodeId(2)).await.unwrap());
     assert_eq!(first.len() + second.len(), 60);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_commit_to_few_runs_through_two_processes_lose_nothing() {
+async fn concurrent_commits_through_two_processes_lose_nothing() {
     const EACH: i64 = 4;
     let (one, other, _schema) = two().await;
     let stores = [Arc::new(one), Arc::new(other)];
@@ -84,25 +84,25 @@ async fn many_who_commit_to_few_runs_through_two_processes_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_of_grants_in_one_process_refuses_what_another_decided_before_it() {
+async fn a_change_of_grants_in_one_process_refuses_earlier_decisions_of_another() {
     let (one, other, _schema) = two().await;
     for run in 1..=2 {
         accepted(&one, create(run)).await;
     }
     other.grants_changed(ORG).await.unwrap();
-    let placed = Commit { places: vec![PlaceChange::Queue { key: "p".into() }], ..next(2, 1) };
-    for stale in [next(1, 1), create(3), placed.clone()] {
+    let grouped = Commit { groups: vec![GroupChange::Queue { key: "p".into() }], ..next(2, 1) };
+    for stale in [next(1, 1), create(3), grouped.clone()] {
         assert_eq!(commit(&one, stale).await, Err(Refused::AuthChanged));
     }
     assert_eq!(one.load(RunId(3)).await.unwrap(), None);
     let auth = Auth { org: ORG, epoch: one.epoch(ORG).await.unwrap().unwrap() };
-    for again in [next(1, 1), create(3), placed] {
+    for again in [next(1, 1), create(3), grouped] {
         accepted(&one, Commit { auth, ..again }).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_of_the_feed_gets_every_commit_of_all_writers_once_and_each_run_in_its_order() {
+async fn the_feed_returns_every_commit_once_and_each_run_in_order() {
     const RUNS: i64 = 6;
     const EACH: i64 = 25;
     let (one, other, schema) = two().await;
@@ -111,7 +111,7 @@ async fn a_reader_of_the_feed_gets_every_commit_of_all_writers_once_and_each_run
         accepted(&one, create(run)).await;
     }
     let stores = [Arc::new(one), Arc::new(other)];
-    // Runs change hands between the processes all the time.
+    // Both processes commit to the same runs.
     let writers: Vec<_> = (0..RUNS * 2)
         .map(|task| {
             let store = stores[(task % 2) as usize].clone();
@@ -125,10 +125,10 @@ async fn a_reader_of_the_feed_gets_every_commit_of_all_writers_once_and_each_run
     let mut progress = Progress::default();
     let mut seen: BTreeMap<RunId, i64> = BTreeMap::new();
     let all = RUNS * (1 + 2 * EACH);
-    // Small pages, so that many of them end between commits that are being made.
+    // Small pages, so that many end between concurrent commits.
     eventually("all commits", async || {
         for fed in reader.feed(&progress, 7).await.unwrap() {
-            assert!(!progress.has(fed.log.position), "{fed:?} was given before");
+            assert!(!progress.has(fed.log.position), "{fed:?} was returned before");
             progress.pass(fed.log.position);
             let last = seen.entry(fed.run).or_default();
             assert_eq!(fed.log.version.0, *last + 1, "{fed:?} is out of order");
@@ -141,22 +141,22 @@ async fn a_reader_of_the_feed_gets_every_commit_of_all_writers_once_and_each_run
         writer.await.unwrap();
     }
     assert!(reader.feed(&progress, 7).await.unwrap().is_empty());
-    assert!(progress.covers(&reader.progress().await.unwrap()), "the newest positions are had");
+    assert!(progress.covers(&reader.progress().await.unwrap()), "all positions have been read");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_process_says_the_other_hears_within_a_second() {
+async fn hints_reach_another_process_within_a_second() {
     let (one, other, _schema) = two().await;
     let mut heard = other.hear().unwrap();
-    let said = |run: i64| Hint { runs: vec![RunId(run)], orgs: vec![ORG], ready: true };
-    // Until it listens.
+    let hint_for = |run: i64| Hint { runs: vec![RunId(run)], orgs: vec![ORG], ready: true };
+    // Repeated until the other process listens.
     eventually("a process that listens", async || {
-        one.tell(said(1));
+        one.tell(hint_for(1));
         let hint = tokio::time::timeout(Duration::from_millis(50), heard.recv()).await.ok()?.ok()?;
         hint.runs.contains(&RunId(1)).then_some(())
     })
     .await;
-    one.tell(said(2));
+    one.tell(hint_for(2));
     let hears = async {
         loop {
             let hint = heard.recv().await.unwrap();
@@ -165,6 +165,6 @@ async fn what_one_process_says_the_other_hears_within_a_second() {
             }
         }
     };
-    let hint = tokio::time::timeout(Duration::from_secs(1), hears).await.expect("it is heard within a second");
+    let hint = tokio::time::timeout(Duration::from_secs(1), hears).await.expect("the hint arrives within a second");
     assert!(hint.orgs.contains(&ORG) && hint.ready);
 }

@@ -1,13 +1,13 @@
-//! Keeping the file small and sound: purge, sizes, integrity.
+//! Retention: purging and erasing runs, shrinking the file; sizes and integrity checks.
 
 use crate::{COUNTED, ERASED, RunId, Stats};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
-/// Free pages given back to the file system at a time.
+/// Free pages returned to the file system at a time.
 const VACUUM_PAGES: u32 = 1_000;
 
-/// What belongs to a run, in pieces: `?1` is the run, `?2` how many rows at the most.
+/// Deletes the rows of a run in pieces: `?1` is the run, `?2` the maximum number of rows.
 const PURGE: [&str; 8] = [
     "DELETE FROM workflow_step_runs WHERE run = ?1 AND (step, attempt) IN
        (SELECT step, attempt FROM workflow_step_runs WHERE run = ?1 LIMIT ?2)",
@@ -20,7 +20,7 @@ const PURGE: [&str; 8] = [
     "DELETE FROM unique_keys WHERE (scope, key) IN (SELECT scope, key FROM unique_keys WHERE run = ?1 LIMIT ?2)",
 ];
 
-/// The run's own row goes last: a purge that stops halfway goes on where it stopped.
+/// Removes up to `limit` rows. The run's own row goes last, so an interrupted purge continues where it stopped.
 pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64> {
     let sql = "SELECT id FROM workflow_runs WHERE purge_at <= ?1 ORDER BY purge_at LIMIT ?2";
     let mut find = db.prepare_cached(sql)?;
@@ -28,7 +28,7 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
     if runs.is_empty() {
         return Ok(0);
     }
-    // The newest rows may have gone before older ones, or all of them: the mark never goes down.
+    // The newest rows may be purged before older ones, or all rows: the high-water mark never decreases.
     let sql = "UPDATE purged SET position = max(position, (SELECT coalesce(max(position), 0) FROM workflow_events))";
     db.execute(sql, [])?;
     let mut left = limit;
@@ -37,7 +37,7 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
             left -= db.prepare_cached(sql)?.execute(params![run, left])? as u32;
         }
         if left == 0 {
-            // It may have lost rows: from now on it can only be removed.
+            // The run may have lost rows: from now on it can only be removed.
             let sql = "UPDATE workflow_runs SET erased_at = coalesce(erased_at, ?2) WHERE id = ?1";
             db.prepare_cached(sql)?.execute(params![run, before.0])?;
             break;
@@ -50,7 +50,7 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
     Ok(u64::from(limit - left))
 }
 
-/// The file shrinks by what is free in it, a little at a time. A tenth may stay: it will be used again.
+/// Shrinks the file by some of its free pages. A tenth of the pages may stay free: they will be reused.
 pub fn shrink(db: &Connection) -> rusqlite::Result<bool> {
     let pragma = |name: &str| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (pages, free) = (pragma("page_count")?, pragma("freelist_count")?);
@@ -63,7 +63,7 @@ pub fn shrink(db: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Takes the payloads of a finished run away. What the log says of them stays.
+/// Erases the payloads of a finished run. Their digests stay in the log.
 pub fn erase(db: &Connection, run: RunId, at: Time) -> rusqlite::Result<bool> {
     let sql = "UPDATE workflow_runs SET erased_at = ?2 WHERE id = ?1 AND finished_at IS NOT NULL";
     if db.prepare_cached(sql)?.execute(params![run.0, at.0])? == 0 {
@@ -76,7 +76,7 @@ pub fn erase(db: &Connection, run: RunId, at: Time) -> rusqlite::Result<bool> {
 pub fn limit(db: &Connection, bytes: u64) -> rusqlite::Result<()> {
     let page: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page;
-    // It answers with what it has set, which is never less than what is used already.
+    // The pragma returns the limit in effect, which is never less than the current size.
     db.pragma_update_and_check(None, "max_page_count", pages.clamp(1, 4_294_967_294), |_| Ok(()))
 }
 

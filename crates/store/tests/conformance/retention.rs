@@ -1,11 +1,11 @@
-//! Cases about what is removed in time, and what is counted and checked.
+//! Cases about retention, row counts and integrity checks.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use stepwell_store::*;
 
-pub async fn purge_goes_in_pieces_and_spares_what_is_kept(store: &dyn Store) {
+pub async fn purge_works_in_pieces_and_keeps_runs_under_retention(store: &dyn Store) {
     for (run, purge) in [(1, Some(Time(10))), (2, Some(Time(99))), (3, None)] {
         let mut commit = create(run);
         commit.head = Some(Head { purge, finished: purge, ..head(Time(1)) });
@@ -16,7 +16,7 @@ pub async fn purge_goes_in_pieces_and_spares_what_is_kept(store: &dyn Store) {
     let mut pieces = 0;
     while store.purge(Time(50), 3).await.unwrap() > 0 {
         pieces += 1;
-        assert!(pieces < 50, "it ends");
+        assert!(pieces < 50, "the purge must end");
     }
     assert!(pieces > 1, "more rows than fit in one piece");
     assert_eq!(store.load(RunId(1)).await.unwrap(), None);
@@ -27,7 +27,7 @@ pub async fn purge_goes_in_pieces_and_spares_what_is_kept(store: &dyn Store) {
     }
 }
 
-pub async fn purge_takes_all_that_is_the_run_s_own(store: &dyn Store) {
+pub async fn purge_removes_all_rows_of_the_run(store: &dyn Store) {
     let empty = rows(store).await;
     let mut first = create(1);
     first.steps = vec![step("a", 1, "failed"), step("a", 2, "success")];
@@ -39,7 +39,7 @@ pub async fn purge_takes_all_that_is_the_run_s_own(store: &dyn Store) {
     accepted(store, finish(1, 1, Some(Time(10)))).await;
     assert_eq!(store.purge(Time(9), 100).await.unwrap(), 0);
     assert_eq!(store.purge(Time(10), 0).await.unwrap(), 0);
-    // Two attempts, a value, two log rows, a letter, a notice, two keys and the run itself.
+    // Two attempts, a value, two log rows, a message, a notice, two keys and the run itself.
     assert_eq!(store.purge(Time(10), 100).await.unwrap(), 10);
     assert_eq!(rows(store).await, empty);
     assert_eq!(store.find_run("run_1").await.unwrap(), None);
@@ -49,7 +49,7 @@ pub async fn purge_takes_all_that_is_the_run_s_own(store: &dyn Store) {
     assert!(store.mailed(10).await.unwrap().is_empty());
 }
 
-pub async fn a_purge_that_stops_anywhere_goes_on(store: &dyn Store) {
+pub async fn an_interrupted_purge_continues(store: &dyn Store) {
     for (run, limit) in [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)] {
         let mut first = create(run);
         first.values = vec![value(0, "0")];
@@ -70,7 +70,7 @@ pub async fn a_purge_that_stops_anywhere_goes_on(store: &dyn Store) {
     }
 }
 
-pub async fn what_a_purge_would_remove_is_known_before(store: &dyn Store) {
+pub async fn purgeable_runs_are_counted_before_a_purge(store: &dyn Store) {
     for (run, purge) in [(1, Some(Time(10))), (2, Some(Time(20))), (3, None)] {
         accepted(store, create(run)).await;
         accepted(store, finish(run, 1, purge)).await;
@@ -85,7 +85,7 @@ pub async fn what_a_purge_would_remove_is_known_before(store: &dyn Store) {
     assert_eq!(store.purgeable(Time(i64::MAX)).await.unwrap(), 1);
 }
 
-pub async fn only_a_finished_run_can_be_made_to_expire(store: &dyn Store) {
+pub async fn only_a_finished_run_can_expire(store: &dyn Store) {
     for run in [1, 2, 3] {
         accepted(store, create(run)).await;
     }
@@ -105,7 +105,7 @@ pub async fn only_a_finished_run_can_be_made_to_expire(store: &dyn Store) {
     assert_eq!(left, [RunId(1)]);
 }
 
-pub async fn a_position_is_never_used_twice(store: &dyn Store) {
+pub async fn positions_are_never_reused(store: &dyn Store) {
     let mut given = std::collections::BTreeSet::new();
     for run in 1..=3 {
         for commit in [create(run), finish(run, 1, Some(Time(10)))] {
@@ -148,7 +148,7 @@ pub async fn rows_are_counted_by_table(store: &dyn Store) {
     }
 }
 
-pub async fn nothing_is_wrong_with_the_data_after_every_kind_of_write(store: &dyn Store) {
+pub async fn the_integrity_check_passes_after_every_kind_of_write(store: &dyn Store) {
     for run in 1..=9 {
         let mut first = create(run);
         first.steps = vec![step("a", 1, "running")];

@@ -1,7 +1,8 @@
-//! Random calls to all stores: they must give the same answers. What the contract leaves open (positions, numbers of
-//! mail, the order of what is equal) is left out of the comparison.
+//! Random calls to all stores, which must return the same results. Whatever the contract leaves open (positions, mail
+//! ids, the order of equal elements) is not compared.
 //!
-//! `STEPWELL_SEED` sets the first seed, `STEPWELL_STORE_CASES` how many. A failure prints its seed and its calls.
+//! `STEPWELL_SEED` sets the first seed, `STEPWELL_STORE_CASES` the number of seeds. A failure prints its seed and its
+//! calls.
 
 use crate::sample::*;
 use stepwell_core::time::Time;
@@ -10,7 +11,7 @@ use stepwell_store::*;
 
 const DEFAULT_CASES: u64 = 6;
 const CALLS: usize = 150;
-/// Few runs, paths and keys, so that calls meet each other.
+/// Few runs, paths and keys, so that calls interact.
 const RUNS: u64 = 8;
 
 /// A small seeded generator (splitmix64).
@@ -40,7 +41,7 @@ impl Rng {
 
 #[derive(Clone, Debug)]
 enum Call {
-    /// `read` has the keys of the mail to use up.
+    /// `read` has the keys of the messages to consume.
     Commit {
         batch: Vec<Commit>,
         read: Vec<String>,
@@ -64,7 +65,7 @@ enum Call {
     Grants,
 }
 
-/// What the generator knows, so that most commits fit.
+/// The state of the generator, so that most commits are valid.
 struct Plan {
     rng: Rng,
     versions: [i64; RUNS as usize],
@@ -86,7 +87,7 @@ impl Plan {
             3 => Call::Expire(run, time),
             4 => Call::Purge(time, 1 + self.rng.below(6) as u32),
             5 => {
-                // Ids are never given twice; what comes of it if they are is a case of its own.
+                // Ids are never reused; a reused id is a case of its own.
                 self.clock += 1;
                 let (name, source) = (self.rng.name(), self.rng.name());
                 let (workflow, by, author, at) = (format!("wf_{}", self.clock), "ann".into(), "ann".into(), time);
@@ -114,7 +115,7 @@ impl Plan {
         }
     }
 
-    /// Often refused by one of its parts: then nothing of it may stay.
+    /// Often refused because of one of its parts: then none of it may be applied.
     fn change(&mut self) -> Change {
         let records = self.rng.some(3, |rng| {
             let (kind, id, key) = (rng.name(), rng.name(), rng.name());
@@ -146,7 +147,7 @@ impl Plan {
         labels
     }
 
-    /// `faulty` commits may write a row that is there already. Only alone: what becomes of a batch then is left open.
+    /// A `faulty` commit may write a row that already exists. Only alone: the outcome of a batch is then undefined.
     fn commit(&mut self, faulty: bool) -> Commit {
         self.clock += 1;
         let (audit, labels) = (self.audit(), self.labels());
@@ -167,7 +168,7 @@ impl Plan {
             let status = ["pending", "running", "failed"][rng.below(3) as usize];
             StepRow { since: Time(clock), ..step(&rng.name(), rng.below(3) as u32, status) }
         });
-        // A commit writes an attempt once.
+        // A commit writes each attempt once.
         commit.steps.sort_by(|one, two| (&one.path, one.attempt).cmp(&(&two.path, two.attempt)));
         commit.steps.dedup_by_key(|row| (row.path.clone(), row.attempt));
         commit.values = rng.some(1, |rng| value(if faulty && rng.one_in(9) { 1 } else { clock as u32 }, &rng.name()));
@@ -191,17 +192,17 @@ impl Plan {
             let expires = rng.one_in(2).then_some(Time(clock + 9));
             commit.unique = rng.some(2, |rng| UniqueKey { expires, ..unique(&rng.name(), &rng.name()) });
         }
-        commit.places = rng.some(2, |rng| match (rng.name(), rng.below(5)) {
-            (key, 0 | 1) => PlaceChange::Take { key, limit: Some(1 + rng.below(2) as u32) },
-            (key, 2) if rng.one_in(3) => PlaceChange::Take { key, limit: None },
-            (key, 2 | 3) => PlaceChange::Queue { key },
-            (key, _) => PlaceChange::Leave { key },
+        commit.groups = rng.some(2, |rng| match (rng.name(), rng.below(5)) {
+            (key, 0 | 1) => GroupChange::Enter { key, limit: Some(1 + rng.below(2) as u32) },
+            (key, 2) if rng.one_in(3) => GroupChange::Enter { key, limit: None },
+            (key, 2 | 3) => GroupChange::Queue { key },
+            (key, _) => GroupChange::Leave { key },
         });
         commit
     }
 }
 
-/// Makes the call; the answer in words.
+/// Makes the call and returns the result as text.
 async fn answer(store: &dyn Store, call: Call) -> String {
     let numbers = |run: RunId, keys: Vec<String>| async move {
         let mail = store.mail(run).await.unwrap();
@@ -210,7 +211,7 @@ async fn answer(store: &dyn Store, call: Call) -> String {
     match call {
         Call::Commit { mut batch, read } => {
             batch[0].read = numbers(batch[0].run, read).await;
-            // One after the other: within a batch their order is the store's.
+            // One at a time: the order within a batch is up to the store.
             let mut answers = Vec::new();
             for commit in batch {
                 answers.push(match store.commit(vec![commit]).await {
@@ -227,7 +228,7 @@ async fn answer(store: &dyn Store, call: Call) -> String {
         }
         Call::Expire(run, at) => format!("{:?}", store.expire(run, at).await.unwrap()),
         Call::Purge(before, limit) => {
-            // How many rows labels are is each store's own business: what is left afterwards is compared.
+            // Stores count label rows differently, so only what is left afterwards is compared.
             while store.purge(before, limit).await.unwrap() > 0 {}
             String::new()
         }
@@ -251,7 +252,7 @@ fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list
 }
 
-/// Records, the audit trail, gates, counters and filtered lists, in words.
+/// Records, the audit trail, gates, counters and filtered lists, as text.
 async fn beside(store: &dyn Store) -> String {
     let mut all = vec![format!("{:?}", store.organisations().await.unwrap())];
     for name in ["a", "b", "c"] {
@@ -293,7 +294,7 @@ async fn beside(store: &dyn Store) -> String {
     all.join("\n")
 }
 
-/// Everything that can be asked, in words.
+/// Everything that can be queried, as text.
 async fn everything(store: &dyn Store) -> String {
     let mut all = vec![format!("{:?}", rows(store).await), beside(store).await];
     for run in (0..RUNS as i64).map(RunId) {
@@ -332,7 +333,7 @@ async fn everything(store: &dyn Store) -> String {
     let of_workflow = store.runs(RunFilter { workflow, ..every_run() }).await.unwrap();
     all.push(format!("orphans {:?}", sorted(store.orphans(999).await.unwrap())));
     all.push(format!("due {:?}", sorted(store.due(Time(25), Share::ALL, 999).await.unwrap())));
-    // Their order is each run's own.
+    // Only the order within each run is defined.
     let mut outbox = store.outbox(Time(25), 99).await.unwrap();
     outbox.sort_by_key(|notice| notice.run);
     fed.sort_by_key(|(run, _)| *run);
@@ -382,7 +383,7 @@ async fn agree(seed: u64) {
 }
 
 #[tokio::test]
-async fn all_stores_give_the_same_answers_to_random_calls() {
+async fn all_stores_return_the_same_results_for_random_calls() {
     let setting = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (first, cases) = (setting("STEPWELL_SEED", 1), setting("STEPWELL_STORE_CASES", DEFAULT_CASES));
     for seed in first..first + cases {
