@@ -152,3 +152,72 @@ fn links_between_documents_lead_somewhere() {
     }
     report(faults);
 }
+
+/// The rooms of the engine, lowest first. A room may import from rooms before its own line, and from itself.
+const ROOMS: [&[&str]; 12] = [
+    &["error"],
+    &["records", "schema"],
+    &["cluster"],
+    &["access"],
+    &["secrets"],
+    &["workflows"],
+    &["run"],
+    &["execute", "notify", "triggers"],
+    &["rooms"],
+    &["upkeep", "doctor", "log"],
+    &["engine"],
+    &["commands"],
+];
+
+fn level(room: &str) -> Option<usize> {
+    ROOMS.iter().position(|rooms| rooms.contains(&room))
+}
+
+/// The imports of a file of this room that lead up, sideways or to a room that is not listed.
+fn upward(room: &str, text: &str) -> Vec<String> {
+    let code = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+    let mut faults = Vec::new();
+    for (n, line) in code {
+        for rest in line.split("crate::").skip(1) {
+            let to = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default();
+            let allowed = to == room || level(to).zip(level(room)).is_some_and(|(to, from)| to < from);
+            if !allowed {
+                faults.push(format!("{}: {room} imports {to}", n + 1));
+            }
+        }
+    }
+    faults
+}
+
+#[test]
+fn rooms_of_the_engine_import_downwards_only() {
+    let source = root().join("crates/engine/src");
+    let mut faults = Vec::new();
+    for (path, text) in files(&[".rs"]) {
+        let Ok(inside) = path.strip_prefix(&source) else { continue };
+        let room = inside.components().next().unwrap().as_os_str().to_string_lossy().replace(".rs", "");
+        if room == "lib" {
+            continue;
+        }
+        if level(&room).is_none() {
+            faults.push(format!("{}: the room {room} has no level", path.display()));
+        }
+        faults.extend(upward(&room, &text).into_iter().map(|fault| format!("{}:{fault}", path.display())));
+    }
+    report(faults);
+}
+
+#[test]
+fn an_upward_import_is_noticed() {
+    let planted = [
+        ("run", "use crate::execute::Executor;\n"),
+        ("run", "    crate::commands::Caller::local(\"x\");\n"),
+        ("notify", "use crate::triggers::Hook;\n"),
+        ("access", "use crate::attic::Box;\n"),
+    ];
+    for (room, text) in planted {
+        assert_eq!(upward(room, text).len(), 1, "{room}: {text}");
+    }
+    assert_eq!(upward("run", "use crate::workflows::Compiled;\n// crate::commands is above\n"), Vec::<String>::new());
+    assert_eq!(upward("execute", "use crate::run::Live;\nuse crate::{execute::Kinds};\n"), Vec::<String>::new());
+}
