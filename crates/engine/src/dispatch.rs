@@ -120,7 +120,7 @@ fn prepare(inner: &Arc<Inner>, live: &Live, key: &WorkKey, cancel: &Cancellation
         payload: payload.unwrap_or_else(|| Value::Null.into()),
         timeout,
         approved: Approved::of_held(live, state),
-        deferred: state.is_put_off(),
+        deferred: state.is_deferred(),
         lender: lender.clone(),
         named: live.compiled.secrets.clone(),
         call: StepCall {
