@@ -1,7 +1,7 @@
-//! What one transition costs. `make bench` prints it.
+//! The cost of one transition. Run with `make bench`.
 //!
-//! Read the `items/s` (transitions per second): it must stay the same down each list, because a transition's cost may
-//! grow neither with the steps already finished, nor with the size of the graph, nor with the size of results.
+//! Compare `items/s` (transitions per second) within each list: it must stay constant, because the cost of a transition
+//! must not grow with the finished steps, the size of the graph or the size of results.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -44,7 +44,7 @@ fn chain(length: usize) -> Graph {
     build(steps, (1..length).map(|n| (n - 1, n)).collect())
 }
 
-/// One step, then `width` beside each other, then one that joins them.
+/// One step, then `width` parallel steps, then one that joins them.
 fn fan(width: usize) -> Graph {
     let plain = json!({"tool": "echo", "args": {}});
     let last = width + 1;

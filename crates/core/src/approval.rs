@@ -1,13 +1,13 @@
-//! What an approval is bound to: digests over what was shown to whoever answered.
+//! Digests that bind an approval to the request that was shown to the approver.
 //!
-//! A digest is SHA-256 over canonical JSON: keys sorted, no spaces, numbers as they are written elsewhere. Secrets stand
-//! in it by name, so nobody needs to know them to compare.
+//! A digest is SHA-256 over canonical JSON: keys sorted, no spaces, numbers in their usual form. Secrets appear by
+//! name, so comparing digests does not require their values.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// Of one call: what it does and with which arguments. The same when it is shown and when it is made.
+/// The digest of one call: its kind and arguments. It is the same when the call is shown and when it is made.
 pub fn call_digest(kind: &str, input: &Value) -> String {
     digest(&serde_json::json!({"kind": kind, "input": input}))
 }
@@ -23,7 +23,7 @@ pub fn digest(value: &Value) -> String {
     hex
 }
 
-/// Recursion is bounded: values come from templates and results, whose depth is.
+/// The recursion is bounded because the depth of templates and results is.
 fn canonical(value: &Value, to: &mut String) {
     match value {
         Value::Object(fields) => object(fields, to),
@@ -63,7 +63,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_order_of_keys_does_not_matter_and_everything_else_does() {
+    fn digest_ignores_key_order_and_nothing_else() {
         let same = |a: Value, b: Value, expected| assert_eq!(digest(&a) == digest(&b), expected, "{a} {b}");
         same(json!({"a": 1, "b": [1, {"x": null, "y": "z"}]}), json!({"b": [1, {"y": "z", "x": null}], "a": 1}), true);
         same(json!({"a": 1}), json!({"a": "1"}), false);

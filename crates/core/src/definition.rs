@@ -1,4 +1,4 @@
-//! A whole workflow definition: the graph and what surrounds it.
+//! A complete workflow definition: the graph, its triggers and its settings.
 
 use crate::graph::Graph;
 use crate::template::Template;
@@ -27,20 +27,20 @@ pub enum Trigger {
     Api,
     Webhook(Webhook),
     Cron(Cron),
-    /// Once. The input is null when none is given.
+    /// Runs once. The input is null if none is given.
     At {
         at: Time,
         input: Value,
     },
 }
 
-/// A schedule, as it was written and checked; `formats` works out when it fires.
+/// A schedule as written, after validation; `formats` computes when it fires.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Cron {
     pub expression: String,
-    /// A name in the time zone database; without one the schedule is in UTC.
+    /// A name in the time zone database; `None` means UTC.
     pub timezone: Option<String>,
-    /// Null when none is given.
+    /// Null if none is given.
     pub input: Value,
     pub skipped: Skipped,
     pub repeated: Repeated,
@@ -48,27 +48,28 @@ pub struct Cron {
     pub catch_up: CatchUp,
 }
 
-/// A wall-clock time that a clock change leaves out.
+/// What to do with a wall-clock time that a clock change skips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Skipped {
-    /// At the first instant after the gap, once however many times fell into it.
+    /// Fires at the first instant after the gap, once for all times in the gap.
     #[default]
     Run,
     Skip,
 }
 
-/// A wall-clock time that comes twice.
+/// What to do with a wall-clock time that occurs twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Repeated {
-    /// Twice if the hour field has a `*`: such a schedule counts hours rather than naming them. Otherwise once.
+    /// Fires twice if the hour field contains `*`, because such a schedule counts hours rather than naming them;
+    /// otherwise once.
     #[default]
     ByHour,
-    /// Only the first.
+    /// Fires only the first time.
     Once,
     Twice,
 }
 
-/// What to do when the run of an earlier tick has not ended.
+/// What to do if the run of an earlier tick has not ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overlap {
     #[default]
@@ -79,13 +80,13 @@ pub enum Overlap {
     Cancel,
 }
 
-/// Ticks missed while nothing ran.
+/// What to do with ticks missed during downtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CatchUp {
     None,
     #[default]
     Last,
-    /// The newest [`CatchUp::MOST`] of them.
+    /// The newest [`CatchUp::MOST`] missed ticks.
     All,
 }
 
@@ -99,7 +100,7 @@ pub struct Webhook {
     pub dedupe: Option<Dedupe>,
 }
 
-/// How a call proves where it comes from: an HMAC-SHA256 under a shared secret.
+/// How a call is authenticated: an HMAC-SHA256 with a shared secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verify {
     /// The name of the secret, never the secret itself.
@@ -111,7 +112,7 @@ pub struct Verify {
 pub enum Scheme {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
     Standard,
-    /// The signature of the body in a header, in lower case here, after a fixed prefix.
+    /// The signature of the body, in a header, after a fixed prefix. The header name is stored in lower case.
     Header { header: String, prefix: String, encoding: Encoding },
 }
 
@@ -122,12 +123,12 @@ pub enum Encoding {
     Base64,
 }
 
-/// What tells one delivery from another: calls with the same value start one run.
+/// The deduplication key: calls with the same value start one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Dedupe {
-    /// A header, in lower case.
+    /// A header name, in lower case.
     Header(String),
-    /// The way to a value in a JSON body.
+    /// The path of a value in a JSON body.
     Body(Vec<String>),
 }
 

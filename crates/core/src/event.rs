@@ -1,5 +1,5 @@
-//! What can happen to a run. Events come from outside, at least once and in any order; each names what it is about
-//! precisely enough that a stale or repeated one is recognised.
+//! The events that can happen to a run. They arrive at least once and in any order; each identifies its subject
+//! precisely enough that a stale or repeated event is recognised.
 
 use crate::run::At;
 use crate::time::{Millis, Time};
@@ -17,31 +17,31 @@ pub enum Event {
         queued: bool,
     },
     Admitted,
-    /// An executor's word on a dispatched attempt.
+    /// An executor's report on a dispatched attempt.
     Reported {
         at: At,
         attempt: u32,
         outcome: Outcome,
     },
-    /// The attempt was not made: somebody must approve the call first.
+    /// The attempt was not made: someone has to approve the call first.
     Held {
         at: At,
         attempt: u32,
-        /// What is asked: `message`, `approvers`, `allow_self`, `approvals`, …
+        /// The approval request: `message`, `approvers`, `allow_self`, `approvals`, …
         ask: Arc<Value>,
         timeout: Option<Millis>,
-        /// What the next attempt goes on with, if this one has begun.
+        /// Progress that the next attempt resumes from, if this one has begun.
         note: Option<Arc<Value>>,
     },
-    /// The attempt is put off: there are too many such calls now, or what it began takes its time.
+    /// The attempt is deferred: a rate limit is reached, or the work it started is not done yet.
     Deferred {
         at: At,
         attempt: u32,
         due: Time,
-        /// What the next attempt goes on with, if this one has begun.
+        /// Progress that the next attempt resumes from, if this one has begun.
         note: Option<Arc<Value>>,
     },
-    /// The node that ran the attempt is gone.
+    /// The node that ran the attempt was lost.
     Lost {
         at: At,
         attempt: u32,
@@ -62,20 +62,21 @@ pub enum Event {
         attempt: u32,
         outcome: Outcome,
     },
-    /// Ends a sleep or a pause between attempts early.
+    /// Ends a sleep or a retry delay early.
     Woken {
         at: At,
         attempt: u32,
         by: Arc<str>,
     },
-    /// A person says what became of an `at_most_once` call.
+    /// A person decides the outcome of an `at_most_once` call.
     Settled {
         at: At,
         attempt: u32,
         verdict: Verdict,
         by: Arc<str>,
     },
-    /// Someone with the right to it says how a stuck step ended. Gates are for those who may answer them.
+    /// An authorised user sets the outcome of a stuck step. Does not apply to gates: only their approvers can answer
+    /// those.
     Overridden {
         at: At,
         attempt: u32,
@@ -92,11 +93,12 @@ pub enum Event {
     },
 }
 
-/// Who takes a run up again.
+/// The user who retries a run.
 #[derive(Clone, Debug)]
 pub struct Retrier {
     pub name: Arc<str>,
-    /// Whose rights its calls are limited to from then on, beside those before: as the engine writes it.
+    /// The user whose permissions limit the run's calls from then on, in addition to earlier limits, in the engine's
+    /// notation.
     pub acts: Option<Arc<str>>,
 }
 
@@ -112,15 +114,15 @@ pub enum Outcome {
     Failure { failure: Failure, reply: Option<Reply> },
 }
 
-/// What came back from a call. HTTP fills all of it; others only the body.
+/// The response of a call. HTTP fills in every field; other calls only the body.
 #[derive(Clone, Default, Debug)]
 pub struct Reply {
     pub body: Arc<Value>,
     pub headers: Option<Arc<Value>>,
     pub status_code: Option<u16>,
-    /// The body was longer than can be read and is kept cut off.
+    /// The body was longer than the readable limit and is stored truncated.
     pub truncated: bool,
-    /// What the step wrote down for people, line by line. No step reads it.
+    /// Log lines of the step, for people. No step reads them.
     pub log: Option<Arc<Value>>,
 }
 
@@ -135,10 +137,10 @@ pub struct Failure {
     pub kind: FailureKind,
     pub code: Arc<str>,
     pub message: Arc<str>,
-    /// Worth another attempt, as far as the executor can tell.
+    /// Whether the executor considers another attempt worthwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retryable: bool,
-    /// The request may have left and its effect be there, though no answer came.
+    /// The request may have been sent and taken effect even though no response arrived.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_have_happened: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,11 +176,11 @@ impl Failure {
     }
 }
 
-/// A timer row that came due. It counts only while its step still waits in that attempt.
+/// A timer that came due. It counts only while its step still waits in that attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Timer {
     pub kind: TimerKind,
-    /// The step it belongs to; `None` for the run itself.
+    /// The step the timer belongs to; `None` for the run itself.
     pub at: Option<At>,
     pub attempt: u32,
 }
@@ -188,11 +190,11 @@ pub struct Timer {
 pub enum TimerKind {
     /// A sleep is over.
     Wake,
-    /// A pause between attempts is over.
+    /// A retry delay is over.
     Retry,
     /// A wait, gate or child run took too long.
     Timeout,
-    /// A gate goes to the next people.
+    /// A gate escalates to the next approvers.
     Escalate,
     /// The run took longer than `max_duration`.
     Expire,
@@ -203,9 +205,9 @@ pub struct Answer {
     pub approve: bool,
     pub by: Arc<str>,
     pub comment: Option<Arc<str>>,
-    /// What was filled into the gate's form.
+    /// The data entered into the gate's form.
     pub data: Option<Value>,
-    /// Of what was shown; none answers whatever is.
+    /// The digest of the request that was shown; `None` answers the current request, whatever it is.
     pub digest: Option<Arc<str>>,
 }
 
@@ -226,7 +228,7 @@ impl Verdict {
     }
 }
 
-/// Why an event changed nothing. The caller of a command is told; a repeated delivery is simply done.
+/// Why an event changed nothing. The caller of a command gets this as an error; a repeated delivery counts as done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Ignored {
     #[error("the run has not started")]
@@ -247,7 +249,7 @@ pub enum Ignored {
     NotWaiting,
     #[error("the step is already finished")]
     StepFinished,
-    #[error("the answer is for something else than what is asked now: look again and answer that")]
+    #[error("the answer does not match the current request: read the request again and answer that")]
     OtherDigest,
     #[error("the timer is not due yet")]
     NotDue,

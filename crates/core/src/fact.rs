@@ -1,7 +1,7 @@
-//! What was decided, as the log keeps it. A run's state is the fold of its facts: nothing else changes it.
+//! The planner's decisions as the log stores them. A run's state is the fold of its facts; nothing else changes it.
 //!
-//! In memory a fact names steps by number and handles by [`Exit`]; in the log it names both in words, which survive a
-//! change of the program. [`Fact::map`] goes from one to the other.
+//! In memory a fact refers to steps by number and to handles by [`Exit`]. In the log it refers to both by name, which
+//! stays valid when the program changes. [`Fact::map`] converts between the two.
 
 use crate::event::Failure;
 use crate::run::{At, Exit, RunStatus, Status};
@@ -25,7 +25,7 @@ pub enum Fact<S = At, E = Exit> {
     Started {
         expires: Time,
     },
-    /// The step's turn came and it now waits for something.
+    /// The step was entered and now waits for something.
     Entered {
         step: S,
         attempt: u32,
@@ -42,7 +42,7 @@ pub enum Fact<S = At, E = Exit> {
         failure: Failure,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Output>,
-        /// What the next attempt goes on with.
+        /// Progress that the next attempt resumes from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<ValueId>,
     },
@@ -51,27 +51,27 @@ pub enum Fact<S = At, E = Exit> {
         step: S,
         attempt: u32,
         reason: Reason,
-        /// When a child run is given up.
+        /// The deadline of the child run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
     },
-    /// The call is not made, or does not go on, before somebody approves it.
+    /// The call is not made, or does not continue, until someone approves it.
     Held {
         step: S,
         attempt: u32,
         ask: ValueId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
-        /// What the next attempt goes on with.
+        /// Progress that the next attempt resumes from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<ValueId>,
     },
-    /// It is not known whether the call happened; a person is asked.
+    /// Whether the call happened is unknown; a person has to decide.
     Unsure {
         step: S,
         attempt: u32,
     },
-    /// A loop began a pass, or an each an item.
+    /// A loop started a pass, or a for_each an item.
     Opened {
         step: S,
         index: u32,
@@ -90,7 +90,7 @@ pub enum Fact<S = At, E = Exit> {
         exit: E,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Output>,
-        /// What goes to the step's `ctx` variable.
+        /// The value of the step's `ctx` variable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         variable: Option<ValueId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub enum Fact<S = At, E = Exit> {
         exit: E,
         reason: SkipReason,
     },
-    /// A message came before its step and is kept.
+    /// A message arrived before its step was entered and is kept for it.
     Kept {
         step: S,
         message: ValueId,
@@ -117,7 +117,7 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Time>,
     },
-    /// How the step ended was said by someone, not by what it waited for.
+    /// A user set the step's outcome, instead of what the step was waiting for.
     Overridden {
         step: S,
         attempt: u32,
@@ -125,7 +125,7 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<Arc<str>>,
     },
-    /// The run is over. Whatever had not ended is cancelled.
+    /// The run ended. Steps that had not ended are cancelled.
     Ended {
         status: RunStatus,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,17 +135,17 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<Arc<str>>,
     },
-    /// A finished run goes on: these steps are idle again, those scopes are open again.
+    /// A finished run resumes: the steps in `reset` are idle again, the scopes in `reopened` are open again.
     Retried {
         by: Arc<str>,
-        /// Whose rights it is limited to from now on, beside those before.
+        /// The user whose permissions limit the run from now on, in addition to earlier limits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         acts: Option<Arc<str>>,
         expires: Time,
         reset: Vec<S>,
         reopened: Vec<S>,
     },
-    /// A finished run goes on under a newer definition. Only these steps stand.
+    /// A finished run resumes under a newer definition. Only the steps in `stands` keep their results.
     Adopted {
         by: Arc<str>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +157,7 @@ pub enum Fact<S = At, E = Exit> {
     },
 }
 
-/// A call's result, by number.
+/// A call's result, as value numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Output {
     pub body: ValueId,
@@ -189,7 +189,7 @@ pub enum Wait {
     Child {
         until: Option<Time>,
     },
-    /// A loop or each; `count` is the number of items.
+    /// A loop or for_each; `count` is the number of items.
     Scope {
         count: Option<u32>,
     },
@@ -200,11 +200,11 @@ pub enum Wait {
 pub enum Reason {
     Retry,
     WorkerLost,
-    /// A person decided that it did not happen.
+    /// A person decided that the call did not happen.
     Asked,
-    /// It was held until somebody approved it.
+    /// The call was held until someone approved it.
     Approved,
-    /// It was put off.
+    /// The attempt was deferred.
     Deferred,
 }
 
@@ -224,12 +224,12 @@ pub enum SkipReason {
     Condition,
     /// No edge to it was taken.
     NotTaken,
-    /// A step before it failed and nothing handled that.
+    /// An upstream step failed and nothing handled the failure.
     UpstreamFailed,
 }
 
 impl<S, E> Fact<S, E> {
-    /// The same fact with steps and exits named another way.
+    /// Converts the step and exit names of the fact.
     pub fn map<S2, E2>(self, names: &mut impl Names<S, E, S2, E2>) -> Result<Fact<S2, E2>, S> {
         Ok(match self {
             Fact::Created { input, headers, by, seed, max_duration } => {
@@ -275,7 +275,7 @@ impl<S, E> Fact<S, E> {
         })
     }
 
-    /// The step a fact is about, if it is about one.
+    /// The step the fact is about, if any.
     pub fn step(&self) -> Option<&S> {
         match self {
             Fact::Entered { step, .. }
@@ -300,7 +300,7 @@ impl<S, E> Fact<S, E> {
     }
 }
 
-/// How [`Fact::map`] translates. A step without a counterpart is given back as the error.
+/// Translates names for [`Fact::map`]. A step without a counterpart is returned as the error.
 pub trait Names<S, E, S2, E2> {
     fn step(&mut self, step: S) -> Result<S2, S>;
     fn exit(&mut self, step: S, exit: E) -> Result<(S2, E2), S>;

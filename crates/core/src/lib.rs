@@ -1,4 +1,4 @@
-//! Everything a workflow can mean, in pure code: definitions, graphs, expressions, the state of a run and the planner.
+//! The pure part of the engine: definitions, graphs, expressions, run state and the planner.
 //!
 //! Not here: text formats (`stepwell-formats`), storage, clocks, sockets. Nothing in this crate does I/O, and time is
 //! always an argument.
@@ -13,6 +13,7 @@ pub mod limits;
 pub mod nearest;
 pub mod outline;
 pub mod plan;
+pub mod quote;
 pub mod run;
 pub mod simulate;
 pub mod template;

@@ -1,4 +1,4 @@
-//! Bounds on everything that comes in. One place, so that a reader sees what the engine will ever be asked to hold.
+//! Bounds on all input, in one place, so that a reader sees the most the engine ever has to hold.
 
 use crate::time::Millis;
 
@@ -6,7 +6,7 @@ use crate::time::Millis;
 pub const MAX_DOCUMENT_BYTES: usize = 4 * 1024 * 1024;
 /// Nesting of objects and lists in a document.
 pub const MAX_DEPTH: usize = 64;
-/// Values in a document, after aliases are expanded.
+/// Values in a document after alias expansion.
 pub const MAX_NODES: usize = 500_000;
 /// Steps in one definition, bodies included.
 pub const MAX_STEPS: usize = 10_000;
@@ -14,36 +14,36 @@ pub const MAX_STEPS: usize = 10_000;
 pub const MAX_EDGES: usize = 100_000;
 /// Bytes of a step or workflow name.
 pub const MAX_NAME_BYTES: usize = 128;
-/// Loops and `for_each` bodies inside each other.
+/// Nesting of loops and `for_each` bodies.
 pub const MAX_SCOPE_DEPTH: usize = 8;
 /// Faults reported for one document; the rest are counted.
 pub const MAX_FAULTS: usize = 100;
-/// Items of one `for_each`, and the highest `max_iterations` that can be asked for.
+/// Items of one `for_each`, and the highest `max_iterations` a definition can set.
 pub const MAX_ITERATIONS: u32 = 100_000;
-/// Passes of a loop when the definition does not say.
+/// Passes of a loop if the definition sets no limit.
 pub const DEFAULT_ITERATIONS: u32 = 1_000;
-/// Passes and items of one run, in all its loops together.
+/// Passes and items of one run, over all its loops.
 pub const MAX_INSTANCES: usize = 100_000;
-/// Bytes of JSON in one payload that the planner puts together from others.
+/// Bytes of JSON in one payload that the planner assembles from others.
 pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
-/// Nesting of such a payload: what is written must be readable again.
+/// Nesting of such a payload: what is written must be readable.
 pub const MAX_PAYLOAD_DEPTH: usize = 120;
-/// Rows that one query may give, at the most and when the definition does not say.
+/// Rows that one query may return: the highest value a definition can set, and the default.
 pub const MAX_ROWS: u32 = 100_000;
 pub const DEFAULT_ROWS: u32 = 1_000;
-/// The longest that a server can ask to be left alone.
+/// The longest `Retry-After` that is honoured.
 pub const MAX_RETRY_AFTER: Millis = Millis::DAY;
-/// Highest number of attempts a step can ask for.
+/// The highest number of attempts a step can set.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// How often in a row a step is dispatched again because its node was lost.
+/// How many times in a row a step is dispatched again because its node was lost.
 pub const MAX_LOSSES: u8 = 25;
-/// `for_each` items open at a time when the definition does not say.
+/// `for_each` items open at a time if the definition sets no limit.
 pub const DEFAULT_PARALLEL: u32 = 10;
-/// How long a run may take when the definition does not say.
+/// How long a run may take if the definition sets no limit.
 pub const DEFAULT_MAX_DURATION: Millis = Millis(30 * Millis::DAY.0);
-/// How long a finished run is kept when the definition does not say.
+/// How long a finished run is kept if the definition sets no retention.
 pub const DEFAULT_RETENTION: Millis = Millis(30 * Millis::DAY.0);
-/// Longest pause between two attempts unless the definition sets another cap.
+/// The longest retry delay unless the definition sets another cap.
 pub const DEFAULT_BACKOFF_CAP: Millis = Millis::from_secs(3_600);
-/// Bytes of a result that expressions can read; a longer body is kept truncated.
+/// Bytes of a result that expressions can read; a longer body is stored truncated.
 pub const MAX_READABLE_BODY: usize = 256 * 1024;

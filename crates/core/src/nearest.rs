@@ -1,16 +1,16 @@
-//! The near miss for "did you mean": shared by every message that meets an unknown name.
+//! Suggestions for "did you mean", shared by all messages about an unknown name.
 
 /// Longer names get no suggestion: the comparison costs the product of both lengths.
 const MAX_LENGTH: usize = 64;
 
-/// The candidate that `name` most likely meant, if one is near enough: one slip for a short name, three for a long
-/// one. Case does not count; two swapped letters are one slip. The first of equals wins.
+/// The candidate nearest to `name`, if it is within one edit for a short name or up to three for a long one. Case is
+/// ignored, swapping two adjacent letters is one edit, and the first of equally near candidates wins.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = letters(name)?;
-    let slips = (name.len() / 3).clamp(1, 3);
+    let edits = (name.len() / 3).clamp(1, 3);
     candidates
         .into_iter()
-        .filter_map(|candidate| Some((distance(&name, &letters(candidate)?, slips)?, candidate)))
+        .filter_map(|candidate| Some((distance(&name, &letters(candidate)?, edits)?, candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
@@ -23,8 +23,8 @@ fn letters(name: &str) -> Option<Vec<char>> {
     (!letters.is_empty() && letters.len() <= MAX_LENGTH).then_some(letters)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between `a` and `b`; `None` if more than `limit`, or
-/// if nothing of the shorter one would be left.
+/// The number of insertions, deletions, replacements and swaps of adjacent letters between `a` and `b`; `None` if it
+/// exceeds `limit`, or if nothing of the shorter name would be left.
 fn distance(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_finds_the_name_that_was_meant() {
+    fn a_typo_finds_the_intended_name() {
         check("chrage", Some("charge"));
         check("biuld", Some("build"));
         check("Build", Some("build"));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_like_nothing_gets_no_suggestion() {
+    fn a_name_unlike_any_candidate_gets_no_suggestion() {
         check("refund", None);
         check("", None);
         check("b", None);

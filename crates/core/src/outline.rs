@@ -1,6 +1,6 @@
-//! A definition as something to look at: its steps with a few words each, and what leads to what.
+//! A definition as a diagram: its steps with a short description each, and the edges between them.
 //!
-//! Not here: where things are drawn, and how a run stands.
+//! Not here: layout, and the state of a run.
 
 use crate::definition::Definition;
 use crate::expr::StepIx;
@@ -20,11 +20,11 @@ pub struct Outline {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Node {
     pub name: String,
-    /// As runs name it, without the numbers of passes and items: `each[].charge`.
+    /// The step's path in a run, without pass and item numbers: `each[].charge`.
     pub path: String,
     /// `http`, `tool`, `sleep`, `approval`, `condition`, `loop`, `for_each`, …
     pub kind: String,
-    /// A few words: `POST /charge`, `3d`.
+    /// A short description: `POST /charge`, `3d`.
     pub detail: String,
     /// The scope this node is inside.
     pub parent: Option<usize>,
@@ -44,7 +44,7 @@ pub struct Edge {
 pub enum EdgeStyle {
     Normal,
     Error,
-    /// Returns to something earlier, usually from a loop's body to the loop itself.
+    /// Leads back to an earlier step, usually from a loop's body to the loop itself.
     Back,
 }
 
@@ -72,7 +72,7 @@ pub fn outline(definition: &Definition) -> Outline {
     Outline { name: definition.name.clone(), nodes, edges }
 }
 
-/// Scopes are nested within limits, so this comes to an end soon.
+/// The recursion is bounded by the limit on scope nesting.
 fn path(graph: &Graph, step: &Step) -> String {
     match graph.scope(step.scope).owner {
         Some(owner) => format!("{}[].{}", path(graph, graph.step(owner)), step.def.name),
@@ -89,7 +89,7 @@ fn index(step: StepIx) -> usize {
 }
 
 fn edge(graph: &Graph, from: usize, out: &Out) -> Edge {
-    // The handle of the step inside, for an edge that leaves a loop.
+    // For an edge that leaves a loop, use the handle of the step inside it.
     let (mut source, mut handle, mut inner) = (StepIx(from as u32), out.handle, out.inner);
     while let Some((step, pos)) = inner {
         let out = &graph.step(step).outs[pos as usize];
@@ -106,7 +106,7 @@ fn edge(graph: &Graph, from: usize, out: &Out) -> Edge {
     };
     let to = match out.to {
         Target::Step(to) => index(to),
-        // Only leaving edges go further out, and those are not drawn from inside.
+        // Only leaving edges go further out, and they are not drawn from inside.
         Target::Back | Target::Leave(_) => header(graph, from),
     };
     Edge { from, to, label, style }
@@ -118,13 +118,13 @@ fn header(graph: &Graph, from: usize) -> usize {
     scope.starts.first().copied().map_or(from, index)
 }
 
-/// What a step's `if` demands, on the edge that leads to it.
+/// The target's `if`, as a label for the edge that leads to it.
 fn condition_of(graph: &Graph, out: &Out) -> String {
     let Target::Step(to) = out.to else { return String::new() };
     graph.step(to).def.condition.as_ref().map(|expr| expr.source().to_string()).unwrap_or_default()
 }
 
-/// A branch is best labelled with its condition, a condition node's handle with its name.
+/// Labels a branch with its condition, and the handle of a condition node with its name.
 fn label(graph: &Graph, step: StepIx, handle: Handle) -> String {
     let arm = |arms: &[Arm]| match arms.iter().find(|arm| arm.handle == handle).map(|arm| &arm.test) {
         Some(Test::Expr(expr)) => Some(expr.source().to_string()),

@@ -1,7 +1,8 @@
-//! A world for one run: carries out what the planner asks for on virtual time, and checks what must always hold.
+//! A simulated world for one run: carries out the planner's effects on virtual time and checks the invariants.
 //!
-//! Tests and `stepwell simulate` drive it; it decides nothing itself. It keeps the log and the payloads as a store would,
-//! so that a crash can be played at any instant: memory is thrown away and rebuilt from what was written.
+//! Tests and `stepwell simulate` drive it; it decides nothing itself. It keeps the log and the payloads as a store
+//! would, so that a crash can be simulated at any instant: the state in memory is discarded and rebuilt from what was
+//! written.
 
 use crate::event::{Event, Ignored, Outcome, Timer};
 use crate::fact::Fact;
@@ -13,31 +14,31 @@ use crate::value::{Payload, ValueId, Values};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Virtual time begins here, so that times in output are recognisable and never the real ones.
+/// Virtual time begins here, so that times in output are recognisably not real.
 pub const EPOCH: Time = Time(1_767_225_600_000);
 
 pub struct World<'g> {
     pub graph: &'g Graph,
     pub run: Run,
     pub now: Time,
-    /// Attempts an executor has.
+    /// Attempts that an executor is running.
     pub running: BTreeSet<(At, u32)>,
     pub children: BTreeSet<(At, u32)>,
     pub timers: BTreeMap<Timer, Time>,
-    /// Gates, webhook waits and unknown outcomes: what waits for someone outside.
+    /// Steps that wait for someone outside: gates, webhook waits and unknown outcomes.
     pub waiting: BTreeSet<At>,
     pub log: Vec<(Time, StoredFact)>,
     payloads: Vec<(ValueId, Payload)>,
-    /// The graph the log begins with, and those it goes on with.
+    /// The graph the log begins with, and the newer ones it continues with.
     first: &'g Graph,
     newer: BTreeMap<u32, &'g Graph>,
     dispatched: BTreeSet<(String, u32)>,
 }
 
-/// What became of an event: whether it counted, if nothing broke.
+/// The result of an event: its transition, or why it was ignored, if no invariant broke.
 pub type Fed = Result<Result<Transition, Ignored>, Broken>;
 
-/// Something that must always hold did not. Says what.
+/// An invariant that did not hold.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Broken(pub String);
@@ -76,7 +77,7 @@ impl<'g> World<'g> {
         Ok(Ok(transition))
     }
 
-    /// Goes on with a finished run under a newer version.
+    /// Retries a finished run under a newer version.
     pub fn retry_onto(&mut self, newer: Newer<'g>) -> Fed {
         let env = Env::plain(self.now, &callback);
         let transition = match retry_onto(self.graph, newer, &mut self.run, someone().into(), env) {
@@ -102,7 +103,7 @@ impl<'g> World<'g> {
             let left = self.running.len() + self.children.len() + self.timers.len();
             if left > 0 {
                 let what = format!("{:?} {:?} {:?}", self.running, self.children, self.timers);
-                return Err(Broken(format!("the run is finished and yet these are not stopped: {what}")));
+                return Err(Broken(format!("the run is finished but these are still running: {what}")));
             }
         } else if self.run.status == RunStatus::Running {
             // The run's own time limit does not count: something must be able to move it on before that.
@@ -161,7 +162,11 @@ impl<'g> World<'g> {
             Effect::SetTimer { timer, due } => self.timers.insert(timer, due).is_none(),
             Effect::ClearTimer { timer } => self.timers.remove(&timer).is_some(),
         };
-        if fresh { Ok(()) } else { Err(Broken(format!("{effect:?} repeats itself or undoes what was not done"))) }
+        if fresh {
+            Ok(())
+        } else {
+            Err(Broken(format!("{effect:?} repeats an effect or undoes one that never happened")))
+        }
     }
 
     /// Moves virtual time to the next timer and returns it; the caller feeds it.
@@ -171,7 +176,8 @@ impl<'g> World<'g> {
         Some(timer)
     }
 
-    /// Feeds a due timer. It is gone whether or not it still counted, as a timer row is once it has fired.
+    /// Feeds a due timer and removes it, whether or not it still counted, as a store removes a timer row that has
+    /// fired.
     pub fn fire(&mut self, timer: Timer) -> Fed {
         self.timers.remove(&timer);
         self.feed(Event::Timer(timer))
@@ -189,7 +195,7 @@ impl<'g> World<'g> {
         self.feed(Event::ChildEnded { at, attempt, outcome })
     }
 
-    /// Feeds that an executor did not make its attempt: it is held, or put off.
+    /// Feeds the event of an executor that did not make its attempt: the attempt is held or deferred.
     pub fn stop(&mut self, at: At, attempt: u32, event: Event) -> Fed {
         self.running.remove(&(at, attempt));
         self.feed(event)
@@ -201,7 +207,7 @@ impl<'g> World<'g> {
         self.feed(Event::Lost { at, attempt })
     }
 
-    /// Forgets the state and rebuilds it from the log alone; it must be the same.
+    /// Discards the state and rebuilds it from the log alone; it must be the same.
     pub fn crash_and_replay(&mut self) -> Result<(), Broken> {
         let mut run = Run::new(self.run.id.clone(), self.run.seed, self.run.max_duration);
         let newer = &self.newer;
@@ -211,7 +217,7 @@ impl<'g> World<'g> {
         self.adopt(run, "folding the log")
     }
 
-    /// Forgets the state and rebuilds it from a snapshot; it must be the same.
+    /// Discards the state and rebuilds it from a snapshot; it must be the same.
     pub fn crash_and_restore(&mut self) -> Result<(), Broken> {
         let text = serde_json::to_string(&self.run.snapshot(self.graph)).map_err(|error| Broken(error.to_string()))?;
         let snapshot = serde_json::from_str(&text).map_err(|error| Broken(error.to_string()))?;
@@ -225,7 +231,8 @@ impl<'g> World<'g> {
         values
     }
 
-    /// Goes on with a rebuilt run. Instances may be numbered otherwise in it, so whoever holds a number looks it up again.
+    /// Continues with a rebuilt run. Its instances may be numbered differently, so all stored step numbers are looked
+    /// up again.
     fn adopt(&mut self, run: Run, how: &str) -> Result<(), Broken> {
         let key = |snapshot: crate::run::Snapshot| {
             let rows: BTreeMap<String, _> = snapshot.steps.iter().map(|row| (row.path.clone(), row.clone())).collect();
@@ -238,17 +245,17 @@ impl<'g> World<'g> {
             let (mut had, mut has) = (expected.0, found.0);
             had.retain(|path, row| has.get(path) != Some(row) || has.remove(path).is_none());
             return Err(Broken(format!(
-                "{how} gives another state\nhad {:?} {had:?}\nhas {:?} {has:?}",
+                "{how} gives a different state\nhad {:?} {had:?}\nhas {:?} {has:?}",
                 expected.2, found.2
             )));
         }
         if derived(&self.run, self.graph) != derived(&run, self.graph) {
             let (had, has) = (derived(&self.run, self.graph), derived(&run, self.graph));
-            return Err(Broken(format!("{how} derives something else\nhad {had:?}\nhas {has:?}")));
+            return Err(Broken(format!("{how} gives different derived state\nhad {had:?}\nhas {has:?}")));
         }
         let explained = self.run.status.is_terminal() == self.run.waiting_for(self.graph).is_empty();
         if !explained {
-            return Err(Broken("waiting_for does not say what an unfinished run waits for".into()));
+            return Err(Broken("waiting_for is empty for an unfinished run, or not empty for a finished one".into()));
         }
         let (old, graph) = (std::mem::replace(&mut self.run, run), self.graph);
         let moved = |at: At| {
@@ -267,7 +274,7 @@ impl<'g> World<'g> {
     }
 }
 
-/// What follows from the steps, by path: edge counts per step; and per instance what is left, failed and named.
+/// State derived from the steps, by path: edge counts per step; open, failed and named steps per instance.
 fn derived(run: &Run, graph: &Graph) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (at, state) in run.steps(graph) {
@@ -277,12 +284,12 @@ fn derived(run: &Run, graph: &Graph) -> BTreeMap<String, String> {
     all
 }
 
-/// Where the waits of a simulated run would be called.
+/// The callback URL of a wait in a simulated run.
 pub fn callback(path: &str) -> String {
     format!("https://stepwell.invalid/wh/{path}")
 }
 
-/// Who did things in a simulation.
+/// The user name in a simulation.
 pub fn someone() -> Arc<str> {
     "someone".into()
 }

@@ -1,15 +1,15 @@
 //! JSON with `{{expression}}` holes, parsed once when the workflow is defined.
 //!
-//! A string that is exactly one hole keeps the type of its value. Inside text a value becomes text: a text as it is,
-//! null as nothing, anything else as compact JSON. `\{{` stands for a literal `{{`, and `\\{{` for a backslash before
-//! a hole; elsewhere a backslash is just that. Keys are literal.
+//! A string that is exactly one hole keeps the type of its value. Inside text a value becomes text: a string unchanged,
+//! null as the empty string, anything else as compact JSON. `\{{` stands for a literal `{{`, and `\\{{` for a backslash
+//! before a hole; elsewhere a backslash is literal. Keys are literal.
 //!
-//! Templates are strict: a path that leads nowhere fails, and `??` is the way to opt out; see [`crate::expr`].
+//! Templates are strict: a path that leads nowhere fails unless `??` provides a default; see [`crate::expr`].
 //!
-//! A secret is never computed with: `{{secrets.NAME}}` stands alone in its hole and stays in the resolved value as
-//! written, with a [`SecretSlot`] that says where. The value goes in at the moment of the call.
+//! Expressions cannot compute with secrets: `{{secrets.NAME}}` stands alone in its hole and stays in the resolved value
+//! as written, with a [`SecretSlot`] that records where. The secret is filled in when the call is made.
 //!
-//! Not here: what names mean. The graph builder binds the paths of [`Template::holes_mut`].
+//! Not here: name resolution. The graph builder binds the paths of [`Template::holes_mut`].
 
 mod resolve;
 mod scan;
@@ -36,12 +36,12 @@ pub struct Template {
     holes: Vec<Hole>,
 }
 
-/// An expression and where it stands.
+/// An expression and its position in the template.
 #[derive(Clone, Debug)]
 pub struct Hole {
     /// JSON pointer of the string in the template.
     pub pointer: Box<str>,
-    /// Where the expression's source begins in that string: what its spans are counted from.
+    /// Where the expression's source begins in that string; its spans are relative to this.
     pub offset: u32,
     pub expr: Expr,
 }
@@ -64,7 +64,7 @@ enum Part {
 #[derive(Clone, Copy, Debug)]
 struct HoleIx(usize);
 
-/// What is wrong with a template, and where: `span` is in the string that `pointer` leads to.
+/// A fault in a template. `span` is a range in the string that `pointer` leads to.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct TemplateFault {
     pub pointer: String,
@@ -84,20 +84,20 @@ impl fmt::Display for TemplateFault {
 }
 
 impl Template {
-    /// All faults at once, up to a hundred.
+    /// Parses a template. Returns all faults at once, up to a hundred.
     pub fn parse(value: &Value, mode: Mode) -> Result<Template, Vec<TemplateFault>> {
-        let (template, faults) = Template::parse_what_can_be(value, mode);
+        let (template, faults) = Template::parse_lenient(value, mode);
         if faults.is_empty() { Ok(template) } else { Err(faults) }
     }
 
-    /// The template without what is wrong in it, so that the names in the rest can still be checked.
-    pub fn parse_what_can_be(value: &Value, mode: Mode) -> (Template, Vec<TemplateFault>) {
+    /// Parses a template and leaves out its faulty parts, so that the names in the rest can still be checked.
+    pub fn parse_lenient(value: &Value, mode: Mode) -> (Template, Vec<TemplateFault>) {
         let mut parser = Parser { mode, pointer: String::new(), nodes: 0, holes: Vec::new(), faults: Vec::new() };
         let root = parser.node(value, 0);
         (Template { root, holes: parser.holes }, parser.faults)
     }
 
-    /// Taken as it is: what looks like a hole is text.
+    /// A template without holes: what looks like a hole is text.
     pub fn constant(value: Value) -> Template {
         Template { root: Node::Constant(Arc::new(value)), holes: Vec::new() }
     }
@@ -106,7 +106,7 @@ impl Template {
         matches!(self.root, Node::Constant(_))
     }
 
-    /// The value, if it is the same for every run.
+    /// The value, if the template has no holes.
     pub fn as_constant(&self) -> Option<&Value> {
         if let Node::Constant(value) = &self.root { Some(value) } else { None }
     }
@@ -128,7 +128,7 @@ impl Template {
         &self.holes
     }
 
-    /// For binding, with the place of each for messages.
+    /// The holes, for binding, with their positions for messages.
     pub fn holes_mut(&mut self) -> &mut [Hole] {
         &mut self.holes
     }
@@ -136,7 +136,7 @@ impl Template {
 
 struct Parser {
     mode: Mode,
-    /// Of the value being looked at.
+    /// The pointer of the value being parsed.
     pointer: String,
     nodes: usize,
     holes: Vec<Hole>,
@@ -144,7 +144,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// What it gives after a fault is never seen.
+    /// The node returned after a fault is never used.
     fn node(&mut self, value: &Value, depth: usize) -> Node {
         if self.faults.len() >= MAX_FAULTS || !self.counted() {
             return nothing();
@@ -200,7 +200,7 @@ impl Parser {
     fn key(&mut self, key: &str) {
         if let Some(at) = key.find("{{") {
             let hint = "keys are literal; build the object in a javascript step if a key must vary";
-            self.fault(Span::new(at, key.len()), "a key cannot hold `{{`", Some(hint.into()));
+            self.fault(Span::new(at, key.len()), "a key cannot contain `{{`", Some(hint.into()));
         }
     }
 
@@ -246,7 +246,7 @@ impl Parser {
     fn check_secrets(&mut self, expr: &Expr, offset: u32) {
         let alone = expr.as_path().is_some_and(|path| path.segments.len() == 2 && path.key(1).is_some());
         for path in expr.paths().filter(|path| !alone && path.begins_with("secrets")) {
-            let message = "a secret can only stand alone in its braces: its value is not known here";
+            let message = "a secret must stand alone in its braces, because its value is not known here";
             self.fault(path.span.shifted(offset), message, Some("write {{secrets.NAME}}".into()));
         }
     }
@@ -256,7 +256,7 @@ fn nothing() -> Node {
     Node::Constant(Arc::new(Value::Null))
 }
 
-/// One constant if all parts are, so that resolving need not visit them.
+/// Folds into one constant if all items are constant, so that resolving does not visit them.
 fn list(nodes: Vec<Node>) -> Node {
     if !nodes.iter().all(|node| matches!(node, Node::Constant(_))) {
         return Node::List(nodes);
@@ -279,7 +279,7 @@ impl Node {
     }
 }
 
-/// Adds one step to an RFC 6901 pointer.
+/// Appends one token to an RFC 6901 pointer.
 fn push_pointer(pointer: &mut String, key: &str) {
     pointer.push('/');
     for c in key.chars() {

@@ -16,14 +16,14 @@ pub struct Millis(pub u64);
 impl Millis {
     pub const SECOND: Millis = Millis(1_000);
     pub const DAY: Millis = Millis(86_400_000);
-    /// Longer than any sensible wait and still far from overflow when added to a time.
+    /// Longer than any sensible wait, and still far from overflow when added to a time.
     pub const MAX: Millis = Millis(100 * 366 * 86_400_000);
 
     pub const fn from_secs(secs: u64) -> Millis {
         Millis(secs * 1_000)
     }
 
-    /// Reads `"30s"`, `"5m"`, `"2h"`, `"1d"`, `"250ms"`, `"1w"`, or a sum such as `"1h30m"`. A bare number is seconds.
+    /// Parses `"30s"`, `"5m"`, `"2h"`, `"1d"`, `"250ms"`, `"1w"`, or a sum such as `"1h30m"`. A bare number is seconds.
     pub fn parse(text: &str) -> Option<Millis> {
         let text = text.trim();
         if let Ok(secs) = text.parse::<f64>() {
@@ -72,7 +72,7 @@ impl std::ops::Add<Millis> for Time {
 }
 
 impl Time {
-    /// Reads an RFC 3339 instant such as `2026-02-22T10:00:00Z`, or milliseconds since the epoch.
+    /// Parses an RFC 3339 instant such as `2026-02-22T10:00:00Z`, or milliseconds since the epoch.
     pub fn parse(text: &str) -> Option<Time> {
         if let Ok(millis) = text.trim().parse::<i64>() {
             return Some(Time(millis));
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_in_every_spelling_and_refused_when_senseless() {
+    fn durations_parse_in_every_spelling_and_invalid_ones_are_rejected() {
         let check =
             |text: &str, expected: Option<u64>| assert_eq!(Millis::parse(text).map(|m| m.0), expected, "{text}");
         check("30s", Some(30_000));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_duration_reads_back_as_itself() {
+    fn a_printed_duration_parses_back_to_itself() {
         for millis in [0, 1, 999, 1_000, 61_000, 5_400_000, 86_400_000 * 13 + 1] {
             assert_eq!(Millis::parse(&Millis(millis).to_string()), Some(Millis(millis)));
         }

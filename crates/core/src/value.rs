@@ -1,5 +1,5 @@
-//! Payloads of a run: inputs, results, messages. Insert-only and numbered, so state and log refer to them by number and
-//! the cost of a decision does not depend on their size.
+//! Payloads of a run: inputs, results, messages. They are insert-only and numbered: state and log refer to them by
+//! number, so the cost of a decision does not depend on their size.
 
 use crate::event::Failure;
 use crate::limits;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[serde(transparent)]
 pub struct ValueId(pub u32);
 
-/// A value, with the places in it that a secret fills at the moment of a call.
+/// A JSON value and the slots in it that are filled with secrets when the call is made.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Payload {
     pub value: Arc<Value>,
@@ -38,7 +38,7 @@ impl From<Resolved> for Payload {
     }
 }
 
-/// The payloads of one run that are in memory. One that was purged or not loaded reads as absent.
+/// The payloads of one run that are in memory. A payload that was purged or not loaded reads as absent.
 #[derive(Clone, Default, Debug)]
 pub struct Values {
     list: Vec<Option<Payload>>,
@@ -53,13 +53,14 @@ impl Values {
         self.list.get(id.0 as usize)?.as_ref()
     }
 
-    /// Puts a payload loaded from a store back in its place.
+    /// Inserts a payload loaded from the store under its number.
     pub fn put(&mut self, id: ValueId, payload: Payload) {
         self.reserve(id);
         self.list[id.0 as usize] = Some(payload);
     }
 
-    /// Numbers are never used twice: one seen in the log is taken even when its payload is not loaded.
+    /// Marks a number as used. Numbers are never reused: one seen in the log is taken even if its payload is not
+    /// loaded.
     pub(crate) fn reserve(&mut self, id: ValueId) {
         if self.list.len() <= id.0 as usize {
             self.list.resize(id.0 as usize + 1, None);
@@ -72,7 +73,7 @@ impl Values {
         }
     }
 
-    /// How many numbers are taken.
+    /// How many numbers are in use.
     pub(crate) fn count(&self) -> u32 {
         self.list.len() as u32
     }
@@ -83,7 +84,7 @@ impl Values {
     }
 }
 
-/// Refuses a value put together from others that could not be stored and read again.
+/// Rejects a value, assembled from other values, that is too large or too deeply nested to be stored and read back.
 pub fn check_size(value: &Value) -> Result<(), Failure> {
     let mut bytes = 0usize;
     let mut todo = vec![(value, 1usize)];

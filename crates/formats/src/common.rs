@@ -1,4 +1,4 @@
-//! What every definition has, whatever its dialect: name, triggers, limits, output. And the choice of the dialect.
+//! The fields of every definition, whatever its dialect: name, triggers, limits, output. Also chooses the dialect.
 
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
@@ -16,7 +16,7 @@ use stepwell_core::time::Millis;
 const MAX_DESCRIPTION_BYTES: usize = 16 * 1024;
 const MAX_LABELS: usize = 100;
 const MAX_HOSTS: usize = 1_000;
-/// Most runs of one workflow at a time that can be asked for.
+/// The highest concurrency limit that a workflow can set.
 const MAX_CONCURRENCY: u32 = 1_000_000;
 
 pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -> Option<Definition> {
@@ -50,7 +50,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
         max_iterations: iterations.unwrap_or(limits::DEFAULT_ITERATIONS),
     };
     if draft.is_broken() {
-        // Names can still be checked, if they are all there.
+        // Names can still be checked if they are complete.
         if spec.steps.len() < limits::MAX_STEPS {
             draft.add_graph_faults(Graph::name_faults(spec));
         }
@@ -73,11 +73,11 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
     })
 }
 
-/// Exactly one of the three ways to write steps.
+/// Reads the steps, which are written in exactly one of the three dialects.
 fn steps<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Dialect> {
     let given: Vec<&str> = ["tasks", "flow", "nodes"].into_iter().filter(|name| fields.has(name)).collect();
     if let Some(second) = given.get(1) {
-        let message = format!("`{second}` stands beside `{}`", given[0]);
+        let message = format!("`{second}` cannot be combined with `{}`", given[0]);
         let fault =
             Fault::new(code::MANY_DIALECTS, message).hint("write the steps as one of tasks, flow, or nodes and edges");
         draft.fault_in_shape(&fields.key_place(second), fault);
@@ -114,7 +114,7 @@ fn steps<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Dialect> 
 }
 
 fn name<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<String> {
-    // An editor's graph has a title; a person may want both.
+    // A graph from an editor has a `title`; a person may write both.
     let title = fields.take("title");
     let Some(field) = fields.take("name").or(title) else {
         draft.fault(&fields.place, Fault::new(code::MISSING_FIELD, "the workflow has no `name`"));
@@ -123,15 +123,18 @@ fn name<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<String> {
     let name = draft.text(&field)?;
     let bad = |c: char| c.is_control() || "/\\?#%\"<>".contains(c);
     let fault = if name.trim().is_empty() {
-        Fault::new(code::BAD_NAME, "the name may not be empty")
+        Fault::new(code::BAD_NAME, "the name must not be empty")
     } else if name.trim() != name {
         Fault::new(code::BAD_NAME, "the name begins or ends with a space")
     } else if name.len() > limits::MAX_NAME_BYTES {
         Fault::new(code::BAD_NAME, format!("the name has more than {} bytes", limits::MAX_NAME_BYTES))
     } else if let Some(c) = name.chars().find(|&c| bad(c)) {
-        Fault::new(code::BAD_NAME, format!("the name holds {c:?}, which cannot stand in an address"))
+        Fault::new(
+            code::BAD_NAME,
+            format!("the name contains {}, which is not allowed in a URL", quoted(&c.to_string())),
+        )
     } else if name.starts_with("wf_") {
-        Fault::new(code::RESERVED_NAME, "a name cannot begin with `wf_`: ids do")
+        Fault::new(code::RESERVED_NAME, "a name cannot begin with `wf_`, the prefix of ids")
     } else {
         return Some(name.to_owned());
     };
@@ -170,7 +173,7 @@ fn concurrency<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Concurren
     };
     let key = inner.take("key").and_then(|field| {
         let mut key = draft.template(&field, Grammar::Standard)?;
-        // Decided before the run has steps: only what started it is known.
+        // The key is evaluated before the run has steps: only its input is known.
         for path in key.exprs_mut().flat_map(|expr| expr.paths_mut()) {
             let var = match path.key(0) {
                 Some("trigger") if matches!(path.key(1), Some("body" | "headers")) => Var::Trigger,
@@ -193,7 +196,7 @@ fn concurrency<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Concurren
     Some(Concurrency { limit: limit?, key, when_full: when_full.unwrap_or(WhenFull::Queue) })
 }
 
-/// Whether this can be a JSON Schema at all. The whole check belongs to what validates with it.
+/// Checks the basic shape of a JSON Schema. The validator that uses it does the full check.
 pub fn check_schema<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
     const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
     if matches!(field.node.value, Value::Bool(_)) {
@@ -205,7 +208,7 @@ pub fn check_schema<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
             if let Some(text) = draft.text(&item)
                 && !TYPES.contains(&text)
             {
-                let fault = Fault::new(code::BAD_SCHEMA, format!("{} is not a type of JSON Schema", quoted(text)));
+                let fault = Fault::new(code::BAD_SCHEMA, format!("{} is not a JSON Schema type", quoted(text)));
                 draft.fault(&item.place, fault.hint(format!("known: {}", TYPES.join(", "))));
             }
         }

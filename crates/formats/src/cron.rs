@@ -1,10 +1,11 @@
-//! When a schedule fires. Pure: the times come in as arguments, the zones are part of the program.
+//! Computes when a schedule fires. Pure: times are arguments, and the time zones are compiled in.
 //!
-//! A zone's time is a row of periods with one offset each. Within a period, instants and wall-clock times are the same
-//! but for the offset, so the expression is searched on the plain calendar. Where two periods meet, the clock jumps over
-//! times or shows them again; there, and only there, the rules for skipped and repeated times decide.
+//! The time of a zone is a sequence of periods with one offset each. Within a period, instants and wall-clock times
+//! differ only by the offset, so the expression is searched on the plain calendar. Where two periods meet, the clock
+//! skips or repeats times; there, and only there, the rules for skipped and repeated times apply.
 //!
-//! Not here: which expressions are accepted (`trigger/expression.rs`), overlap and catch-up (whoever starts the runs).
+//! Not here: which expressions are accepted (`trigger/expression.rs`), overlap and catch-up (the caller that starts the
+//! runs).
 
 use crate::trigger::expression;
 use jiff::Timestamp;
@@ -14,11 +15,11 @@ use std::ops::Range;
 use stepwell_core::definition::{Cron, Repeated, Skipped};
 use stepwell_core::time::Time;
 
-/// The years 1 to 4999. The search of the library ends there, and no offset leads out of the calendar.
+/// The years 1 to 4999. The library's search ends there, and no offset leaves the calendar.
 const FIRST: Instant = -62_135_596_800;
 const LAST: Instant = 95_617_583_999;
 
-/// An expression in its zone, with the rules for clock changes.
+/// A cron expression in its time zone, with the rules for clock changes.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     cron: croner::Cron,
@@ -32,18 +33,18 @@ type Instant = i64;
 /// A wall-clock time, as the instant at which a clock in UTC would show it.
 type Wall = i64;
 
-/// A stretch of time with one offset.
+/// A period of time with one offset.
 struct Period {
     start: Instant,
-    /// The first instant that is no longer in it.
+    /// The first instant after the period.
     end: Instant,
     offset: i64,
-    /// The offset of the period before.
+    /// The offset of the previous period.
     before: i64,
 }
 
 impl Schedule {
-    /// Nothing only if the expression or the zone is one that no definition can have.
+    /// Returns `None` only for an expression or a zone that no definition can have.
     pub fn new(cron: &Cron) -> Option<Schedule> {
         let zone = match &cron.timezone {
             Some(name) => expression::zone(name)?,
@@ -59,7 +60,7 @@ impl Schedule {
         Some(Schedule { cron, zone, runs_skipped, runs_twice })
     }
 
-    /// The first fire strictly after `after`.
+    /// The first time it fires strictly after `after`.
     pub fn next(&self, after: Time) -> Option<Time> {
         let mut at = seconds(after).max(FIRST) + 1;
         let mut known = None;
@@ -79,12 +80,12 @@ impl Schedule {
         None
     }
 
-    /// Fires in (after, until], oldest first, at most `limit` of the newest.
+    /// The times it fires in (after, until], oldest first, at most the newest `limit`.
     pub fn between(&self, after: Time, until: Time, limit: usize) -> Vec<Time> {
         let after = seconds(after).max(FIRST);
         let mut at = seconds(until).min(LAST);
         let mut found = Vec::new();
-        // From the newest back: what is beyond the limit is never looked at, however long ago it began.
+        // Backwards from the newest: times beyond the limit are never computed, however long the interval.
         while found.len() < limit
             && let Some(fire) = self.last(after, at)
         {
@@ -95,7 +96,7 @@ impl Schedule {
         found
     }
 
-    /// The last fire in (after, until].
+    /// The last time it fires in (after, until].
     fn last(&self, after: Instant, until: Instant) -> Option<Instant> {
         let mut at = until;
         let mut known = None;
@@ -118,21 +119,21 @@ impl Schedule {
     fn period(&self, at: Instant) -> Period {
         let offset = |at: Instant| i64::from(self.zone.to_offset(timestamp(at)).seconds());
         let transition = |found: Option<jiff::tz::TimeZoneTransition<'_>>| found.map(|t| t.timestamp().as_second());
-        // Changes happen at whole seconds.
+        // Clock changes happen at whole seconds.
         let start = transition(self.zone.preceding(timestamp(at + 1)).next()).filter(|start| *start > FIRST);
         let end = transition(self.zone.following(timestamp(at)).next());
         let (offset, before) = (offset(at), start.map_or(offset(at), |start| offset(start - 1)));
         Period { start: start.unwrap_or(FIRST), end: end.unwrap_or(LAST + 1), offset, before }
     }
 
-    /// The first wall-clock time of the period that counts: the clock may show again what it showed before.
+    /// The first wall-clock time of the period that counts: earlier ones repeat times of the previous period.
     fn first_wall(&self, period: &Period) -> Wall {
         let offset = if self.runs_twice { period.offset } else { period.offset.max(period.before) };
         period.start + offset
     }
 
-    /// The first wall-clock time of the expression from `from` on. A rare one is looked for once, not again in each
-    /// period on the way to it: `known` is where the last search began and what it found.
+    /// The first wall-clock time that matches the expression, starting at `from`. `known` caches where the last search
+    /// began and what it found, so that a rare time is searched once and not again in each period before it.
     fn search(&self, from: Wall, known: &mut Option<(Wall, Wall)>) -> Option<Wall> {
         match *known {
             Some((began, found)) if began <= from && from <= found => Some(found),
@@ -144,7 +145,7 @@ impl Schedule {
         }
     }
 
-    /// The last wall-clock time of the expression up to `until`.
+    /// The last wall-clock time that matches the expression, up to `until`.
     fn search_back(&self, until: Wall, known: &mut Option<(Wall, Wall)>) -> Option<Wall> {
         match *known {
             Some((began, found)) if found <= until && until <= began => Some(found),
@@ -158,7 +159,7 @@ impl Schedule {
 }
 
 impl Period {
-    /// The wall-clock times that the clock jumped over when the period began. Empty if it did not go forward.
+    /// The wall-clock times that the clock skipped when the period began. Empty if it did not go forward.
     fn gap(&self) -> Range<Wall> {
         self.start + self.before..self.start + self.offset
     }

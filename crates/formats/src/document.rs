@@ -1,11 +1,11 @@
-//! A document that is no workflow definition, as a plain value: a configuration file, for one. It goes through the same
-//! reader, so it has the same limits and its flaws are told the same way.
+//! Reads other documents, such as configuration files, as plain values. They go through the same reader as workflow
+//! definitions, with the same limits and the same fault messages.
 
 use crate::fault::{Fault, Faults};
 use crate::{flawed, source};
 use serde_json::Value;
 
-/// Reads JSON or YAML. The extension of `file` says which it is; without one the text itself does.
+/// Reads JSON or YAML. The extension of `file` decides which; without one, the text does.
 pub fn document(text: &[u8], file: Option<&str>) -> Result<Value, Faults> {
     let source::Read { root, flaws } = source::read(text, file).map_err(flawed)?;
     if flaws.list.is_empty() {
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flaw_is_told_with_its_line() {
+    fn every_flaw_is_reported_with_its_line() {
         let faults = document(b"a: 1\na: 2\nb: 3\nb: 4\n", None).unwrap_err();
         let lines: Vec<Option<u32>> = faults.list.iter().map(|fault| fault.line).collect();
         assert_eq!(lines, [Some(2), Some(4)]);

@@ -1,6 +1,6 @@
-//! A definition while it is being read: its steps and edges so far, and everything found wrong.
+//! A definition while it is being read: its steps and edges so far, and all faults found.
 //!
-//! Reading goes on after a fault with a stand-in for what was wrong, so that one pass finds all of them.
+//! After a fault, reading continues with a placeholder, so that one pass finds all faults.
 
 use crate::code;
 use crate::fault::{Fault, Faults};
@@ -9,11 +9,12 @@ use std::collections::HashSet;
 use stepwell_core::graph::{self, Handle, Origin, SpecEdge, SpecStep};
 use stepwell_core::limits;
 use stepwell_core::nearest::nearest;
+use stepwell_core::quote::quote;
 
-/// Names that a misspelt one is compared with.
+/// The most names that a misspelt one is compared with.
 const MAX_COMPARED: usize = 2_000;
 
-/// Where something stands: the path of its value, and its text if there is any.
+/// A position in the document: the path of a value, and its span if there is text.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     pub path: String,
@@ -26,10 +27,10 @@ pub struct Draft<'d> {
     pub edges: Vec<SpecEdge>,
     faults: Vec<Fault>,
     more: usize,
-    /// Where something could not be read: reported once, as that.
+    /// Where something could not be read. Only that is reported for the place.
     flawed: HashSet<Span>,
     origins: Vec<(Place, Option<&'d Node>)>,
-    /// Names or edges are missing: what the builder would say about the rest might not be true.
+    /// Names or edges are missing, so faults that the builder finds in the rest might be wrong.
     broken: bool,
 }
 
@@ -39,7 +40,7 @@ impl<'d> Draft<'d> {
         Draft {
             more: flaws.more,
             flawed: flaws.places,
-            // Entries that had to be left out may have been steps, or edges between them.
+            // The dropped entries may have been steps, or edges between them.
             broken: flaws.list.iter().any(|flaw| matches!(flaw.code, code::DUPLICATE_KEY | code::BAD_ALIAS)),
             faults: flaws.list.into_iter().map(Fault::from).collect(),
             ..Draft::default()
@@ -50,7 +51,7 @@ impl<'d> Draft<'d> {
         if place.span.is_some_and(|span| self.flawed.contains(&span)) {
             return;
         }
-        // Keep some to spare: they are sorted before the list is cut.
+        // Keep more than needed: they are sorted before the list is truncated.
         if self.faults.len() < 2 * limits::MAX_FAULTS {
             self.faults.push(fault.place(place.path.clone(), place.span));
         } else {
@@ -58,23 +59,23 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// A fault after which the shape of the graph is not what its author meant.
+    /// Reports a fault that leaves the graph in a shape its author did not mean.
     pub fn fault_in_shape(&mut self, place: &Place, fault: Fault) {
         self.broken = true;
         self.fault(place, fault);
     }
 
-    /// Says that the shape is not what its author meant, where another fault already says why.
+    /// Marks the shape as not what its author meant, where another fault already explains why.
     pub fn break_shape(&mut self) {
         self.broken = true;
     }
 
-    /// The hint for a name that does not exist. Not looked for once nobody would read it.
+    /// The hint for an unknown name. Not computed once the list of faults is full.
     pub fn near<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
         if self.is_full() {
             return None;
         }
-        nearest(name, known.into_iter().take(MAX_COMPARED)).map(|near| format!("did you mean {near:?}?"))
+        nearest(name, known.into_iter().take(MAX_COMPARED)).map(|near| format!("did you mean {}?", quote(near)))
     }
 
     pub fn is_full(&self) -> bool {
@@ -93,13 +94,13 @@ impl<'d> Draft<'d> {
         Faults::of(self.faults, self.more)
     }
 
-    /// A number the builder can give back.
+    /// Assigns a number for a place, which the builder's faults return.
     pub fn origin(&mut self, place: &Place, node: Option<&'d Node>) -> Origin {
         self.origins.push((place.clone(), node));
         Origin(self.origins.len() as u32 - 1)
     }
 
-    /// Adds a step unless there are too many. The caller reads on either way.
+    /// Adds a step unless there are too many. The caller continues reading either way.
     pub fn add_step(&mut self, step: SpecStep) -> Option<usize> {
         if self.steps.len() >= limits::MAX_STEPS {
             let place = self.origins.get(step.origin.0 as usize).map(|(place, _)| place.clone()).unwrap_or_default();
@@ -131,14 +132,14 @@ impl<'d> Draft<'d> {
         origin.and_then(|origin| self.origins.get(origin)).map(|(place, _)| place.clone()).unwrap_or_default()
     }
 
-    /// Takes over what the graph builder found, at the place the builder was told.
+    /// Adds the faults of the graph builder, at the places their origins stand for.
     pub fn add_graph_faults(&mut self, faults: Vec<graph::Fault>) {
         for fault in faults {
             let found = self.origins.get(fault.origin.0 as usize).cloned();
             let (mut place, node) = found.unwrap_or_default();
             let mut message = fault.message;
             if let Some(name) = &fault.name {
-                // The builder knows the step; the name itself can be found again in what the step says.
+                // The builder knows only the step; find the name itself in the step's text.
                 if !self.is_full()
                     && let Some(exact) = node.and_then(|node| locate(node, name, &place.path))
                 {
@@ -151,7 +152,7 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// The first text in `node` that holds `name`. Bodies are left out: their steps have places of their own.
+/// The first string in `node` that contains `name`. Bodies are left out: their steps have their own places.
 fn locate(node: &Node, name: &str, path: &str) -> Option<Place> {
     match &node.value {
         Value::String(text) => {

@@ -1,12 +1,12 @@
-//! What is wrong with a document, for people and for programs.
+//! Faults of a document, for people and for programs.
 
 use crate::source::{Flaw, Span};
 use serde::Serialize;
 use std::fmt;
 use stepwell_core::limits;
 
-/// One thing that is wrong. `path` is where in the document's values; line and column (from 1, in characters) where in
-/// its text, when it came as text.
+/// One fault. `path` is its position in the document's values; line and column (from 1, in characters) are its position
+/// in the text, if the document came as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fault {
     pub path: String,
@@ -16,7 +16,7 @@ pub struct Fault {
     pub column: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u32>,
-    /// Just after the last character.
+    /// The column just after the last character.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
     pub code: &'static str,
@@ -53,7 +53,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// One that somebody else has found, in a step of a definition that could be read.
+    /// A fault that another check found in a step of a definition that could be read.
     pub fn of(code: &'static str, path: String, message: String) -> Fault {
         Fault::new(code, message).place(path, None)
     }
@@ -78,11 +78,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong, in the order of the document. Never empty.
+/// All faults, in the order of the document. Never empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Faults {
     pub list: Vec<Fault>,
-    /// How many further ones there are beyond [`limits::MAX_FAULTS`].
+    /// How many more faults there are beyond [`limits::MAX_FAULTS`].
     pub more: usize,
 }
 

@@ -1,19 +1,20 @@
-//! Reads the fields of an object by name, and reports those that nobody asked for.
+//! Reads the fields of an object by name, and reports unknown ones.
 
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::source::{Entry, Node, Value, join_key};
+use stepwell_core::quote::quote;
 
-/// An object being read. What was not taken when it is finished is a fault.
+/// An object being read. A field that was not taken is reported as a fault by [`Fields::finish`].
 pub struct Fields<'d> {
     pub place: Place,
     layers: Vec<Layer<'d>>,
-    /// Every name asked for: what an unknown one is compared with.
+    /// All requested names, for suggestions.
     known: Vec<&'static str>,
 }
 
-/// One of the objects whose fields are read as one.
+/// One of several objects that are read as one.
 struct Layer<'d> {
     entries: &'d [Entry],
     path: String,
@@ -41,7 +42,7 @@ impl<'d> Fields<'d> {
         Some(Fields { place: field.place.clone(), layers: vec![layer], known: Vec::new() })
     }
 
-    /// Lets the fields of another object count as this one's; the first to have a field wins.
+    /// Adds the fields of another object to this one; the first object that has a field wins.
     pub fn add_layer(&mut self, field: &Field<'d>, draft: &mut Draft<'d>) {
         if let Some(mut more) = Fields::of(field, draft) {
             self.layers.append(&mut more.layers);
@@ -70,7 +71,7 @@ impl<'d> Fields<'d> {
         found
     }
 
-    /// The one of several spellings that is there; two are a fault.
+    /// Takes the field that exists under one of several spellings; two of them are a fault.
     pub fn take_one(&mut self, names: &[&'static str], draft: &mut Draft<'d>) -> Option<(&'static str, Field<'d>)> {
         let mut found: Option<(&'static str, Field<'d>)> = None;
         for name in names {
@@ -78,7 +79,7 @@ impl<'d> Fields<'d> {
             match &found {
                 None => found = Some((name, field)),
                 Some((first, _)) => {
-                    let message = format!("`{name}` says the same as `{first}`");
+                    let message = format!("`{name}` has the same meaning as `{first}`");
                     draft.fault(&field.place, Fault::new(code::NOT_ALLOWED, message).hint("keep one of them"));
                 }
             }
@@ -86,7 +87,7 @@ impl<'d> Fields<'d> {
         found
     }
 
-    /// Whether the field is there and not null; does not take it.
+    /// Whether the field exists and is not null; does not take it.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some_and(|node| !node.is_null())
     }
@@ -100,7 +101,7 @@ impl<'d> Fields<'d> {
         entries.find(|entry| entry.key == name).map(|entry| &entry.value)
     }
 
-    /// Names of the fields that are there.
+    /// The names of all existing fields.
     pub fn names(&self) -> impl Iterator<Item = &'d str> {
         self.layers.iter().flat_map(|layer| layer.entries).map(|entry| entry.key.as_str())
     }
@@ -112,7 +113,7 @@ impl<'d> Fields<'d> {
             .flat_map(|layer| layer.entries.iter().map(move |entry| (entry, field(entry, &layer.path))))
     }
 
-    /// Where the key itself stands.
+    /// The place of the key itself.
     pub fn key_place(&self, name: &str) -> Place {
         for layer in &self.layers {
             if let Some(entry) = layer.entries.iter().find(|entry| entry.key == name) {
@@ -122,7 +123,7 @@ impl<'d> Fields<'d> {
         self.place.clone()
     }
 
-    /// Takes fields that mean nothing to the engine.
+    /// Takes fields that the engine does not use.
     pub fn ignore(&mut self, names: &[&'static str]) {
         for name in names {
             self.take_raw(name);
@@ -130,19 +131,19 @@ impl<'d> Fields<'d> {
         self.known.retain(|known| !names.contains(known));
     }
 
-    /// Stops looking for unknown fields: another fault already says that these cannot be judged.
+    /// Stops the check for unknown fields, where another fault means that they cannot be judged.
     pub fn ignore_rest(&mut self) {
         for layer in &mut self.layers {
             layer.used.fill(true);
         }
     }
 
-    /// Reports what is left. `elsewhere` are names that exist, but not in `what`.
+    /// Reports the remaining fields as unknown. `elsewhere` are names that exist, but not in `what`.
     pub fn finish(self, draft: &mut Draft<'d>, what: &str, elsewhere: &[&str]) {
         for layer in &self.layers {
             let left = layer.entries.iter().zip(&layer.used).filter(|(_, used)| !**used);
             for (entry, _) in left {
-                // A known field set to null is how some programs leave it out.
+                // Some programs set a known field to null instead of leaving it out.
                 if entry.value.is_null() && elsewhere.contains(&entry.key.as_str()) {
                     continue;
                 }
@@ -174,11 +175,11 @@ fn key_place(entry: &Entry, parent: &str) -> Place {
     Place { path: join_key(parent, &entry.key), span: entry.key_span }
 }
 
-/// A name as it is shown in messages: quoted, and cut if somebody put a novel there.
+/// Quotes a name for messages, and truncates it if it is very long.
 pub fn quoted(name: &str) -> String {
     const SHOWN: usize = 60;
     match name.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{:?}", format!("{}…", &name[..at])),
-        None => format!("{name:?}"),
+        Some((at, _)) => quote(&format!("{}…", &name[..at])),
+        None => quote(name),
     }
 }

@@ -1,17 +1,17 @@
-//! Text to checked definition: JSON or YAML, in any of the three dialects, becomes a
-//! [`stepwell_core::definition::Definition`] or a list of everything that is wrong with it.
+//! Reads workflow definitions: JSON or YAML, in any of the three dialects, becomes a
+//! [`stepwell_core::definition::Definition`] or a list of all its faults.
 //!
 //! | layer | files |
 //! | --- | --- |
 //! | text → nodes with positions | `source/` |
 //! | nodes → fields, with faults | `draft.rs`, `fields.rs`, `values.rs` |
-//! | what every definition has | `common.rs`, `trigger/` |
+//! | fields of every definition | `common.rs`, `trigger/` |
 //! | when schedules fire | `cron.rs` |
 //! | configuration files | `document.rs` |
-//! | what every step can be | `kinds/` |
+//! | step types | `kinds/` |
 //! | the dialects | `tasks.rs`, `flow/`, `graph/` |
 //!
-//! Not here: what a definition means (`core`), files (callers read them), clocks.
+//! Not here: the meaning of a definition (`core`), files (callers read them), clocks.
 
 pub mod code;
 mod common;
@@ -36,13 +36,13 @@ use fields::Fields;
 use source::{Flaw, Flaws, Node};
 use stepwell_core::definition::Definition;
 
-/// Reads a document. The extension of `file` says whether it is JSON or YAML; without one the text itself does.
+/// Reads a document. The extension of `file` decides whether it is JSON or YAML; without one, the text does.
 pub fn read(text: &[u8], file: Option<&str>) -> Result<Definition, Faults> {
     let source::Read { root, flaws } = source::read(text, file).map_err(flawed)?;
     define(&root, flaws)
 }
 
-/// Reads a document that arrived as a value, as in the body of a request. Faults have paths but no lines.
+/// Reads a document that is already a JSON value, such as a request body. Faults have paths but no lines.
 pub fn read_value(value: &serde_json::Value) -> Result<Definition, Faults> {
     let root = source::from_value(value).map_err(flawed)?;
     define(&root, Flaws::default())

@@ -1,16 +1,17 @@
-//! Faults as a person reads them: one line each, then the line of the document with carets under the place.
+//! Renders faults for people: one line each, then the source line with carets under the faulty part.
 //!
-//! The excerpt is the author's text, which may be anybody's: control characters and those that reorder text are
-//! replaced, so that printing a fault never does anything to a terminal.
+//! The excerpt is untrusted text: control characters and characters that reorder text are replaced, so that printing a
+//! fault never affects a terminal.
 
 use crate::fault::{Fault, Faults};
 use std::fmt::Write;
+use stepwell_core::quote::is_invisible;
 
-/// Characters of a source line that are shown.
+/// The most characters of a source line that are shown.
 const WIDTH: usize = 100;
 
 impl Faults {
-    /// `text` is the document the faults were found in, `file` what to call it.
+    /// Renders all faults. `text` is the document they were found in, `file` its name.
     pub fn render(&self, file: &str, text: &str) -> String {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = lines(text);
@@ -27,11 +28,11 @@ impl Faults {
 }
 
 fn head(out: &mut String, file: &str, fault: &Fault) {
-    out.push_str(&harmless(file));
+    out.push_str(&sanitize(file));
     if let (Some(line), Some(column)) = (fault.line, fault.column) {
         let _ = write!(out, ":{line}:{column}");
     }
-    let _ = writeln!(out, ": {}  [{}]", harmless(&fault.to_string()), fault.code);
+    let _ = writeln!(out, ": {}  [{}]", sanitize(&fault.to_string()), fault.code);
 }
 
 fn excerpt(out: &mut String, fault: &Fault, lines: &[&str]) {
@@ -41,10 +42,10 @@ fn excerpt(out: &mut String, fault: &Fault, lines: &[&str]) {
     let start = (column as usize - 1).min(length);
     let end = match (fault.end_line, fault.end_column) {
         (Some(end_line), Some(end)) if end_line == line => (end as usize - 1).clamp(start + 1, length.max(start + 1)),
-        // A value over several lines: its first line says enough.
+        // For a value over several lines, show the first line.
         _ => length.max(start + 1),
     };
-    // Cut a long line around the caret, a third of the room before it.
+    // Truncate a long line around the caret, with a third of the width before it.
     let from = if length <= WIDTH { 0 } else { start.saturating_sub(WIDTH / 3) };
     let shown: Vec<char> = source.chars().skip(from).take(WIDTH).map(visible).collect();
     let before = if from > 0 { "…" } else { "" };
@@ -59,8 +60,7 @@ fn excerpt(out: &mut String, fault: &Fault, lines: &[&str]) {
     let _ = writeln!(out, " {} | {indent}{}", " ".repeat(number.len()), "^".repeat(carets));
 }
 
-/// Columns that a terminal gives a character: two for those of East Asia and for pictures, none for accents that
-/// stand on the one before.
+/// The number of terminal columns of a character: two for East Asian characters and emoji, none for combining accents.
 fn width(c: char) -> usize {
     match c {
         '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' => 0,
@@ -87,16 +87,15 @@ fn lines(text: &str) -> Vec<&str> {
     unix.flat_map(|line| line.split('\r')).collect()
 }
 
-fn harmless(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// Nothing a terminal acts on, and no tabs.
+/// Replaces characters that a terminal acts on, and tabs.
 fn visible(c: char) -> char {
     match c {
         '\t' => ' ',
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
+        c if is_invisible(c) => '\u{fffd}',
         c => c,
     }
 }
@@ -105,31 +104,28 @@ fn visible(c: char) -> char {
 mod tests {
     use super::*;
     use crate::source::{Mark, Span};
+    use std::ops::Range;
 
-    fn check(text: &str, (line, from, to): (u32, u32, u32), expected: &str) {
-        let span = Span { start: Mark { line, column: from }, end: Mark { line, column: to } };
+    fn check(text: &str, line: u32, columns: Range<u32>, expected: &str) {
+        let span = Span { start: Mark { line, column: columns.start }, end: Mark { line, column: columns.end } };
         let fault = Fault::new("some-code", "wrong").place("a.b".into(), Some(span));
         assert_eq!(Faults { list: vec![fault], more: 0 }.render("f.yaml", text), expected);
     }
 
     #[test]
-    fn a_fault_shows_its_line_with_carets_under_the_place() {
-        check(
-            "one\ntwo: three\n",
-            (2, 6, 11),
-            "f.yaml:2:6: a.b: wrong  [some-code]\n 2 | two: three\n   |      ^^^^^\n",
-        );
-        check("a\r\n\tb\rc", (3, 1, 2), "f.yaml:3:1: a.b: wrong  [some-code]\n 3 | c\n   | ^\n");
+    fn a_fault_shows_its_line_with_carets_under_it() {
+        check("one\ntwo: three\n", 2, 6..11, "f.yaml:2:6: a.b: wrong  [some-code]\n 2 | two: three\n   |      ^^^^^\n");
+        check("a\r\n\tb\rc", 3, 1..2, "f.yaml:3:1: a.b: wrong  [some-code]\n 3 | c\n   | ^\n");
     }
 
     #[test]
-    fn carets_stand_under_wide_characters_and_accents_too() {
-        check("日本: é 語x", (1, 7, 8), "f.yaml:1:7: a.b: wrong  [some-code]\n 1 | 日本: é 語x\n   |         ^^\n");
-        check("🚀e\u{301}: x", (1, 6, 7), "f.yaml:1:6: a.b: wrong  [some-code]\n 1 | 🚀e\u{301}: x\n   |      ^\n");
+    fn carets_align_with_wide_characters_and_accents() {
+        check("日本: é 語x", 1, 7..8, "f.yaml:1:7: a.b: wrong  [some-code]\n 1 | 日本: é 語x\n   |         ^^\n");
+        check("🚀e\u{301}: x", 1, 6..7, "f.yaml:1:6: a.b: wrong  [some-code]\n 1 | 🚀e\u{301}: x\n   |      ^\n");
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_caret() {
+    fn a_long_line_is_truncated_around_the_caret() {
         let text = format!("{}X{}", "a".repeat(500), "b".repeat(500));
         let fault = Fault::new("c", "m");
         let span = Span { start: Mark { line: 1, column: 501 }, end: Mark { line: 1, column: 502 } };
@@ -141,17 +137,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_the_excerpt_reaches_the_terminal_as_a_command() {
+    fn the_excerpt_contains_no_terminal_control_characters() {
         check(
             "\u{1b}[2J\u{202e}x\u{9b}y",
-            (1, 1, 2),
+            1,
+            1..2,
             "f.yaml:1:1: a.b: wrong  [some-code]\n 1 | \u{fffd}[2J\u{fffd}x\u{fffd}y\n   | ^\n",
         );
     }
 
     #[test]
-    fn a_place_outside_the_text_is_named_without_an_excerpt() {
-        check("x", (9, 1, 2), "f.yaml:9:1: a.b: wrong  [some-code]\n");
-        check("x", (1, 50, 60), "f.yaml:1:50: a.b: wrong  [some-code]\n 1 | x\n   |  ^\n");
+    fn a_position_outside_the_text_has_no_excerpt() {
+        check("x", 9, 1..2, "f.yaml:9:1: a.b: wrong  [some-code]\n");
+        check("x", 1, 50..60, "f.yaml:1:50: a.b: wrong  [some-code]\n 1 | x\n   |  ^\n");
     }
 }

@@ -1,14 +1,14 @@
-//! The tasks dialect: a map of steps, each with what it `needs` and, perhaps, an `if`.
+//! The tasks dialect: a map of steps, each with its `needs` and an optional `if`.
 //!
-//! A need is an edge on success. Without `if` a step runs when every need succeeded; with `if` it waits until all have
-//! ended, however they ended, and the condition decides. The bodies of for_each steps are read here too, in every
-//! dialect.
+//! A need is a success edge. Without `if`, a step runs when every need succeeded; with `if`, it waits until all needs
+//! have ended, whatever their outcome, and the condition decides. This module also reads the bodies of for_each steps,
+//! in every dialect.
 
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, Made, Rules};
+use crate::kinds::{self, ParsedKind, Rules};
 use crate::source::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use stepwell_core::graph::{Call, Handle, Join, Retry, SpecStep, StepDef};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
 
-/// Retries when a task does not say: five, after 1 s, 2 s, 4 s …
+/// Default attempts: the first and five retries, after 1 s, 2 s, 4 s …
 const ATTEMPTS: u32 = 6;
 
 pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
@@ -25,7 +25,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
     body(draft, field, None, &Rules { grammar: Grammar::Standard, retry, timeout: call_timeout });
 }
 
-/// How long a call may take when nothing is said, in tasks and graph.
+/// The default timeout of a call, in tasks and graph.
 pub fn call_timeout(call: Call) -> Millis {
     match call {
         Call::Http | Call::Javascript | Call::Query => Millis::from_secs(30),
@@ -33,35 +33,35 @@ pub fn call_timeout(call: Call) -> Millis {
     }
 }
 
-/// The `tasks` of a for_each step in some dialect, under the rules of the steps around it.
+/// Reads the `tasks` of a for_each step in any dialect, under the rules of the steps around it.
 pub fn nested<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: usize, rules: &Rules) {
     let depth = std::iter::successors(Some(parent), |&i| draft.steps[i].parent).count();
     if depth > limits::MAX_SCOPE_DEPTH {
         let message = format!("loops are nested more than {} deep", limits::MAX_SCOPE_DEPTH);
-        let fault = Fault::new(code::LIMIT_DEPTH, message).hint("move the inner part into a workflow of its own");
+        let fault = Fault::new(code::LIMIT_DEPTH, message).hint("move the inner part into a separate workflow");
         draft.fault_in_shape(&field.place, fault);
         return;
     }
     body(draft, field, Some(parent), rules);
 }
 
-/// A step that was read, and the needs that become edges once all names are known.
-struct Read<'d> {
+/// A step that was read, with its needs, which become edges once all names are known.
+struct ParsedStep<'d> {
     index: usize,
     name: &'d str,
     needs: Vec<Field<'d>>,
 }
 
-impl<'d> Read<'d> {
-    fn nothing(index: usize, name: &'d str) -> Read<'d> {
-        Read { index, name, needs: Vec::new() }
+impl<'d> ParsedStep<'d> {
+    fn placeholder(index: usize, name: &'d str) -> ParsedStep<'d> {
+        ParsedStep { index, name, needs: Vec::new() }
     }
 }
 
-/// Keeps the name of a step that could not be read, so that nobody is told that it does not exist.
-pub fn stand_in(draft: &mut Draft<'_>, name: &str, place: &Place, parent: Option<usize>) -> Option<usize> {
+/// Adds a placeholder for a step that could not be read, so that its name is not reported as unknown.
+pub fn placeholder(draft: &mut Draft<'_>, name: &str, place: &Place, parent: Option<usize>) -> Option<usize> {
     draft.break_shape();
-    let def = StepDef::new(name, Made::nothing().kind);
+    let def = StepDef::new(name, ParsedKind::placeholder().kind);
     let origin = draft.origin(place, None);
     draft.add_step(SpecStep { def, origin, parent, entry: true, aliases: Vec::new() })
 }
@@ -72,13 +72,15 @@ fn body<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: Option<usize>, rul
         let fault = Fault::new(code::EMPTY_BODY, "there are no tasks here").hint("add at least one task");
         draft.fault_in_shape(&field.place, fault);
     }
-    let mut read: Vec<Read<'d>> = Vec::new();
+    let mut read: Vec<ParsedStep<'d>> = Vec::new();
     for (entry, field) in fields.into_entries() {
         let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
         draft.step_name(&entry.key, &place);
         let step = match Fields::of(&field, draft) {
-            Some(fields) => step(draft, &entry.key, &field, fields, (parent, rules)),
-            None => stand_in(draft, &entry.key, &place, parent).map(|index| Read::nothing(index, &entry.key)),
+            Some(fields) => step(draft, Entry { name: &entry.key, field, fields, parent }, rules),
+            None => {
+                placeholder(draft, &entry.key, &place, parent).map(|index| ParsedStep::placeholder(index, &entry.key))
+            }
         };
         match step {
             Some(step) => read.push(step),
@@ -88,13 +90,17 @@ fn body<'d>(draft: &mut Draft<'d>, field: &Field<'d>, parent: Option<usize>, rul
     connect(draft, &read);
 }
 
-fn step<'d>(
-    draft: &mut Draft<'d>,
+/// An entry of a map of tasks.
+struct Entry<'d> {
     name: &'d str,
-    field: &Field<'d>,
-    mut fields: Fields<'d>,
-    (parent, rules): (Option<usize>, &Rules),
-) -> Option<Read<'d>> {
+    field: Field<'d>,
+    fields: Fields<'d>,
+    /// The for_each step around it.
+    parent: Option<usize>,
+}
+
+fn step<'d>(draft: &mut Draft<'d>, entry: Entry<'d>, rules: &Rules) -> Option<ParsedStep<'d>> {
+    let Entry { name, field, mut fields, parent } = entry;
     let needs = fields.take("needs").map(|needs| needed(draft, &needs)).unwrap_or_default();
     let condition = fields.take("if");
     let written_if = condition.is_some();
@@ -102,7 +108,7 @@ fn step<'d>(
     if let Some(description) = fields.take("description") {
         draft.text(&description);
     }
-    let Made { kind, handles, body } = kinds::read(draft, &mut fields, rules);
+    let ParsedKind { kind, handles, body } = kinds::read(draft, &mut fields, rules);
     let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
     fields.finish(draft, &kinds::describe(&kind), &kinds::STEP_FIELDS);
 
@@ -122,7 +128,7 @@ fn step<'d>(
     if let Some(body) = body {
         nested(draft, &body, index, rules);
     }
-    Some(Read { index, name, needs })
+    Some(ParsedStep { index, name, needs })
 }
 
 fn needed<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<Field<'d>> {
@@ -132,9 +138,9 @@ fn needed<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<Field<'d>> {
     draft.one_or_more(field)
 }
 
-fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>]) {
+fn connect<'d>(draft: &mut Draft<'d>, read: &[ParsedStep<'d>]) {
     let by_name: HashMap<&str, usize> = read.iter().enumerate().map(|(i, step)| (step.name, i)).collect();
-    // Each step's needs as positions in `read`, with their places, for the search for cycles.
+    // The needs of each step as positions in `read`, with their places, for cycle detection.
     let mut needs: Vec<Vec<(usize, Place)>> = Vec::with_capacity(read.len());
     for step in read {
         let mut known: Vec<(usize, Place)> = Vec::new();
@@ -164,8 +170,8 @@ fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>]) {
     find_cycles(draft, read, &needs);
 }
 
-/// Walks the needs depth first, with a stack of its own; a need that leads back onto the walk closes a cycle.
-fn find_cycles(draft: &mut Draft<'_>, read: &[Read<'_>], needs: &[Vec<(usize, Place)>]) {
+/// Searches the needs depth first, with an explicit stack; a need that leads back onto the stack closes a cycle.
+fn find_cycles(draft: &mut Draft<'_>, read: &[ParsedStep<'_>], needs: &[Vec<(usize, Place)>]) {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         New,
@@ -203,7 +209,7 @@ fn find_cycles(draft: &mut Draft<'_>, read: &[Read<'_>], needs: &[Vec<(usize, Pl
     }
 }
 
-fn cycle(read: &[Read<'_>], steps: &[usize]) -> Fault {
+fn cycle(read: &[ParsedStep<'_>], steps: &[usize]) -> Fault {
     const SHOWN: usize = 10;
     let mut names: Vec<String> = steps.iter().take(SHOWN).map(|&step| quoted(read[step].name)).collect();
     if steps.len() > SHOWN {
@@ -211,5 +217,5 @@ fn cycle(read: &[Read<'_>], steps: &[usize]) -> Fault {
     }
     names.extend(steps.first().map(|&step| quoted(read[step].name)));
     Fault::new(code::CYCLE, format!("these tasks need each other: {}", names.join(" → ")))
-        .hint("an arrow reads \"needs\"; take one of them away")
+        .hint("read an arrow as \"needs\"; remove one of them")
 }

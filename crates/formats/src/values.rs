@@ -1,5 +1,5 @@
-//! Values of fields, checked: text, numbers, durations, names, expressions, templates. A wrong one is reported and read
-//! as absent.
+//! Reads and checks values of fields: text, numbers, durations, names, expressions, templates. An invalid value is
+//! reported and treated as absent.
 
 use crate::code;
 use crate::draft::{Draft, Place};
@@ -7,13 +7,13 @@ use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::source::{Node, Value, join_key};
 use serde_json::{Map, Value as Json};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use stepwell_core::expr::{Expr, Grammar};
 use stepwell_core::limits;
 use stepwell_core::template::{Template, TemplateFault};
 use stepwell_core::time::Millis;
 
-/// What a bare number means where a duration stands.
+/// The unit of a bare number that is used as a duration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Seconds,
@@ -40,16 +40,16 @@ impl<'d> Draft<'d> {
         text
     }
 
-    /// Text that holds no template: it must be known when the workflow is defined.
+    /// Text without a template: it must be known when the workflow is defined.
     pub fn constant_text(&mut self, field: &Field<'d>) -> Option<&'d str> {
         let text = self.text(field)?;
         if text.trim().is_empty() {
-            self.fault(&field.place, Fault::new(code::BAD_VALUE, "this may not be empty"));
+            self.fault(&field.place, Fault::new(code::BAD_VALUE, "this must not be empty"));
             return None;
         }
         if let Some(at) = text.find("{{") {
             let place = Place { span: field.node.within(at, text.len()), ..field.place.clone() };
-            let message = "a template cannot stand here: the value must be known when the workflow is defined";
+            let message = "a template is not allowed here: the value must be known when the workflow is defined";
             self.fault(&place, Fault::new(code::NOT_CONSTANT, message));
             return None;
         }
@@ -102,14 +102,14 @@ impl<'d> Draft<'d> {
                 Millis::parse(text)
             }
             _ => {
-                self.wrong_type(field, "a length of time");
+                self.wrong_type(field, "a duration");
                 return None;
             }
         };
         if found.is_none() && too_long {
             self.too_long(&field.place);
         } else if found.is_none() {
-            let fault = Fault::new(code::BAD_DURATION, "this is not a length of time");
+            let fault = Fault::new(code::BAD_DURATION, "this is not a duration");
             let number = if unit == Unit::Seconds { "seconds" } else { "milliseconds" };
             let hint = format!("write 30s, 5m, 2h or 1d, or a number of {number}");
             self.fault(&field.place, fault.hint(hint));
@@ -118,7 +118,7 @@ impl<'d> Draft<'d> {
     }
 
     pub fn too_long(&mut self, place: &Place) {
-        let message = format!("this is longer than {}, the longest time allowed", Millis::MAX);
+        let message = format!("this is longer than {}, the longest duration allowed", Millis::MAX);
         self.fault(place, Fault::new(code::BAD_DURATION, message));
     }
 
@@ -126,13 +126,13 @@ impl<'d> Draft<'d> {
     pub fn positive_duration(&mut self, field: &Field<'d>, unit: Unit) -> Option<Millis> {
         let found = self.duration(field, unit)?;
         if found == Millis(0) {
-            self.fault(&field.place, Fault::new(code::BAD_DURATION, "this must be longer than nothing"));
+            self.fault(&field.place, Fault::new(code::BAD_DURATION, "this must be longer than zero"));
             return None;
         }
         Some(found)
     }
 
-    /// One of a few words.
+    /// One of several choices.
     pub fn choice<T: Copy>(&mut self, field: &Field<'d>, choices: &[(&'static str, T)]) -> Option<T> {
         let text = self.text(field)?;
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
@@ -154,7 +154,7 @@ impl<'d> Draft<'d> {
         items.iter().enumerate().map(|(n, node)| Field { node, place: place(n, node) }).collect()
     }
 
-    /// A list, or one value standing for a list of one.
+    /// A list, or a single string that stands for a list of one.
     pub fn one_or_more(&mut self, field: &Field<'d>) -> Vec<Field<'d>> {
         match field.node.value {
             Value::String(_) => vec![field.clone()],
@@ -162,7 +162,7 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// The items, or a fault and the first of them where there are too many.
+    /// The items; if there are too many, a fault and the first `most`.
     pub fn at_most(&mut self, mut items: Vec<Field<'d>>, most: usize) -> Vec<Field<'d>> {
         if let Some(first) = items.get(most) {
             let place = first.place.clone();
@@ -177,7 +177,7 @@ impl<'d> Draft<'d> {
         self.fault(place, fault);
     }
 
-    /// Reports a name that cannot be a step's.
+    /// Reports a name that is not valid for a step.
     pub fn step_name(&mut self, name: &str, place: &Place) {
         if let Some(fault) = name_fault(name) {
             self.fault(place, fault);
@@ -190,7 +190,7 @@ impl<'d> Draft<'d> {
         self.fault_in_shape(place, fault.maybe_hint(near));
     }
 
-    /// A condition; YAML reads a bare `true` or `false` as more than text.
+    /// A condition. YAML reads a bare `true` or `false` as a boolean.
     pub fn expr(&mut self, field: &Field<'d>, grammar: Grammar) -> Option<Expr> {
         let text = match field.node.value {
             Value::Bool(true) => "true",
@@ -198,7 +198,7 @@ impl<'d> Draft<'d> {
             _ => self.text(field)?,
         };
         let trimmed = text.trim();
-        // Some write a condition as a template; its braces say nothing more.
+        // Some authors write a condition as a template; its braces add nothing.
         let inner = trimmed.strip_prefix("{{").and_then(|t| t.strip_suffix("}}"));
         let source = inner.filter(|t| !t.contains("{{") && !t.contains("}}")).unwrap_or(text);
         let offset = source.as_ptr() as usize - text.as_ptr() as usize;
@@ -212,7 +212,7 @@ impl<'d> Draft<'d> {
     }
 
     pub fn template(&mut self, field: &Field<'d>, grammar: Grammar) -> Option<Template> {
-        let (template, faults) = Template::parse_what_can_be(&field.node.to_json(), grammar);
+        let (template, faults) = Template::parse_lenient(&field.node.to_json(), grammar);
         self.template_faults(field, faults);
         Some(template)
     }
@@ -220,16 +220,16 @@ impl<'d> Draft<'d> {
     fn template_faults(&mut self, field: &Field<'d>, faults: Vec<TemplateFault>) {
         for fault in faults {
             let segments = fault.pointer.split('/').skip(1);
-            let place = inside(field, segments, (fault.span.start as usize, fault.span.end as usize));
+            let place = inside(field, segments, fault.span.range());
             self.fault(&place, Fault::new(code::BAD_TEMPLATE, fault.message).maybe_hint(fault.hint));
         }
     }
 }
 
-/// A step as it was written, without what only tells people about it: a new description makes no new step.
+/// A step as written, without its description: changing a description does not change the step.
 pub fn written(node: &Node) -> Json {
     let mut json = node.to_json();
-    // Bodies nest no deeper than documents do.
+    // Bodies are nested no deeper than documents.
     let mut todo = vec![&mut json];
     while let Some(step) = todo.pop() {
         if let Some(fields) = step.as_object_mut() {
@@ -242,31 +242,32 @@ pub fn written(node: &Node) -> Json {
     json
 }
 
-/// Whether this is written like a length of time, however long: it would be one if its digits were all zeros.
+/// Whether the text has the form of a duration, however long: it would be valid if its digits were all zeros.
 fn is_length(text: &str) -> bool {
     let zeros: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     !text.trim().starts_with('-') && Millis::parse(&zeros).is_some()
 }
 
-/// What keeps `name` from naming a step: dots, brackets and colons would make paths ambiguous.
+/// The fault of a name that is not valid for a step: dots, brackets and colons would make paths ambiguous.
 pub fn name_fault(name: &str) -> Option<Fault> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
     let message = if name.is_empty() {
-        "a step's name may not be empty".to_owned()
+        "a step's name must not be empty".to_owned()
     } else if name.len() > limits::MAX_NAME_BYTES {
         format!("a step's name has at most {} bytes", limits::MAX_NAME_BYTES)
     } else if name.trim() != name {
         format!("the name {} begins or ends with a space", quoted(name))
     } else {
         let odd = name.chars().find(|&c| !plain(c))?;
-        let fault = Fault::new(code::BAD_NAME, format!("the name {} holds {odd:?}", quoted(name)));
-        return Some(fault.hint("names hold letters, digits, `_`, `-` and spaces"));
+        let fault =
+            Fault::new(code::BAD_NAME, format!("the name {} contains {}", quoted(name), quoted(&odd.to_string())));
+        return Some(fault.hint("use letters, digits, `_`, `-` and spaces"));
     };
     Some(Fault::new(code::BAD_NAME, message))
 }
 
 /// Follows a JSON pointer into a field.
-fn inside<'p>(field: &Field<'_>, segments: impl Iterator<Item = &'p str>, (start, end): (usize, usize)) -> Place {
+fn inside<'p>(field: &Field<'_>, segments: impl Iterator<Item = &'p str>, bytes: Range<usize>) -> Place {
     let mut node = field.node;
     let mut path = field.place.path.clone();
     for segment in segments {
@@ -284,10 +285,10 @@ fn inside<'p>(field: &Field<'_>, segments: impl Iterator<Item = &'p str>, (start
             None => return Place { path, span: node.span },
         }
     }
-    Place { path, span: node.within(start, end).or(node.span).or(field.place.span) }
+    Place { path, span: node.within(bytes.start, bytes.end).or(node.span).or(field.place.span) }
 }
 
-/// The input of a call, put together from several fields into one template.
+/// The input of a call: one template made from several fields.
 #[derive(Default)]
 pub struct Input<'d> {
     object: Map<String, Json>,
@@ -300,7 +301,7 @@ impl<'d> Input<'d> {
         self.parts.push((name, field));
     }
 
-    /// A value in which `{{` is just text.
+    /// Adds a value in which `{{` is literal text.
     pub fn constant(&mut self, name: &'static str, value: impl Into<Json>) {
         let value = match value.into() {
             Json::String(text) => Json::String(escaped(&text)),
@@ -310,7 +311,7 @@ impl<'d> Input<'d> {
     }
 
     pub fn parse(self, draft: &mut Draft<'d>, grammar: Grammar) -> Template {
-        let (template, faults) = Template::parse_what_can_be(&Json::Object(self.object), grammar);
+        let (template, faults) = Template::parse_lenient(&Json::Object(self.object), grammar);
         for mut fault in faults {
             let mut pointer = fault.pointer.splitn(3, '/').skip(1);
             let name = pointer.next().unwrap_or_default();
@@ -324,7 +325,7 @@ impl<'d> Input<'d> {
     }
 }
 
-/// Text that a template gives back as it is.
+/// Escapes text so that a template resolves to it unchanged.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -344,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_constant_comes_out_of_its_template_as_it_went_in() {
+    fn an_escaped_constant_resolves_to_itself() {
         for text in ["", "plain", "'{{1,2},{3,4}}'::int[]", r"\{{", r"a\\{{b}}", "{{{{"] {
             let template = Template::parse(&Json::String(escaped(text)), Grammar::Standard).expect(text);
             assert_eq!(template.as_constant(), Some(&Json::String(text.into())));

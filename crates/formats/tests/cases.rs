@@ -1,7 +1,7 @@
-//! Documents and what becomes of them: `cases/**/*.{yaml,json}` beside `.expected`. A valid one is shown as its graph,
-//! an invalid one as the faults a person would see.
+//! Golden tests: `cases/**/*.{yaml,json}` with their `.expected` files, which contain the graph of a valid document or
+//! the rendered faults of an invalid one.
 //!
-//! `UPDATE=1 cargo test -p stepwell-formats` rewrites the expectations; read the difference before you keep it.
+//! `UPDATE=1 cargo test -p stepwell-formats` rewrites the expectations; read the diff before you commit it.
 
 mod dump;
 
@@ -40,7 +40,7 @@ fn outcome(path: &Path) -> (bool, String) {
 }
 
 #[test]
-fn every_case_gives_what_it_should() {
+fn every_case_matches_its_expectation() {
     let update = std::env::var_os("UPDATE").is_some();
     let mut wrong = Vec::new();
     for path in documents() {
@@ -60,7 +60,7 @@ fn every_case_gives_what_it_should() {
 }
 
 #[test]
-fn a_document_means_the_same_when_it_arrives_as_a_value() {
+fn a_document_means_the_same_as_text_and_as_a_value() {
     for path in documents().iter().filter(|path| path.extension().is_some_and(|e| e == "json")) {
         let text = std::fs::read(path).expect("a readable case");
         let (Ok(value), Ok(from_text)) = (serde_json::from_slice(&text), read(&text, Some("x.json"))) else { continue };
@@ -81,21 +81,19 @@ fn every_code_is_documented_and_shown_by_some_case() {
     assert_eq!(known.len(), code::ALL.len() + code::CORE.len(), "a code is listed twice");
     let unknown: Vec<&String> = shown.iter().filter(|code| !known.contains_key(code.as_str())).collect();
     assert!(unknown.is_empty(), "codes that src/code.rs does not list: {unknown:?}");
-    // Too large to keep as a case (`hostile.rs` makes them), or kept from the builder by a check of our own.
+    // Too large for a case (`hostile.rs` generates them), or caught by an earlier check before the builder runs.
     let elsewhere = [
         "limit-bytes",
         "limit-nodes",
         "limit-steps",
-        "too-many-steps",
         "not-utf8",
         "crosses-body",
         "no-steps",
         "if-with-any",
-        "too-deep",
         "duplicate-step",
-        // Found by the command line, which opens the files.
+        // Reported by the command line, which opens the files.
         "unreadable",
-        // Found by the engine, which has somebody read the code.
+        // Reported by the engine, which has the code parsed.
         "bad-code",
     ];
     let missing: Vec<&&str> =
@@ -109,22 +107,32 @@ fn code_of(line: &str) -> Option<String> {
 }
 
 #[test]
-fn the_document_of_faults_lists_exactly_these_codes() {
+fn the_documentation_of_faults_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults.md");
     let mut all: Vec<(&str, &str)> = code::ALL.iter().chain(code::CORE).copied().collect();
     all.sort_unstable();
     let rows: String = all.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |\n")).collect();
     let text = format!(
-        "# Faults\n\n\
-         `stepwell check` and the API report these faults in a definition. The codes are stable, so tools can\n\
-         rely on them. This list is generated from `crates/formats/src/code.rs` by\n\
-         `UPDATE=1 cargo test -p stepwell-formats --test cases`.\n\n\
+        "# Faults\n\nThe faults that `stepwell check` and the API report for a definition. The codes are stable: tools may rely on them.\n\
+         This list is generated from `crates/formats/src/code.rs` (`UPDATE=1 cargo test -p stepwell-formats --test cases`).\n\n\
          | code | meaning |\n| --- | --- |\n{rows}"
     );
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &text).expect("a writable docs folder");
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "docs/faults.md is out of date");
+}
+
+/// A limit is checked both while reading and by the graph builder: both must report it with the same code.
+#[test]
+fn one_fault_has_one_code() {
+    let all: Vec<(&str, &str)> = code::ALL.iter().chain(code::CORE).copied().collect();
+    for (n, (code, meaning)) in all.iter().enumerate() {
+        let same = all[..n].iter().find(|(_, other)| other == meaning);
+        assert!(same.is_none(), "{code} and {same:?} have the same meaning");
+        let limit = meaning.contains("too many") || meaning.contains("too deeply") || meaning.contains("too much");
+        assert_eq!(code.starts_with("limit-"), limit || *code == "limit-bytes", "{code}: {meaning}");
+    }
 }
 
 /// The builder's codes are plain strings in its source: every hyphenated one must be known here.
@@ -141,5 +149,5 @@ fn every_code_of_the_graph_builder_is_listed() {
     let unlisted: Vec<&String> = used.iter().filter(|code| !known.contains(code.as_str())).collect();
     assert!(unlisted.is_empty(), "codes that src/code.rs does not list: {unlisted:?}");
     let gone: Vec<&str> = code::CORE.iter().map(|(code, _)| *code).filter(|code| !used.contains(*code)).collect();
-    assert!(gone.is_empty(), "codes that the builder no longer has: {gone:?}");
+    assert!(gone.is_empty(), "codes that the builder no longer uses: {gone:?}");
 }

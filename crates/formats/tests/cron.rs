@@ -1,8 +1,9 @@
-//! Schedules against an oracle in Python (`scripts/cron_oracle.py`): every fire around every clock change of ten years,
-//! in zones that change in different ways, under all the rules. And the rules on dates that can be checked by hand.
+//! Schedules against an oracle in Python (`scripts/cron_oracle.py`): every time they fire around every clock change of
+//! ten years, in zones that change in different ways, under all the rules. Also the rules on dates that can be checked
+//! by hand.
 //!
 //! The oracle needs Python 3.9 or newer with `venv`; its packages are installed below the target folder. Their versions
-//! are fixed, and the years it looks at are past ones, on which releases of the time zone database agree.
+//! are pinned, and it covers only past years, on which releases of the time zone database agree.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -24,7 +25,7 @@ fn schedule(expression: &str, zone: &str, skipped: Skipped, repeated: Repeated) 
     Schedule::new(&cron).unwrap_or_else(|| panic!("{cron:?}"))
 }
 
-/// All fires in (after, until], one after the other.
+/// All times the schedule fires in (after, until], found one by one.
 fn forward(schedule: &Schedule, after: Time, until: Time) -> Vec<Time> {
     let fires = successors(schedule.next(after), |last| schedule.next(*last));
     fires.take_while(|fire| *fire <= until).collect()
@@ -41,7 +42,7 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// The Python of an environment that has the packages. Made once: its name says what is in it.
+/// The Python of a virtual environment with the packages. Created once: its name encodes its contents.
 fn python() -> PathBuf {
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("oracle-{}", PACKAGES.join("-").replace("==", "-")));
@@ -55,9 +56,9 @@ fn python() -> PathBuf {
 }
 
 #[test]
-fn every_fire_around_every_clock_change_is_the_one_the_oracle_expects() {
+fn schedules_agree_with_the_oracle_around_every_clock_change() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/cron_oracle.py");
-    // An empty path makes zoneinfo use the package, not what the machine has.
+    // An empty path makes zoneinfo use the package, not the database of the machine.
     let output = run(Command::new(python()).arg(script).env("PYTHONTZPATH", ""));
     let (mut wrong, mut windows, mut compared) = (Vec::new(), 0, 0);
     for line in std::str::from_utf8(&output.stdout).expect("text").lines() {
@@ -98,18 +99,18 @@ fn every_fire_around_every_clock_change_is_the_one_the_oracle_expects() {
         windows += 1;
         compared += expected.len();
     }
-    println!("{windows} stretches of time, {compared} fires");
+    println!("{windows} intervals, {compared} times");
     assert!(wrong.is_empty(), "{} of {windows} differ:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
-    assert!(windows > 10_000 && compared > 100_000, "the oracle said too little: {windows} lines, {compared} fires");
+    assert!(windows > 10_000 && compared > 100_000, "the oracle printed too little: {windows} lines, {compared} times");
 }
 
-/// Fires of one day in Amsterdam, in UTC.
+/// Checks the times of one day in Amsterdam, in UTC.
 fn check(day: &str, expression: &str, rules: (Skipped, Repeated), expected: &[&str]) {
     let schedule = schedule(expression, "Europe/Amsterdam", rules.0, rules.1);
     let (after, until) = (time(&format!("{day}T00:10:00Z")), time(&format!("{day}T03:00:00Z")));
     let expected: Vec<Time> = expected.iter().map(|clock| time(&format!("{day}T{clock}:00Z"))).collect();
     assert_eq!(forward(&schedule, after, until), expected, "{expression} {rules:?}");
-    assert_eq!(schedule.between(after, until, 100), expected, "{expression} {rules:?}, looking back");
+    assert_eq!(schedule.between(after, until, 100), expected, "{expression} {rules:?}, backwards");
 }
 
 /// 02:00 to 03:00 does not exist on this day: 01:00 UTC is 03:00.
@@ -121,7 +122,7 @@ fn a_skipped_time_fires_once_after_the_gap_or_not_at_all() {
     check(day, "30 2 * * *", skip, &[]);
     check(day, "*/10 2 * * *", run, &["01:00"]);
     check(day, "*/10 2 * * *", skip, &[]);
-    // The end of the gap is a fire of its own: still one.
+    // The schedule also fires at the end of the gap: still once.
     check(day, "0,30 2,3 * * *", run, &["01:00", "01:30"]);
     check(day, "0,30 2,3 * * *", skip, &["01:00", "01:30"]);
     check(day, "30 * * * *", run, &["00:30", "01:00", "01:30", "02:30"]);
@@ -131,7 +132,7 @@ fn a_skipped_time_fires_once_after_the_gap_or_not_at_all() {
     check(day, "0 2 * * MON", run, &[]);
 }
 
-/// 02:00 to 03:00 comes twice on this day: first from 00:00 UTC, then from 01:00.
+/// 02:00 to 03:00 occurs twice on this day: first from 00:00 UTC, then from 01:00.
 #[test]
 fn a_repeated_time_fires_once_or_twice() {
     let day = "2026-10-25";
@@ -149,7 +150,7 @@ fn a_repeated_time_fires_once_or_twice() {
 }
 
 #[test]
-fn a_fire_lies_strictly_after_and_at_most_at_the_end() {
+fn the_interval_excludes_its_start_and_includes_its_end() {
     let schedule = Schedule::new(&Cron { expression: "*/5 * * * *".into(), ..Cron::default() }).expect("a schedule");
     let at = time("2026-01-01T00:05:00Z");
     assert_eq!(schedule.next(Time(at.0 - 1)), Some(at));
@@ -164,9 +165,9 @@ fn a_fire_lies_strictly_after_and_at_most_at_the_end() {
 }
 
 #[test]
-fn of_too_many_missed_fires_the_newest_are_given() {
+fn between_returns_the_newest_times_up_to_the_limit() {
     let schedule = schedule("* * * * * *", "Europe/Amsterdam", Skipped::Run, Repeated::ByHour);
-    // Two thousand years of seconds: only what is asked for is looked at.
+    // Two thousand years of seconds: only the requested times are computed.
     let (after, until) = (time("0026-01-01T00:00:00Z"), time("2026-01-01T00:00:00Z"));
     let found = schedule.between(after, until, 3);
     assert_eq!(found, [Time(until.0 - 2_000), Time(until.0 - 1_000), until]);
@@ -174,7 +175,7 @@ fn of_too_many_missed_fires_the_newest_are_given() {
 }
 
 #[test]
-fn every_time_and_every_rare_expression_is_answered_at_once() {
+fn any_start_time_and_rare_expressions_are_answered_quickly() {
     let years = ["0 0 29 2 *", "0 0 29 2 +MON", "30 2 * 2 FRI#5", "0 0 31 12 +SUN#5", "* * * * * *", "@yearly"];
     let ends = [i64::MIN, i64::MIN + 1, -62_135_596_800_000, 0, 95_617_584_000_000, i64::MAX - 1, i64::MAX];
     let now = time("2026-03-01T00:00:00Z").0;
@@ -195,7 +196,7 @@ fn every_time_and_every_rare_expression_is_answered_at_once() {
                 }
             }
             assert!(schedule.next(Time(now)).is_some(), "{expression}");
-            // Far above what is needed, for a busy machine.
+            // Far more than needed, for a busy machine.
             assert!(slowest < Duration::from_secs(1), "{expression} in {zone} took {slowest:?}");
             println!("{expression} in {zone}: at most {slowest:?}");
         }
@@ -205,9 +206,9 @@ fn every_time_and_every_rare_expression_is_answered_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Looking forward and looking back are two searches; they must see the same fires.
+    /// Forward and backward search are separate; they must find the same times.
     #[test]
-    fn looking_back_sees_what_looking_forward_sees(
+    fn backward_search_agrees_with_forward_search(
         minute in select(vec!["*", "0", "30", "*/20", "5-9", "59"]),
         hour in select(vec!["*", "*/3", "0", "1-2", "2", "23"]),
         day in select(vec!["*", "1", "29", "L", "15W", "10-20"]),
@@ -216,7 +217,7 @@ proptest! {
         zone in select(vec!["UTC", "Europe/Amsterdam", "Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns"]),
         skips in any::<bool>(),
         repeated in select(vec![Repeated::ByHour, Repeated::Once, Repeated::Twice]),
-        // From before there were time zones to far beyond the rules that are known.
+        // From before time zones existed to far beyond the known rules.
         start in -5_000_000_000_000..=20_000_000_000_000_i64,
     ) {
         let expression = format!("{minute} {hour} {day} {month} {weekday}");
@@ -257,7 +258,7 @@ fn days_can_be_named_in_every_documented_way() {
     }
 }
 
-/// The rows of a table whose head begins with `on DAY`, as their cells.
+/// The rows of a table whose head begins with `on DAY`, as cells.
 fn rows<'d>(document: &'d str, day: &str) -> Vec<Vec<&'d str>> {
     let head = format!("| on {day} |");
     let lines = document.lines().skip_while(|line| !line.starts_with(&head)).skip(2);
@@ -266,7 +267,7 @@ fn rows<'d>(document: &'d str, day: &str) -> Vec<Vec<&'d str>> {
 }
 
 #[test]
-fn the_tables_in_the_documentation_are_true() {
+fn the_tables_in_the_documentation_are_correct() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/triggers.md");
     let document = std::fs::read_to_string(path).expect("docs/triggers.md");
     for (day, after, until) in

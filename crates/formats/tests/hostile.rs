@@ -1,14 +1,15 @@
-//! Documents that mean harm: whatever the bytes, reading ends soon, in bounded memory, with a definition or with faults.
+//! Hostile documents: whatever the bytes, reading ends quickly and in bounded memory, with a definition or with faults.
 
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use stepwell_core::graph::{Dialect, Graph, Kind, Origin, Spec, SpecStep, StepDef};
 use stepwell_core::limits;
 use stepwell_formats::{Faults, read, read_value};
 
-/// Counts what is held at the moment and the most that ever was.
+/// Counts the bytes allocated now, and their peak.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -31,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Far above what is needed on a busy machine, far below what a bomb would take.
+/// Far more than needed on a busy machine, far less than a bomb would take.
 const LONG: Duration = Duration::from_secs(20);
 const MUCH: usize = 512 << 20;
 
@@ -45,7 +46,7 @@ fn outcome(text: &[u8], file: &str) -> Result<(), Faults> {
     result
 }
 
-/// The code of the first fault, found in good time and without hoarding.
+/// The code of the first fault, found within the time and memory limits.
 fn within_bounds(name: &str, text: &[u8], file: &str) -> &'static str {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +71,7 @@ fn check(name: &str, text: &[u8], file: &str, expected: &str) {
 const MEGA: usize = 1_000_000;
 
 #[test]
-fn bombs_are_defused() {
+fn bombs_are_rejected() {
     let tasks = |steps: String| format!("name: t\ntasks:\n{steps}").into_bytes();
     for (open, file) in
         [("[", "a.json"), ("{\"a\":", "a.json"), ("[", "a.yaml"), ("{", "a.yaml"), ("- ", "a.yaml"), ("? ", "a.yaml")]
@@ -130,9 +131,9 @@ fn bombs_are_defused() {
     );
 }
 
-/// What the YAML scanner could be made to hoard, and what only looks like it.
+/// Documents that make the YAML scanner buffer many tokens, and documents that only look like it.
 #[test]
-fn brackets_are_bounded_and_blocks_of_text_are_not() {
+fn brackets_are_bounded_and_block_scalars_are_not() {
     let valid = |code: &str| format!("name: t\ntasks:\n  a:\n    {code}\n  b: {{needs: [a], sleep: 1s}}\n");
     let line = "      f({a: [1, 2], b: !x ? y : z}, '&', \"*\");\n";
     for header in ["javascript: |", "javascript: &x |-", "javascript: !!str >2 # why"] {
@@ -165,7 +166,7 @@ fn brackets_are_bounded_and_blocks_of_text_are_not() {
 }
 
 #[test]
-fn cron_expressions_are_judged_at_once() {
+fn cron_expressions_are_validated_quickly() {
     let commas = format!("{}1", ",".repeat(250));
     for expression in [",,, * * * *", "* * * * ,", "0 0 31 2,4,6,9,11 *", "0 0 * * L", &commas] {
         let text = format!("name: t\ntrigger: [{{cron: \"{expression}\"}}]\ntasks: {{a: {{sleep: 1}}}}\n");
@@ -211,7 +212,7 @@ fn large_documents_full_of_faults_are_read_in_reasonable_time() {
 }
 
 #[test]
-fn loops_that_reach_everything_are_refused_before_they_cost_too_much() {
+fn loops_that_reach_everything_are_rejected_early() {
     let count = 4_000;
     let mut nodes = String::from("{id: s, type: start}");
     let mut edges = String::from("{source: s, target: l0}");
@@ -223,7 +224,38 @@ fn loops_that_reach_everything_are_refused_before_they_cost_too_much() {
 }
 
 #[test]
-fn a_value_is_held_to_the_same_limits_as_text() {
+fn the_reader_and_the_builder_report_a_limit_with_the_same_code() {
+    let depth = limits::MAX_SCOPE_DEPTH + 1;
+    // Nested for_each bodies are counted by the reader, nested cycles by the builder.
+    let mut bodies = String::from("{x: {tool: x}}");
+    let mut cycles = String::from("start: {tool: x, next: s0}, end: {tool: x, done: true}");
+    for n in 0..depth {
+        bodies = format!("{{l{n}: {{for_each: [1], tasks: {bodies}}}}}");
+        let (inner, outer) = (format!("s{}", n + 1), if n == 0 { "end".into() } else { format!("t{}", n - 1) });
+        let inner = if n + 1 < depth { inner } else { format!("t{n}") };
+        cycles += &format!(", s{n}: {{tool: x, next: {inner}}}");
+        cycles += &format!(", t{n}: {{tool: x, branch: [{{if: result == again, then: s{n}}}, {{then: {outer}}}]}}");
+    }
+    check("nested bodies", format!("name: t\ntasks: {bodies}\n").as_bytes(), "a.yaml", "limit-depth");
+    check("nested cycles", format!("name: f\nflow: {{{cycles}}}\n").as_bytes(), "a.yaml", "limit-depth");
+
+    let steps: String = (0..=limits::MAX_STEPS).map(|n| format!("s{n}: {{tool: x}}, ")).collect();
+    check("steps", format!("name: t\ntasks: {{{steps}}}\n").as_bytes(), "a.yaml", "limit-steps");
+    let step = |n: usize| SpecStep {
+        def: StepDef::new(format!("s{n}"), Kind::Pass { output: None }),
+        origin: Origin(0),
+        parent: None,
+        entry: true,
+        aliases: Vec::new(),
+    };
+    let (dialect, origin) = (Dialect::Tasks, Origin(0));
+    let steps = (0..=limits::MAX_STEPS).map(step).collect();
+    let built = Graph::build(Spec { dialect, origin, steps, edges: Vec::new(), output: None, max_iterations: 1 });
+    assert_eq!(built.map(|_| ()).map_err(|faults| faults[0].code), Err("limit-steps"));
+}
+
+#[test]
+fn a_value_has_the_same_limits_as_text() {
     let mut deep = serde_json::json!(1);
     for _ in 0..100 {
         deep = serde_json::json!([deep]);
@@ -250,7 +282,7 @@ fn cases() -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Pieces that mean something to a reader of documents.
+/// Fragments that are significant to a reader of documents.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("{{".to_owned()),
@@ -286,14 +318,14 @@ fn piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_bytes_give_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for file in ["a.json", "a.yaml", "a"] {
             let _ = outcome(&bytes, file);
         }
     }
 
     #[test]
-    fn any_pieces_give_an_answer(pieces in prop::collection::vec(piece(), 0..80)) {
+    fn any_fragments_are_handled(pieces in prop::collection::vec(piece(), 0..80)) {
         let text = pieces.concat();
         for file in ["a.json", "a.yaml"] {
             let _ = outcome(text.as_bytes(), file);
@@ -301,8 +333,8 @@ proptest! {
     }
 
     #[test]
-    fn json_that_both_can_read_is_read_alike(pieces in prop::collection::vec(piece(), 0..12)) {
-        // Our own reader is stricter (duplicate keys, exact numbers) but never reads more or otherwise.
+    fn json_that_both_readers_accept_has_the_same_value(pieces in prop::collection::vec(piece(), 0..12)) {
+        // Our reader is stricter (duplicate keys, exact numbers) but never accepts more or reads a different value.
         let labels = pieces.concat();
         let text = format!(r#"{{"name": "t", "tasks": {{"a": {{"sleep": 1}}}}, "labels": {{"x": {labels}}}}}"#);
         if let Ok(definition) = read(text.as_bytes(), Some("a.json")) {
@@ -312,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn a_document_that_was_damaged_gives_an_answer(
+    fn a_damaged_document_is_handled(
         seed in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, piece()), 1..6),
     ) {
@@ -328,7 +360,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_that_changed_places_give_an_answer(
+    fn a_document_with_swapped_lines_is_handled(
         seed in any::<prop::sample::Index>(),
         swaps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
     ) {
@@ -344,7 +376,7 @@ proptest! {
     }
 
     #[test]
-    fn any_cron_expression_gives_an_answer(expression in "[0-9*/,L#W?@A-Za-z -]{0,30}") {
+    fn any_cron_expression_is_handled(expression in "[0-9*/,L#W?@A-Za-z -]{0,30}") {
         let text = serde_json::json!({"name": "t", "trigger": [{"cron": expression}], "tasks": {"a": {"sleep": 1}}});
         let _ = read_value(&text);
     }

@@ -1,7 +1,7 @@
 //! The operators of a graph editor's condition rows: `(leftValue, operator, rightValue)`.
 //!
-//! Looser than the language's own comparisons, because what stands in such an editor's fields is text: where one side
-//! is a number and the other a text that is one, they compare as numbers, and unlike types compare by their text.
+//! Looser than the comparisons of the language, because the fields of such an editor hold text: a number and a string
+//! that parses as a number compare as numbers, and different types compare by their text.
 
 use super::number::{self, Num};
 use super::value::View;
@@ -9,12 +9,12 @@ use super::{MAX_SOURCE, Val};
 use regex_lite::{Regex, RegexBuilder};
 use std::cmp::Ordering;
 
-/// Bytes of a compiled pattern. Matching costs the product of this and the text's length, and the planner waits for
-/// it: at both limits some 400 ms.
+/// Bytes of a compiled pattern. The cost of matching is the product of this and the subject's length, and the planner
+/// waits for it: about 400 ms at both limits.
 const MAX_PATTERN_SIZE: usize = 32 * 1024;
-/// Bytes of a text that a pattern is tried on.
+/// Bytes of a string that a pattern is matched against.
 const MAX_SUBJECT: usize = 64 * 1024;
-/// Groups inside each other in a pattern.
+/// Nesting of groups in a pattern.
 const MAX_PATTERN_DEPTH: u32 = 32;
 
 macro_rules! operators {
@@ -56,14 +56,15 @@ operators! {
 }
 
 impl Operator {
-    /// Whether `rightValue` means anything to it.
+    /// Whether the operator uses `rightValue`.
     pub fn takes_right(self) -> bool {
         !matches!(self, Operator::IsEmpty | Operator::IsNotEmpty | Operator::Expression)
     }
 }
 
-/// Whether `left op right` holds. `expression` asks whether `left` is true; a right side that is no valid pattern
-/// matches nothing (one that is known when the workflow is defined should be a [`Pattern`], which is then refused).
+/// Whether `left op right` holds. `expression` tests whether `left` is truthy. A right side that is not a valid pattern
+/// matches nothing; a pattern known when the workflow is defined should be a [`Pattern`], so that an invalid one is
+/// rejected then.
 pub fn test(operator: Operator, left: &Val<'_>, right: &Val<'_>) -> bool {
     let ordered = |accepts: fn(Ordering) -> bool| order(left, right).is_some_and(accepts);
     match operator {
@@ -104,7 +105,7 @@ fn contains(left: &Val<'_>, right: &Val<'_>) -> bool {
     }
 }
 
-/// Two texts that are both numbers compare as such: the fields of an editor hold no other kind.
+/// Two strings that both parse as numbers compare as numbers: the fields of an editor hold only strings.
 fn order(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
     match (numeric(left), numeric(right)) {
         (Some(left), Some(right)) => Some(left.order(right)),
@@ -134,7 +135,7 @@ fn is_empty(value: &Val<'_>) -> bool {
     }
 }
 
-/// A compiled regular expression. It matches in time linear in the text, whatever the pattern.
+/// A compiled regular expression. Matching takes time linear in the subject, whatever the pattern.
 #[derive(Clone, Debug)]
 pub struct Pattern(Regex);
 
@@ -155,7 +156,7 @@ impl Pattern {
             .map_err(|error| PatternError(error.to_string()))
     }
 
-    /// Whether it matches anywhere in the value's text. A text over 64 KB matches nothing.
+    /// Whether the pattern matches anywhere in the value's text. It never matches a text over 64 KB.
     pub fn matches(&self, value: &Val<'_>) -> bool {
         value.text().is_some_and(|text| text.len() <= MAX_SUBJECT && self.0.is_match(&text))
     }
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_reads_the_text_of_a_field_as_the_type_beside_it() {
+    fn equality_converts_a_string_to_the_type_of_the_other_side() {
         check(json!(100), "equals", json!("100.0"), true);
         check(json!(" 5 "), "equals", json!(5), true);
         check(json!("1"), "equals", json!("1.0"), false);
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn contains_looks_into_texts_lists_and_objects() {
+    fn contains_searches_strings_lists_and_objects() {
         check(json!("workflow"), "contains", json!("flow"), true);
         check(json!([1, 2]), "contains", json!("2"), true);
         check(json!([1, 2]), "not_contains", json!(3), true);
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn ordering_is_numeric_where_both_sides_are_numbers() {
+    fn ordering_is_numeric_if_both_sides_are_numbers() {
         check(json!(10), "greater_than", json!("9"), true);
         check(json!("10"), "greater_than", json!("9"), true);
         check(json!("2024-10-01"), "less_than", json!("2024-11-01"), true);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn emptiness_is_of_texts_lists_and_objects() {
+    fn only_null_strings_lists_and_objects_can_be_empty() {
         for empty in [json!(null), json!(""), json!([]), json!({})] {
             check(empty.clone(), "is_empty", json!("ignored"), true);
             check(empty, "is_not_empty", json!(null), false);
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_matches_anywhere_and_a_bad_one_is_refused() {
+    fn a_pattern_matches_anywhere_and_an_invalid_one_is_rejected() {
         check(json!("order-1234"), "matches_regex", json!(r"\d{4}$"), true);
         check(json!(1234), "matches_regex", json!("^12"), true);
         check(json!("abc"), "matches_regex", json!("("), false);
@@ -248,7 +249,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_operator_answers_for_any_two_values(
+        fn every_operator_accepts_any_two_values(
             left in crate::expr::tests::any_json(),
             right in crate::expr::tests::any_json(),
         ) {

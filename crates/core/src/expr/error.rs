@@ -1,9 +1,9 @@
-//! What can go wrong: when an expression is parsed, and when it is evaluated.
+//! Errors of parsing and of evaluating an expression.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A range of bytes in the source.
+/// A byte range in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Span {
     pub start: u32,
@@ -20,13 +20,13 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// The same stretch seen from a text that has `offset` bytes before it.
+    /// The same range in a text with `offset` more bytes before it.
     pub fn shifted(self, offset: u32) -> Span {
         Span { start: self.start + offset, end: self.end + offset }
     }
 }
 
-/// Why a text is not an expression.
+/// Why a text is not a valid expression.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct SyntaxError {
     pub at: Span,
@@ -55,7 +55,7 @@ impl fmt::Display for SyntaxError {
     }
 }
 
-/// Why a value could not be had. Spans are in the expression's source.
+/// Why an expression has no value. Spans are in the expression's source.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Missing {
     /// `path` is as written.
@@ -66,7 +66,7 @@ pub enum Missing {
     #[error("`{function}` needs {needs}, but got {got}")]
     Type { function: &'static str, needs: &'static str, got: &'static str, at: Span },
     /// The engine never sees a secret's value, so nothing can be computed from one.
-    #[error("`{path}` can only stand alone in a template, as {{{{{path}}}}}")]
+    #[error("`{path}` must stand alone in a template, as {{{{{path}}}}}")]
     Secret { path: String, at: Span },
     #[error("the result exceeds {limit}")]
     TooLarge { limit: &'static str },

@@ -1,4 +1,4 @@
-//! Walks a parsed expression. Recursion is bounded by what the parser let through ([`super::MAX_DEPTH`]).
+//! Evaluates a parsed expression. The recursion is bounded by the parser ([`super::MAX_DEPTH`]).
 
 use super::functions::MAX_ARGUMENTS;
 use super::number::{self, Num};
@@ -6,12 +6,12 @@ use super::value::View;
 use super::{Comparison, Expr, Found, List, Literal, Missing, Names, Node, NodeIx, Path, Val};
 use std::cmp::Ordering;
 
-/// What becomes of a path that leads nowhere, and of a call without a result.
+/// How to treat a path that leads nowhere, and a call without a result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absent {
     Null,
     Error,
-    /// Flow templates: an error, but an unknown key of the input is an empty text.
+    /// Flow templates: an error, except that an unknown key of the input is an empty string.
     EmptyInput,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The alternatives but the last are read as in a condition: that nothing is there is what `??` is for.
+    /// Evaluates all alternatives but the last as in a condition: `??` exists to handle absent values.
     fn first_present(&self, list: List, absent: Absent) -> Result<Val<'a>, Missing> {
         let Some((last, others)) = self.expr.operands(list).split_last() else { return Ok(Val::Null) };
         for ix in others {
@@ -86,7 +86,7 @@ impl<'a> Eval<'a> {
         match (function.call(&mut arguments[..operands.len()]), absent) {
             (Ok(value), _) => Ok(value),
             (Err(_), Absent::Null) => Ok(Val::Null),
-            (Err(refused), Absent::Error | Absent::EmptyInput) => Err(refused.at(*function, *span)),
+            (Err(error), Absent::Error | Absent::EmptyInput) => Err(error.at(*function, *span)),
         }
     }
 }
@@ -119,8 +119,8 @@ impl Comparison {
     }
 }
 
-/// Flow's comparison of a result with a literal. Numbers may also be equal by value, so that `result == 1.0` is not
-/// narrower than it is elsewhere.
+/// Flow's comparison of a result with a literal. Numbers also compare by value, so that `result == 1.0` is not stricter
+/// than in other dialects.
 fn same_text(result: &Val<'_>, literal: Option<&str>) -> bool {
     let is_nil = matches!(result.view(), View::Null | View::Text("" | "nil"));
     let Some(literal) = literal else { return is_nil };

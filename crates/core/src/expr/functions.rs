@@ -1,21 +1,22 @@
 //! The functions an expression can call. All are pure; `now` is absent on purpose: time is an argument of the plan.
 //!
-//! | function | gives |
+//! | function | result |
 //! | --- | --- |
-//! | `len(x)` | characters of a text, items of a list, entries of an object |
-//! | `contains(x, y)` | whether a text has a part, a list an item, an object a key |
+//! | `len(x)` | characters of a string, items of a list, entries of an object |
+//! | `contains(x, y)` | whether a string contains a part, a list an item, an object a key |
 //! | `starts_with(text, part)`, `ends_with(text, part)` | |
 //! | `lower(text)`, `upper(text)`, `trim(text)` | |
 //! | `exists(path)` | whether the path leads to something other than null |
-//! | `string(x)` | the text that `{{x}}` would put inside a text |
-//! | `number(x)` | a number, also from a text that is one |
+//! | `string(x)` | the text that `{{x}}` becomes inside a string |
+//! | `number(x)` | a number, or a string parsed as a number |
 //! | `json(x)` | compact JSON text |
-//! | `join(list, separator)` | the items as text, with the separator between |
-//! | `min(a, b, …)`, `max(a, b, …)` | the least or greatest number, also of one list |
+//! | `join(list, separator)` | the items as text, separated by the separator |
+//! | `min(a, b, …)`, `max(a, b, …)` | the least or greatest number of the arguments or of one list |
 //! | `keys(object)` | its keys, in order |
 //! | `first(list)`, `last(list)` | |
 //!
-//! A wrong type, and `first`, `last`, `min` and `max` of nothing, give null in a condition and an error in a template.
+//! A wrong type, and `first`, `last`, `min` and `max` of an empty list, are null in a condition and an error in a
+//! template.
 
 use super::number::{self, Num};
 use super::value::{Bounded, View};
@@ -73,8 +74,8 @@ functions! {
 }
 
 /// Why a call has no result.
-pub(super) enum Refused {
-    /// What it takes, and what it was given.
+pub(super) enum CallError {
+    /// The type the function takes, and the type it got.
     Type {
         needs: &'static str,
         got: &'static str,
@@ -82,19 +83,19 @@ pub(super) enum Refused {
     TooLarge,
 }
 
-impl Refused {
+impl CallError {
     pub fn at(self, function: Function, at: Span) -> Missing {
         match self {
-            Refused::Type { needs, got } => Missing::Type { function: function.name(), needs, got, at },
-            Refused::TooLarge => Missing::TooLarge { limit: "4 MB of text" },
+            CallError::Type { needs, got } => Missing::Type { function: function.name(), needs, got, at },
+            CallError::TooLarge => Missing::TooLarge { limit: "4 MB of text" },
         }
     }
 }
 
-type Outcome<'a> = Result<Val<'a>, Refused>;
+type Outcome<'a> = Result<Val<'a>, CallError>;
 
 impl Function {
-    /// `arguments` are as many as [`Function::arity`] allows; they may be taken out of the slice.
+    /// Calls the function. [`Function::arity`] was checked; arguments may be moved out of the slice.
     pub fn call<'a>(self, arguments: &mut [Val<'a>]) -> Outcome<'a> {
         if let Function::Min | Function::Max = self {
             return self.extreme(arguments);
@@ -102,7 +103,7 @@ impl Function {
         match arguments {
             [value] => self.call_one(value),
             [value, other] => self.call_two(value, other),
-            _ => refuse("other arguments", &Val::Null),
+            _ => wrong_type("other arguments", &Val::Null),
         }
     }
 
@@ -112,7 +113,7 @@ impl Function {
                 View::Text(text) => Ok(count(text.chars().count())),
                 View::List(list) => Ok(count(list.len())),
                 View::Object(map) => Ok(count(map.len())),
-                _ => refuse("a text, list or object", value),
+                _ => wrong_type("a string, list or object", value),
             },
             Function::Lower => bounded(text(value)?.to_lowercase()),
             Function::Upper => bounded(text(value)?.to_uppercase()),
@@ -124,15 +125,15 @@ impl Function {
             Function::Exists => Ok((!value.is_null()).into()),
             Function::String => match value.view() {
                 View::Text(_) => Ok(take(value)),
-                _ => Ok(value.text().ok_or(Refused::TooLarge)?.into_owned().into()),
+                _ => Ok(value.text().ok_or(CallError::TooLarge)?.into_owned().into()),
             },
             Function::Number => match value.view() {
                 View::Number(_) => Ok(take(value)),
                 View::Text(text) => match number::parse(text.trim()) {
                     Some(number) => Ok(Val::Owned(number.into())),
-                    None => Err(Refused::Type { needs: "a number", got: "a text that is none" }),
+                    None => Err(CallError::Type { needs: "a number", got: "a string that is not a number" }),
                 },
-                _ => refuse("a number or a text", value),
+                _ => wrong_type("a number or a string", value),
             },
             Function::Json => {
                 let mut out = Bounded::new();
@@ -141,16 +142,16 @@ impl Function {
                     Val::Owned(value) => write!(out, "{value}"),
                     other => write!(out, "{}", other.to_json()),
                 };
-                written.map_err(|_| Refused::TooLarge)?;
+                written.map_err(|_| CallError::TooLarge)?;
                 Ok(String::from(out).into())
             }
             Function::Keys => match value.view() {
                 View::Object(map) => Ok(Val::Owned(map.keys().map(|key| Value::from(key.as_str())).collect())),
-                _ => refuse("an object", value),
+                _ => wrong_type("an object", value),
             },
             Function::First => end_of(value, <[Value]>::first),
             Function::Last => end_of(value, <[Value]>::last),
-            _ => refuse("other arguments", value),
+            _ => wrong_type("other arguments", value),
         }
     }
 
@@ -160,15 +161,15 @@ impl Function {
                 View::Text(whole) => Ok(whole.contains(text(other)?).into()),
                 View::List(list) => Ok(list.iter().any(|item| View::of(item).equals(other.view())).into()),
                 View::Object(map) => Ok(map.contains_key(text(other)?).into()),
-                _ => refuse("a text, list or object", value),
+                _ => wrong_type("a string, list or object", value),
             },
             Function::StartsWith => Ok(text(value)?.starts_with(text(other)?).into()),
             Function::EndsWith => Ok(text(value)?.ends_with(text(other)?).into()),
             Function::Join => match value.view() {
                 View::List(list) => join(list, text(other)?),
-                _ => refuse("a list", value),
+                _ => wrong_type("a list", value),
             },
-            _ => refuse("other arguments", value),
+            _ => wrong_type("other arguments", value),
         }
     }
 
@@ -183,13 +184,13 @@ impl Function {
         Ok(take(&mut arguments[best]))
     }
 
-    /// The position of the least or greatest; the first of equals.
-    fn best<'v>(self, values: impl Iterator<Item = View<'v>>) -> Result<usize, Refused> {
+    /// The position of the least or greatest number; the first of equal ones.
+    fn best<'v>(self, values: impl Iterator<Item = View<'v>>) -> Result<usize, CallError> {
         let wanted = if self == Function::Min { Ordering::Less } else { Ordering::Greater };
         let mut best: Option<(Num, usize)> = None;
         for (at, value) in values.enumerate() {
             let View::Number(number) = value else {
-                return Err(Refused::Type { needs: "numbers", got: value.kind() });
+                return Err(CallError::Type { needs: "numbers", got: value.kind() });
             };
             if best.is_none_or(|(old, _)| number.order(old) == wanted) {
                 best = Some((number, at));
@@ -199,10 +200,10 @@ impl Function {
     }
 }
 
-const EMPTY: Refused = Refused::Type { needs: "a list with items", got: "an empty one" };
+const EMPTY: CallError = CallError::Type { needs: "a list with items", got: "an empty list" };
 
-fn refuse<'a>(needs: &'static str, got: &Val<'_>) -> Outcome<'a> {
-    Err(Refused::Type { needs, got: got.view().kind() })
+fn wrong_type<'a>(needs: &'static str, got: &Val<'_>) -> Outcome<'a> {
+    Err(CallError::Type { needs, got: got.view().kind() })
 }
 
 fn take<'a>(value: &mut Val<'a>) -> Val<'a> {
@@ -213,25 +214,25 @@ fn count<'a>(length: usize) -> Val<'a> {
     Val::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
-fn text<'v>(value: &'v Val<'_>) -> Result<&'v str, Refused> {
+fn text<'v>(value: &'v Val<'_>) -> Result<&'v str, CallError> {
     match value.view() {
         View::Text(text) => Ok(text),
-        other => Err(Refused::Type { needs: "a text", got: other.kind() }),
+        other => Err(CallError::Type { needs: "a string", got: other.kind() }),
     }
 }
 
-/// Changing case can lengthen a text threefold, and calls nest.
+/// Checks the length: changing case can triple the length of a string, and calls nest.
 fn bounded<'a>(text: String) -> Outcome<'a> {
-    if text.len() > super::MAX_TEXT { Err(Refused::TooLarge) } else { Ok(text.into()) }
+    if text.len() > super::MAX_TEXT { Err(CallError::TooLarge) } else { Ok(text.into()) }
 }
 
 fn join<'a>(list: &[Value], separator: &str) -> Outcome<'a> {
     let mut out = Bounded::new();
     for (n, item) in list.iter().enumerate() {
         if n > 0 {
-            out.write_str(separator).map_err(|_| Refused::TooLarge)?;
+            out.write_str(separator).map_err(|_| CallError::TooLarge)?;
         }
-        Val::Json(item).write_text(&mut out).map_err(|_| Refused::TooLarge)?;
+        Val::Json(item).write_text(&mut out).map_err(|_| CallError::TooLarge)?;
     }
     Ok(String::from(out).into())
 }
@@ -243,6 +244,6 @@ fn end_of<'a>(value: &mut Val<'a>, end: impl Fn(&[Value]) -> Option<&Value>) -> 
             end(list).map(Val::Json).ok_or(EMPTY)
         }
         Val::Owned(Value::Array(list)) => end(list).cloned().map(Val::Owned).ok_or(EMPTY),
-        other => refuse("a list", other),
+        other => wrong_type("a list", other),
     }
 }

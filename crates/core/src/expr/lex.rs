@@ -1,4 +1,4 @@
-//! Splits an expression into tokens. A whole path is one token, because what may stand in it differs: after a dot a
+//! Splits an expression into tokens. A whole path is one token, because it has its own lexical rules: after a dot a
 //! name may begin with a digit.
 
 use super::{Segment, Span, SyntaxError, number};
@@ -7,7 +7,7 @@ use std::fmt;
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
-    /// Also `true`, `and` and names of functions: the parser tells them apart.
+    /// Also `true`, `and` and function names: the parser distinguishes them.
     Path(Vec<Segment>),
     Number(Number),
     Text(String),
@@ -28,7 +28,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// The name, for a path that is just one.
+    /// The name, if the token is a path of a single name.
     pub fn word(&self) -> Option<&str> {
         match self {
             Token::Path(segments) => match segments.as_slice() {
@@ -39,7 +39,7 @@ impl Token {
         }
     }
 
-    /// Whether a value could start here.
+    /// Whether a value can start with this token.
     pub fn opens_operand(&self) -> bool {
         matches!(self, Token::Path(_) | Token::Number(_) | Token::Text(_) | Token::Not | Token::Open)
     }
@@ -125,9 +125,9 @@ impl<'s> Lexer<'s> {
                         None => "the end".to_string(),
                         Some(c) => format!("`{c}`"),
                     };
-                    let message = format!("a name is expected after `.`, but there is {what}");
+                    let message = format!("expected a name after `.`, found {what}");
                     return Err(SyntaxError::new(Span::new(start, self.at), message)
-                        .hint("a name with other characters is written [\"like this\"]"));
+                        .hint("write a name with other characters as [\"like this\"]"));
                 }
                 segments.push(Segment::Key(name.into()));
             } else if self.eat("[") {
@@ -138,7 +138,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// What stands between brackets, after the opening one.
+    /// Reads the content of brackets, after the opening one.
     fn index(&mut self, start: usize) -> Lexed<Segment> {
         self.skip_space();
         let segment = match self.peek() {
@@ -152,11 +152,11 @@ impl<'s> Lexer<'s> {
                 Segment::Index(index)
             }
             Some('-') => {
-                let message = "a position in a list counts from 0 and is not negative";
-                return Err(self.error(start, message).hint("last(list) gives the last item"));
+                let message = "list positions start at 0 and cannot be negative";
+                return Err(self.error(start, message).hint("last(list) returns the last item"));
             }
             _ => {
-                let message = "`[` needs a number or a quoted name after it";
+                let message = "expected a number or a quoted name after `[`";
                 return Err(self.error(start, message).hint("write [0] or [\"name\"]"));
             }
         };
@@ -176,7 +176,7 @@ impl<'s> Lexer<'s> {
         if !self.name().is_empty() {
             let written = &self.source[start..self.at];
             let message = format!("`{written}` is neither a number nor a name");
-            return Err(self.error(start, message).hint(format!("write \"{written}\" if it is a text")));
+            return Err(self.error(start, message).hint(format!("write \"{written}\" if it is a string")));
         }
         match number::parse(written) {
             Some(number) => Ok(Token::Number(number)),
@@ -194,10 +194,10 @@ impl<'s> Lexer<'s> {
             }
             text.push(if c == '\\' { self.escaped()? } else { c });
         }
-        Err(self.error(start, "the text is not closed").hint("it needs a second quote of the same kind"))
+        Err(self.error(start, "the string is not closed").hint("close it with the same kind of quote"))
     }
 
-    /// The character meant by what follows a backslash.
+    /// Reads the character after a backslash.
     fn escaped(&mut self) -> Lexed<char> {
         let start = self.at - 1;
         Ok(match self.bump() {
@@ -208,18 +208,18 @@ impl<'s> Lexer<'s> {
             Some('b') => '\u{8}',
             Some('f') => '\u{c}',
             Some('u') => {
-                let message = "`\\u` needs four hexadecimal digits that name a character";
+                let message = "`\\u` needs the four hexadecimal digits of a character";
                 return self.unicode().ok_or_else(|| self.error(start, message));
             }
             Some(c) => {
-                let message = format!("`\\{c}` means nothing in a text");
-                return Err(self.error(start, message).hint("a backslash itself is written \\\\"));
+                let message = format!("`\\{c}` is not a valid escape");
+                return Err(self.error(start, message).hint("write a backslash as \\\\"));
             }
-            None => return Err(self.error(start, "the text is not closed")),
+            None => return Err(self.error(start, "the string is not closed")),
         })
     }
 
-    /// As in JSON: beyond the first plane a character is two escapes.
+    /// As in JSON, a character beyond the first plane is two escapes.
     fn unicode(&mut self) -> Option<char> {
         let first = self.four_digits()?;
         if !(0xd800..0xdc00).contains(&first) {
@@ -254,9 +254,9 @@ impl<'s> Lexer<'s> {
         let error = self.error(start, format!("unexpected `{}`", first.escape_debug()));
         Err(match first {
             '+' | '*' | '/' | '%' => arithmetic(error),
-            '{' | '}' | '$' => error.hint("names stand here as they are, without braces or `$`"),
-            '`' | '“' | '”' | '‘' | '’' => error.hint("a text stands between \" or '"),
-            '[' => error.hint("there are no lists to write down; [0] follows a path"),
+            '{' | '}' | '$' => error.hint("write names without braces or `$`"),
+            '`' | '“' | '”' | '‘' | '’' => error.hint("write a string between \" or '"),
+            '[' => error.hint("there are no list literals; [0] can only follow a path"),
             _ => error,
         })
     }
@@ -305,14 +305,14 @@ const OPERATORS: &[(&str, Token)] = &[
     (",", Token::Comma),
 ];
 
-/// What other languages have, and what to write instead.
+/// Operators of other languages, and what to write instead.
 const NOT_OPERATORS: &[(&str, &str)] = &[
     ("&", "did you mean `&&`?"),
     ("|", "did you mean `||`? A function is called as upper(x)"),
-    ("?.", "a path that leads nowhere is null already; `??` gives it a value"),
-    ("?", "there is no conditional operator; `x ?? y` gives y where x is null"),
+    ("?.", "a path that leads nowhere is already null; `??` provides a default"),
+    ("?", "there is no conditional operator; `x ?? y` is y if x is null"),
 ];
 
 pub(super) fn arithmetic(error: SyntaxError) -> SyntaxError {
-    error.hint("there is no arithmetic; a javascript step can calculate")
+    error.hint("there is no arithmetic; use a javascript step to calculate")
 }

@@ -4,24 +4,24 @@
 //! tasks.charge.status_code == 200 && !(tasks.charge.body.items[0].sku ?? "none" == 'none')
 //! ```
 //!
-//! * **Literals**: numbers, `'text'` or `"text"` with JSON's escapes, `true`, `false`, `null` (or `nil`).
-//! * **Paths**: `tasks.payment-result.body.items[0].id`, `trigger.headers["x-id"]`. Names may hold hyphens, so there
-//!   is no subtraction, nor any other arithmetic. On a list, `.0` reads as `[0]`.
+//! * **Literals**: numbers, `'string'` or `"string"` with JSON's escapes, `true`, `false`, `null` (or `nil`).
+//! * **Paths**: `tasks.payment-result.body.items[0].id`, `trigger.headers["x-id"]`. Names may contain hyphens, so
+//!   there is no subtraction, nor any other arithmetic. On a list, `.0` means `[0]`.
 //! * **Operators**, tightest first: `!`, then `??`, then `== != < <= > >=` (which do not chain), then `&&`, then `||`.
 //!   `??` binds tighter than a comparison so that `x ?? 0 > 3` means what its author wants: `(x ?? 0) > 3`.
-//!   `&&` and `||` look no further than they must and give `true` or `false`, never an operand.
+//!   `&&` and `||` short-circuit and return `true` or `false`, never an operand.
 //! * **Functions**: see [`functions`].
 //!
-//! Equality is by value and deep: `1 == 1.0`, and no two values of unlike types are equal. Numbers compare exactly,
-//! also integers too large for a float. Only numbers with numbers and texts with texts (by code point) have an order;
-//! any other `<` is false. As a truth value only `null`, `false`, `""` and `0` are false: an empty list is something.
+//! Equality is deep and by value: `1 == 1.0`, and values of different types are never equal. Numbers compare exactly,
+//! even integers too large for a float. Only numbers with numbers and strings with strings (by code point) are ordered;
+//! any other `<` is false. Only `null`, `false`, `""` and `0` are falsy: an empty list is truthy.
 //!
-//! One expression is read in two ways. In a template ([`Expr::value`]) a path that leads nowhere and a function given
-//! the wrong type are errors that name them; in a condition ([`Expr::holds`]) both are null. The left side of `??`
-//! and the argument of `exists` are always read as in a condition, and both take null for nothing.
+//! Expressions have two evaluation modes. In a template ([`Expr::value`]) a path that leads nowhere and a function
+//! argument of the wrong type are errors; in a condition ([`Expr::holds`]) both are null. The left side of `??` and the
+//! argument of `exists` are always evaluated as in a condition, and both treat null as absent.
 //!
 //! Not here: which names exist and what they mean. The graph builder binds each [`Path`] to a [`Var`] when a workflow
-//! is defined, and refuses those it does not know; the run's state answers for bound paths through [`Names`].
+//! is defined and rejects unknown names; the run's state resolves bound paths through [`Names`].
 
 mod compare;
 mod error;
@@ -47,29 +47,29 @@ use serde_json::Number;
 
 /// Bytes of one expression.
 pub const MAX_SOURCE: usize = 4096;
-/// Parentheses, calls and `!` inside each other. Bounds the recursion of parser and evaluator alike.
+/// Nesting of parentheses, calls and `!`. Bounds the recursion of both parser and evaluator.
 pub const MAX_DEPTH: usize = 32;
 /// Literals, paths, operators and calls in one expression.
 pub const MAX_NODES: usize = 256;
 
-/// A parsed expression. Does not change after binding; evaluating allocates only for a new text or list.
+/// A parsed expression. Does not change after binding; evaluation allocates only for a new string or list.
 #[derive(Clone, Debug)]
 pub struct Expr {
     source: Box<str>,
     grammar: Grammar,
     nodes: Vec<Node>,
-    /// Operands of the nodes that have any number of them.
+    /// Operands of nodes with a variable number of operands.
     operands: Vec<NodeIx>,
     root: NodeIx,
 }
 
-/// Which dialect an expression stands in.
+/// The grammar of an expression, chosen by the dialect of its workflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grammar {
     Standard,
-    /// As flows are written: `result == literal` (and `!=`) compares as text, so `true` matches
-    /// `"true"`, an unquoted word on the other side is a text, and null, `""` and `"nil"` are all nil. In a template,
-    /// a path that begins with `input` and leads nowhere is an empty text.
+    /// The grammar of flows: `result == literal` (and `!=`) compares as text, so `true` matches `"true"`, an unquoted
+    /// word on the other side is a string, and null, `""` and `"nil"` are all nil. In a template, a path that begins
+    /// with `input` and leads nowhere is an empty string.
     Flow,
 }
 
@@ -78,7 +78,7 @@ impl Expr {
         parse::parse(source, grammar)
     }
 
-    /// The text it was parsed from.
+    /// The source text.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -87,17 +87,17 @@ impl Expr {
         self.nodes.iter().filter_map(|node| if let Node::Path(path) = node { Some(path) } else { None })
     }
 
-    /// For binding.
+    /// The paths, for binding.
     pub fn paths_mut(&mut self) -> impl Iterator<Item = &mut Path> {
         self.nodes.iter_mut().filter_map(|node| if let Node::Path(path) = node { Some(path) } else { None })
     }
 
-    /// The path, if the expression is nothing else.
+    /// The path, if the expression is just a path.
     pub fn as_path(&self) -> Option<&Path> {
         if let Node::Path(path) = self.node(self.root) { Some(path) } else { None }
     }
 
-    /// For templates: a missing path or a wrong type is an error unless `??` catches it.
+    /// Evaluates for a template: a missing path or a wrong type is an error unless `??` catches it.
     pub fn value<'a>(&'a self, names: &'a dyn Names) -> Result<Val<'a>, Missing> {
         let absent = match self.grammar {
             Grammar::Standard => Absent::Error,
@@ -106,12 +106,12 @@ impl Expr {
         Eval { expr: self, names }.node(self.root, absent)
     }
 
-    /// For conditions: missing paths and wrong types are null. Fails only for a truncated body or a secret.
+    /// Evaluates for a condition: missing paths and wrong types are null. Fails only for a truncated body or a secret.
     pub fn read<'a>(&'a self, names: &'a dyn Names) -> Result<Val<'a>, Missing> {
         Eval { expr: self, names }.node(self.root, Absent::Null)
     }
 
-    /// Whether what [`Expr::read`] gives counts as true.
+    /// Whether the value of [`Expr::read`] is truthy.
     pub fn holds(&self, names: &dyn Names) -> Result<bool, Missing> {
         Ok(self.read(names)?.is_true())
     }
@@ -132,14 +132,14 @@ impl Expr {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct NodeIx(u32);
 
-/// A stretch of [`Expr::operands`].
+/// A range of [`Expr::operands`].
 #[derive(Clone, Copy, Debug)]
 struct List {
     start: u32,
     len: u32,
 }
 
-/// Chains (`a && b && c`) are one node, so that depth comes only from what [`MAX_DEPTH`] counts.
+/// A chain (`a && b && c`) is one node, so that only what [`MAX_DEPTH`] counts adds depth.
 #[derive(Clone, Debug)]
 enum Node {
     Literal(Literal),
@@ -166,7 +166,7 @@ enum Node {
 enum Literal {
     Null,
     Bool(bool),
-    /// With its place, because flow compares a number as it was written.
+    /// With its span, because flow compares a number as written.
     Number(Number, Span),
     Text(Box<str>),
 }

@@ -1,5 +1,5 @@
-//! Numbers that compare exactly. JSON mixes `i64`, `u64` and `f64`; going through `f64` would make ids above 2^53
-//! equal to their neighbours.
+//! Numbers that compare exactly. JSON mixes `i64`, `u64` and `f64`; comparing as `f64` would make ids above 2^53 equal
+//! to their neighbours.
 
 use serde_json::Number;
 use std::cmp::Ordering;
@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 pub(super) enum Num {
     /// Wide enough for `i64` and `u64`.
     Int(i128),
-    /// Finite: JSON has no other.
+    /// Always finite, as in JSON.
     Float(f64),
 }
 
@@ -39,12 +39,12 @@ impl Num {
 }
 
 fn order_mixed(int: i128, float: f64) -> Ordering {
-    // The cast is exact in range, and saturates outside it, far beyond any 64-bit integer.
+    // The cast is exact in range and saturates outside it, far beyond any 64-bit integer.
     let whole = float.trunc();
     int.cmp(&(whole as i128)).then_with(|| 0.0.partial_cmp(&(float - whole)).unwrap_or(Ordering::Equal))
 }
 
-/// How many bytes at the start of `text` are a number as JSON writes it (leading zeros allowed).
+/// The length of the JSON number at the start of `text` (leading zeros allowed).
 pub(super) fn scan(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -66,7 +66,7 @@ pub(super) fn scan(text: &str) -> usize {
     end
 }
 
-/// The number that all of `text` is. `None` also for one too large for a float.
+/// Parses all of `text` as a number. `None` also if it is too large for a float.
 pub(super) fn parse(text: &str) -> Option<Number> {
     if text.is_empty() || scan(text) != text.len() {
         return None;
@@ -85,8 +85,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Exact decimal digits, so that comparing texts compares values: `format!` prints a float without rounding when
-    /// given enough places, and no float needs more than 1,074.
+    /// Compares exact decimal digits as strings: `format!` prints a float without rounding if given enough places, and
+    /// no float needs more than 1,074.
     fn oracle(a: &Number, b: &Number) -> Ordering {
         let digits = |number: &Number| {
             let exact = match (number.is_f64(), number.as_f64()) {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_beyond_the_reach_of_floats_stay_apart() {
+    fn neighbouring_integers_beyond_float_precision_stay_distinct() {
         check("9007199254740993", "9007199254740992.0", Ordering::Greater);
         check("9223372036854775807", "9223372036854775808.0", Ordering::Less);
         check("18446744073709551615", "18446744073709551616", Ordering::Less);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_numbers_in_jsons_notation_are_read() {
+    fn only_complete_numbers_in_json_notation_parse() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(parse(text).map(|n| n.to_string()).as_deref(), expected, "{text}");
         };
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn number() -> impl Strategy<Value = Number> {
-        // Around powers of two and whole values the interesting mistakes are made; fully random bits rarely get there.
+        // The interesting bugs are near powers of two and whole values; fully random bits rarely get there.
         let near_power = (0u32..64, -3i128..=3).prop_map(|(bit, delta)| {
             let int = ((1i128 << bit) + delta).clamp(i64::MIN.into(), u64::MAX.into());
             Number::from_i128(int).unwrap()
@@ -160,12 +160,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_two_numbers_compare_as_their_exact_decimals_do(a in number(), b in number()) {
+        fn any_two_numbers_compare_like_their_exact_decimals(a in number(), b in number()) {
             prop_assert_eq!(Num::of(&a).order(Num::of(&b)), oracle(&a, &b), "{} {}", a, b);
         }
 
         #[test]
-        fn what_json_prints_is_read_back_as_the_same_number(a in number()) {
+        fn a_printed_number_parses_back_to_itself(a in number()) {
             let again = parse(&a.to_string()).unwrap();
             prop_assert_eq!(Num::of(&a).order(Num::of(&again)), Ordering::Equal);
         }

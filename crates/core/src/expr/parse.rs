@@ -1,4 +1,4 @@
-//! From text to [`Expr`]. Recursive descent; only [`Parser::nested`] goes deeper, and it counts.
+//! Parses an [`Expr`] by recursive descent. Only [`Parser::nested`] recurses, and it counts the depth.
 
 use super::functions::{self, Function};
 use super::lex::{Lexer, Token, arithmetic};
@@ -27,7 +27,7 @@ pub(super) fn parse(source: &str, grammar: Grammar) -> Result<Expr, SyntaxError>
 
 struct Parser<'s> {
     lexer: Lexer<'s>,
-    /// The token to look at next, and its place.
+    /// The next token, and its span.
     token: Token,
     span: Span,
     expr: Expr,
@@ -107,8 +107,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Flow's `result == literal`, either way round. The literal's node becomes the comparison: so a bare word is no
-    /// longer among the paths, and nobody will try to bind it.
+    /// Flow's `result == literal`, in either order. The comparison replaces the literal's node, so that a bare word is
+    /// no longer among the paths to bind.
     fn same_text(&mut self, comparison: Comparison, left: NodeIx, right: NodeIx) -> Option<NodeIx> {
         let negated = match comparison {
             Comparison::Equal => false,
@@ -194,7 +194,7 @@ impl Parser<'_> {
         self.push(Node::Literal(literal))
     }
 
-    /// After the name, at the opening parenthesis.
+    /// Parses a call, after the name and at the opening parenthesis.
     fn call(&mut self, segments: Vec<Segment>, span: Span) -> Parsed<NodeIx> {
         let function = function(&segments, span)?;
         let open = self.span;
@@ -217,7 +217,7 @@ impl Parser<'_> {
         self.push(Node::Call { function, list, span })
     }
 
-    /// `open` is the parenthesis to be closed here.
+    /// Expects the end of the parenthesis `open`.
     fn close(&mut self, open: Span) -> Parsed<()> {
         match self.token {
             Token::Close => self.advance().map(drop),
@@ -228,18 +228,18 @@ impl Parser<'_> {
 
     fn no_operand(&self) -> SyntaxError {
         let what = match self.token {
-            Token::End => return self.error("a value is expected here, but the expression ends"),
+            Token::End => return self.error("expected a value, but the expression ends here"),
             _ => self.expr.text(self.span),
         };
-        self.error(format!("a value is expected, but there is `{what}`"))
+        self.error(format!("expected a value, found `{what}`"))
     }
 
-    /// For a token that cannot go on after a complete value.
+    /// The error for a token that cannot follow a complete value.
     fn trailing(&self) -> SyntaxError {
         let written = self.expr.text(self.span);
         let error = self.error(format!("unexpected `{written}` after a complete value"));
         match &self.token {
-            Token::Close => self.error("`)` closes nothing"),
+            Token::Close => self.error("`)` has no matching `(`"),
             Token::Comma => error.hint("only the arguments of a function are separated by `,`"),
             Token::Number(_) if written.starts_with('-') => arithmetic(error),
             token => match (token.word().map(str::to_ascii_lowercase).as_deref(), self.expr.grammar) {
@@ -247,7 +247,7 @@ impl Parser<'_> {
                 (Some("or"), _) => error.hint("use `||`"),
                 (Some("is" | "eq"), _) => error.hint("use `==`"),
                 (Some("in"), _) => error.hint("use contains(list, item)"),
-                (_, Grammar::Flow) => error.hint("a text of several words needs quotes"),
+                (_, Grammar::Flow) => error.hint("a string of several words needs quotes"),
                 (_, Grammar::Standard) => error.hint("an operator such as `==` or `&&` is missing before it"),
             },
         }
@@ -257,17 +257,17 @@ impl Parser<'_> {
 fn function(segments: &[Segment], span: Span) -> Parsed<Function> {
     let [Segment::Key(name)] = segments else {
         let message = "only a plain name can be called";
-        return Err(SyntaxError::new(span, message).hint("functions come first: len(list), not list.len()"));
+        return Err(SyntaxError::new(span, message).hint("write len(list), not list.len()"));
     };
     if matches!(&**name, "and" | "or" | "not") {
         let use_instead = if &**name == "not" { "use `!`" } else { "use `&&` and `||`" };
         return Err(SyntaxError::new(span, format!("`{name}` is not an operator")).hint(use_instead));
     }
     Function::named(name).ok_or_else(|| {
-        let error = SyntaxError::new(span, format!("there is no function `{name}`"));
+        let error = SyntaxError::new(span, format!("unknown function `{name}`"));
         match nearest(name, functions::NAMES.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint(format!("there are {}", functions::NAMES.join(", "))),
+            None => error.hint(format!("known: {}", functions::NAMES.join(", "))),
         }
     })
 }

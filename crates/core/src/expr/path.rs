@@ -1,4 +1,4 @@
-//! Paths, and what answers for them.
+//! Paths, and the trait that resolves them.
 
 use super::{Span, Val};
 use serde_json::Value;
@@ -10,7 +10,7 @@ pub struct Path {
     pub span: Span,
     /// As written: `tasks`, `charge`, `body`, `items`, `[0]`, `id`. Never empty; the first is a key.
     pub segments: Vec<Segment>,
-    /// What the beginning stands for.
+    /// What the first segments refer to.
     pub var: Var,
     /// Index of the first segment that `var` does not cover.
     pub rest: usize,
@@ -26,7 +26,7 @@ impl Path {
         self.rest = rest.min(self.segments.len());
     }
 
-    /// The segments still to be walked from what `var` stands for.
+    /// The segments that remain to be followed from what `var` refers to.
     pub fn rest(&self) -> &[Segment] {
         self.segments.get(self.rest..).unwrap_or_default()
     }
@@ -51,7 +51,7 @@ pub enum Segment {
     Index(u32),
 }
 
-/// Prints segments as they would be written: `body.items[0]["odd name"]`.
+/// Displays segments as they would be written: `body.items[0]["odd name"]`.
 pub struct Dotted<'p>(pub &'p [Segment]);
 
 impl fmt::Display for Dotted<'_> {
@@ -74,11 +74,11 @@ impl fmt::Display for Path {
     }
 }
 
-/// A step's place in its graph.
+/// A step's index in its graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StepIx(pub u32);
 
-/// What a path's beginning stands for once bound.
+/// What the first segments of a bound path refer to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Var {
     Unbound,
@@ -89,32 +89,32 @@ pub enum Var {
     /// One context variable, by number.
     Ctx(u32),
     CtxAll,
-    /// The result a branch looks at.
+    /// The result that a branch tests.
     Result,
     WaitUrl(StepIx),
     /// The item of an enclosing `for_each`, by scope number.
     Item(u32),
-    /// Its position.
+    /// The position of that item.
     Index(u32),
     RunId,
     Secret,
 }
 
-/// Where bound paths get their data from.
+/// Resolves bound paths to data.
 pub trait Names {
-    /// Follows `path.rest()` from what `path.var` stands for; see [`walk`].
+    /// Follows `path.rest()` from what `path.var` refers to; see [`walk`].
     fn find<'a>(&'a self, path: &Path) -> Found<'a>;
 }
 
 pub enum Found<'a> {
     Value(Val<'a>),
     Nothing,
-    /// `field` is the part that was read ([`Dotted`]), `step` the name of the step whose body it is.
+    /// The body of `step` was truncated; `field` is the path that was read ([`Dotted`]).
     Truncated {
         step: &'a str,
         field: String,
     },
-    /// Named by the segment after `secrets`. Only a template has a place for it.
+    /// A secret, named by the segment after `secrets`. Only a template can use it.
     Secret,
 }
 
@@ -124,7 +124,7 @@ impl<'a> From<Option<&'a Value>> for Found<'a> {
     }
 }
 
-/// Follows `rest` into `value`. A numeric key also finds a list's item (`items.0`).
+/// Follows `rest` into `value`. A numeric key also finds a list item (`items.0`).
 pub fn walk<'a>(value: &'a Value, rest: &[Segment]) -> Option<&'a Value> {
     rest.iter().try_fold(value, |value, segment| match (value, segment) {
         (Value::Object(map), Segment::Key(key)) => map.get(&**key),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_prints_so_that_it_can_be_read_again() {
+    fn a_printed_path_parses_back_to_itself() {
         let check = |source: &str, expected: &str| {
             let expr = Expr::parse(source, Grammar::Standard).unwrap();
             let printed = expr.as_path().unwrap().to_string();

@@ -1,10 +1,10 @@
-//! The language as a whole: how texts parse, what they give, and that no text or data makes it panic.
+//! The whole language: how sources parse, what they evaluate to, and that no source or data makes it panic.
 
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Answers unbound paths from one JSON value; `secrets` are secrets, and `tasks.big` has a body that is too long.
+/// Resolves unbound paths in one JSON value; `secrets` are secrets, and `tasks.big` has a truncated body.
 struct Data(Value);
 
 impl Names for Data {
@@ -90,7 +90,7 @@ fn check_shape(source: &str, expected: &str) {
     assert_eq!(shape(&Expr::parse(source, Grammar::Standard).unwrap()), expected, "{source}");
 }
 
-/// `expected` shows the part of the source that is blamed between »«, then the message.
+/// `expected` is the source with the faulty part between »«, then the message.
 fn check_refused(grammar: Grammar, source: &str, expected: &str) {
     let error = Expr::parse(source, grammar).unwrap_err();
     let (start, end) = (error.at.start as usize, error.at.end as usize);
@@ -98,7 +98,7 @@ fn check_refused(grammar: Grammar, source: &str, expected: &str) {
     assert_eq!(shown, expected);
 }
 
-/// What `source` gives in a template and in a condition.
+/// Checks the value of `source` in a template and in a condition.
 fn check(source: &str, in_template: &str, in_condition: Value) {
     let (data, expr) = (data(), Expr::parse(source, Grammar::Standard).unwrap());
     let value = expr.value(&data).map_or_else(|missing| missing.to_string(), |value| value.to_json().to_string());
@@ -106,7 +106,7 @@ fn check(source: &str, in_template: &str, in_condition: Value) {
     assert_eq!(expr.read(&data).unwrap().to_json(), in_condition, "{source} in a condition");
 }
 
-/// The same in both.
+/// Checks a value that is the same in both.
 fn check_value(source: &str, expected: Value) {
     check(source, &expected.to_string(), expected);
 }
@@ -135,7 +135,7 @@ fn operators_bind_as_documented() {
 }
 
 #[test]
-fn names_hold_hyphens_and_literals_take_either_quote() {
+fn names_may_contain_hyphens_and_strings_take_either_quote() {
     check_shape("tasks.payment-result.body", "tasks.payment-result.body");
     check_shape("a-b", "a-b");
     check_shape("a >= -1", "a >= -1");
@@ -148,15 +148,15 @@ fn names_hold_hyphens_and_literals_take_either_quote() {
 }
 
 #[test]
-fn what_is_not_an_expression_is_refused_with_advice() {
+fn an_invalid_expression_is_rejected_with_a_hint() {
     let check = |source, expected| check_refused(Grammar::Standard, source, expected);
     check("", "»«: the expression is empty");
     check("  ", "  »«: the expression is empty");
-    check("a +1", "a »+«1: unexpected `+`; there is no arithmetic; a javascript step can calculate");
-    check("a - b", "a »-« b: `-` is not an operator here; there is no arithmetic; a javascript step can calculate");
+    check("a +1", "a »+«1: unexpected `+`; there is no arithmetic; use a javascript step to calculate");
+    check("a - b", "a »-« b: `-` is not an operator here; there is no arithmetic; use a javascript step to calculate");
     check(
         "a -1",
-        "a »-1«: unexpected `-1` after a complete value; there is no arithmetic; a javascript step can calculate",
+        "a »-1«: unexpected `-1` after a complete value; there is no arithmetic; use a javascript step to calculate",
     );
     check("a = 1", "a »=« 1: `=` is not an operator; did you mean `==`?");
     check("a !== 1", "a »!==« 1: `!==` is not an operator; did you mean `!=`?");
@@ -167,48 +167,48 @@ fn what_is_not_an_expression_is_refused_with_advice() {
     check("not a", "»not« a: `not` is not an operator; use `!`");
     check("not(a)", "»not«(a): `not` is not an operator; use `!`");
     check("a == b == c", "a == b »==« c: comparisons do not chain; join two of them with `&&`");
-    check("lne(a)", "»lne«(a): there is no function `lne`; did you mean `len`?");
-    check(
-        "list.len()",
-        "»list.len«(): only a plain name can be called; functions come first: len(list), not list.len()",
-    );
+    check("lne(a)", "»lne«(a): unknown function `lne`; did you mean `len`?");
+    check("list.len()", "»list.len«(): only a plain name can be called; write len(list), not list.len()");
     check("len()", "»len()«: `len` takes one argument, but got 0");
     check(
         "1 + contains(a)",
-        "1 »+« contains(a): unexpected `+`; there is no arithmetic; a javascript step can calculate",
+        "1 »+« contains(a): unexpected `+`; there is no arithmetic; use a javascript step to calculate",
     );
-    check("len(a,)", "len(a,»)«: a value is expected, but there is `)`");
+    check("len(a,)", "len(a,»)«: expected a value, found `)`");
     check("max(1,2,3,4,5,6,7,8,9)", "»max(1,2,3,4,5,6,7,8,9)«: `max` takes 1 to 8 arguments, but got 9");
     check("contains(a)", "»contains(a)«: `contains` takes 2 arguments, but got 1");
     check("len(a", "len»(«a: `(` is not closed");
     check("(a == 1", "»(«a == 1: `(` is not closed");
-    check("a)", "a»)«: `)` closes nothing");
+    check("a)", "a»)«: `)` has no matching `(`");
     check(
         "(a b)",
         "(a »b«): unexpected `b` after a complete value; an operator such as `==` or `&&` is missing before it",
     );
-    check("a ==", "a ==»«: a value is expected here, but the expression ends");
-    check("&& a", "»&&« a: a value is expected, but there is `&&`");
-    check("a == 'b", "a == »'b«: the text is not closed; it needs a second quote of the same kind");
-    check(r"'\x'", r"'»\x«': `\x` means nothing in a text; a backslash itself is written \\");
-    check(r"'\ud800'", r"'»\ud800«': `\u` needs four hexadecimal digits that name a character");
+    check("a ==", "a ==»«: expected a value, but the expression ends here");
+    check("&& a", "»&&« a: expected a value, found `&&`");
+    check("a == 'b", "a == »'b«: the string is not closed; close it with the same kind of quote");
+    check(r"'\x'", r"'»\x«': `\x` is not a valid escape; write a backslash as \\");
+    check(r"'\ud800'", r"'»\ud800«': `\u` needs the four hexadecimal digits of a character");
     check(
         "a.",
-        "a».«: a name is expected after `.`, but there is the end; a name with other characters is written [\"like this\"]",
+        "a».«: expected a name after `.`, found the end; write a name with other characters as [\"like this\"]",
     );
-    check("a[b]", "a»[«b]: `[` needs a number or a quoted name after it; write [0] or [\"name\"]");
-    check("a[-1]", "a»[«-1]: a position in a list counts from 0 and is not negative; last(list) gives the last item");
+    check("a[b]", "a»[«b]: expected a number or a quoted name after `[`; write [0] or [\"name\"]");
+    check("a[-1]", "a»[«-1]: list positions start at 0 and cannot be negative; last(list) returns the last item");
     check("a[0", "a»[0«: `[` is not closed");
     check("a[99999999999]", "a[»99999999999«]: `99999999999` is not a position in a list");
-    check("2fa", "»2fa«: `2fa` is neither a number nor a name; write \"2fa\" if it is a text");
+    check("2fa", "»2fa«: `2fa` is neither a number nor a name; write \"2fa\" if it is a string");
     check("1e999", "»1e999«: `1e999` is too large for a number");
-    check("{{a}} == 1", "»{«{a}} == 1: unexpected `{`; names stand here as they are, without braces or `$`");
+    check("{{a}} == 1", "»{«{a}} == 1: unexpected `{`; write names without braces or `$`");
     check("a | upper", "a »|« upper: `|` is not an operator; did you mean `||`? A function is called as upper(x)");
-    check("a?.b", "a»?.«b: `?.` is not an operator; a path that leads nowhere is null already; `??` gives it a value");
+    check(
+        "a?.b",
+        "a»?.«b: `?.` is not an operator; a path that leads nowhere is already null; `??` provides a default",
+    );
     check_refused(
         Grammar::Flow,
         "result == needs review",
-        "result == needs »review«: unexpected `review` after a complete value; a text of several words needs quotes",
+        "result == needs »review«: unexpected `review` after a complete value; a string of several words needs quotes",
     );
 }
 
@@ -243,7 +243,7 @@ fn a_missing_path_is_an_error_in_a_template_and_null_in_a_condition() {
 }
 
 #[test]
-fn a_default_stands_in_for_null_and_for_nothing() {
+fn a_default_replaces_null_and_absent_values() {
     check_value("nothing ?? 1", json!(1));
     check_value("tasks.charge.body.note ?? 'none'", json!("none"));
     check_value("nothing ?? nobody ?? zero ?? 1", json!(0));
@@ -266,7 +266,7 @@ fn comparisons_are_by_value_and_only_like_types_are_ordered() {
 }
 
 #[test]
-fn only_null_false_zero_and_the_empty_text_are_false() {
+fn only_null_false_zero_and_the_empty_string_are_falsy() {
     for source in ["null", "false", "''", "0", "0.0", "-0.0", "zero", "nothing", "tasks.payment-result.body"] {
         check_holds(Grammar::Standard, source, data().0, false);
     }
@@ -276,7 +276,7 @@ fn only_null_false_zero_and_the_empty_text_are_false() {
 }
 
 #[test]
-fn functions_give_what_they_promise() {
+fn functions_return_what_is_documented() {
     check_value("len(text)", json!(7));
     check_value("len(list) == 3 && len(tasks) == 2 && len(empty) == 0", json!(true));
     check_value("contains(text, 'rüß')", json!(true));
@@ -304,27 +304,27 @@ fn functions_give_what_they_promise() {
 
 #[test]
 fn a_wrong_type_is_an_error_in_a_template_and_null_in_a_condition() {
-    check("lower(list)", "`lower` needs a text, but got a list", json!(null));
-    check("len(zero)", "`len` needs a text, list or object, but got a number", json!(null));
-    check("len(tasks.charge.body.note)", "`len` needs a text, list or object, but got null", json!(null));
-    check("contains('12', 1)", "`contains` needs a text, but got a number", json!(null));
-    check("number(text)", "`number` needs a number, but got a text that is none", json!(null));
-    check("number(true)", "`number` needs a number or a text, but got a boolean", json!(null));
-    check("join(text, ',')", "`join` needs a list, but got a text", json!(null));
-    check("max(1, '2')", "`max` needs numbers, but got a text", json!(null));
-    check("min(empty)", "`min` needs a list with items, but got an empty one", json!(null));
-    check("first(empty)", "`first` needs a list with items, but got an empty one", json!(null));
+    check("lower(list)", "`lower` needs a string, but got a list", json!(null));
+    check("len(zero)", "`len` needs a string, list or object, but got a number", json!(null));
+    check("len(tasks.charge.body.note)", "`len` needs a string, list or object, but got null", json!(null));
+    check("contains('12', 1)", "`contains` needs a string, but got a number", json!(null));
+    check("number(text)", "`number` needs a number, but got a string that is not a number", json!(null));
+    check("number(true)", "`number` needs a number or a string, but got a boolean", json!(null));
+    check("join(text, ',')", "`join` needs a list, but got a string", json!(null));
+    check("max(1, '2')", "`max` needs numbers, but got a string", json!(null));
+    check("min(empty)", "`min` needs a list with items, but got an empty list", json!(null));
+    check("first(empty)", "`first` needs a list with items, but got an empty list", json!(null));
     check("last(tasks)", "`last` needs a list, but got an object", json!(null));
     check("keys(list)", "`keys` needs an object, but got a list", json!(null));
     check(
         "contains(nothing ?? 3, 'a') || true",
-        "`contains` needs a text, list or object, but got a number",
+        "`contains` needs a string, list or object, but got a number",
         json!(true),
     );
 }
 
 #[test]
-fn a_truncated_body_and_a_secret_fail_even_where_nothing_else_does() {
+fn a_truncated_body_and_a_secret_fail_even_in_a_condition() {
     let check = |source: &str, expected: &str| {
         let (data, expr) = (data(), Expr::parse(source, Grammar::Standard).unwrap());
         assert_eq!(expr.value(&data).unwrap_err().to_string(), expected, "{source}");
@@ -337,11 +337,11 @@ fn a_truncated_body_and_a_secret_fail_even_where_nothing_else_does() {
     check("tasks.big.body.amount ?? 1", &truncated("body.amount"));
     check("exists(tasks.big.body[0]['a b'])", &truncated("body[0][\"a b\"]"));
     check("len(tasks.big.body) > 3", &truncated("body"));
-    check("lower(secrets.KEY)", "`secrets.KEY` can only stand alone in a template, as {{secrets.KEY}}");
+    check("lower(secrets.KEY)", "`secrets.KEY` must stand alone in a template, as {{secrets.KEY}}");
 }
 
 #[test]
-fn text_that_would_grow_without_end_is_refused() {
+fn text_beyond_the_limit_is_rejected() {
     let source = format!("{}'\"'{}", "json(".repeat(31), ")".repeat(31));
     let expr = Expr::parse(&source, Grammar::Standard).unwrap();
     assert_eq!(expr.value(&data()), Err(Missing::TooLarge { limit: "4 MB of text" }));
@@ -401,7 +401,7 @@ fn flow_binds_paths_but_not_the_words_beside_a_result() {
 }
 
 #[test]
-fn flow_templates_take_an_unknown_key_of_the_input_for_an_empty_text() {
+fn in_flow_templates_an_unknown_input_key_is_an_empty_string() {
     let check = |source: &str, expected: &str| {
         let (data, expr) = (Data(json!({"input": {"a": 1}})), Expr::parse(source, Grammar::Flow).unwrap());
         let value = expr.value(&data).map_or_else(|missing| missing.to_string(), |value| value.to_json().to_string());
@@ -546,7 +546,7 @@ proptest! {
     }
 
     #[test]
-    fn what_parses_prints_as_something_that_parses_the_same(source in prop_oneof![soup(), formed()], grammar in grammar()) {
+    fn a_printed_expression_parses_back_to_itself(source in prop_oneof![soup(), formed()], grammar in grammar()) {
         match Expr::parse(&source, grammar) {
             Ok(expr) => {
                 let printed = shape(&expr);

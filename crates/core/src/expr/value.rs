@@ -1,4 +1,4 @@
-//! What an expression gives: mostly borrowed from the run's data. Equality, order, truth and text of such values.
+//! The values of expressions, mostly borrowed from the run's data: equality, order, truthiness and text.
 
 use super::number::Num;
 use serde_json::{Map, Value};
@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
 
-/// Bytes of a text that an expression or template may produce. Without it `json(json(…))`, which doubles backslashes,
-/// could fill the memory.
+/// Bytes of a string that an expression or template may produce. Without a limit, `json(json(…))`, which doubles
+/// backslashes, could exhaust memory.
 pub(crate) const MAX_TEXT: usize = 4 * 1024 * 1024;
 
-/// A value, borrowed where it can be. `==` is the language's own: deep, and `1 == 1.0`.
+/// A value, borrowed where possible. `==` is that of the language: deep, and `1 == 1.0`.
 #[derive(Clone, Debug)]
 pub enum Val<'a> {
     Null,
@@ -21,7 +21,7 @@ pub enum Val<'a> {
     Owned(Value),
 }
 
-/// The six kinds of JSON value, wherever they are kept.
+/// A view of a JSON value, however it is stored.
 #[derive(Clone, Copy)]
 pub(super) enum View<'v> {
     Null,
@@ -61,7 +61,7 @@ impl<'v> View<'v> {
         }
     }
 
-    /// Only numbers and texts have one.
+    /// Only numbers and strings are ordered.
     pub fn order(self, other: View<'_>) -> Option<Ordering> {
         match (self, other) {
             (View::Number(a), View::Number(b)) => Some(a.order(b)),
@@ -70,13 +70,13 @@ impl<'v> View<'v> {
         }
     }
 
-    /// With its article, for messages.
+    /// The type with its article, for messages.
     pub fn kind(self) -> &'static str {
         match self {
             View::Null => "null",
             View::Bool(_) => "a boolean",
             View::Number(_) => "a number",
-            View::Text(_) => "a text",
+            View::Text(_) => "a string",
             View::List(_) => "a list",
             View::Object(_) => "an object",
         }
@@ -99,7 +99,7 @@ impl<'a> Val<'a> {
         matches!(self.view(), View::Null)
     }
 
-    /// All but `null`, `false`, `""` and `0`.
+    /// Whether the value is truthy: anything but `null`, `false`, `""` and `0`.
     pub fn is_true(&self) -> bool {
         match self.view() {
             View::Null => false,
@@ -126,7 +126,8 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// As it appears inside text: a text as it is, null as nothing, anything else as compact JSON.
+    /// Writes the value as it appears inside text: a string unchanged, null as the empty string, anything else as
+    /// compact JSON.
     pub fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         match self {
             Val::Null | Val::Json(Value::Null) | Val::Owned(Value::Null) => Ok(()),
@@ -139,7 +140,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// What [`Val::write_text`] writes; borrowed if it is a text already, `None` if it is too long.
+    /// What [`Val::write_text`] writes; borrowed if the value is a string, `None` if it is too long.
     pub(super) fn text(&self) -> Option<Cow<'_, str>> {
         if let View::Text(text) = self.view() {
             return Some(Cow::Borrowed(text));
@@ -192,7 +193,7 @@ impl From<Value> for Val<'_> {
     }
 }
 
-/// A text that refuses to grow beyond [`MAX_TEXT`].
+/// A string that cannot grow beyond [`MAX_TEXT`].
 #[derive(Default)]
 pub(crate) struct Bounded(String);
 
@@ -228,7 +229,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn equality_is_deep_by_value_and_blind_to_key_order() {
+    fn equality_is_deep_by_value_and_ignores_key_order() {
         let check = |a: Value, b: Value, expected: bool| {
             assert_eq!(Val::Json(&a) == Val::Owned(b.clone()), expected, "{a} {b}");
             assert_eq!(Val::Json(&b) == Val::Owned(a.clone()), expected, "{b} {a}");
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_hold_a_value_is_the_same_value() {
+    fn equality_ignores_how_a_value_is_stored() {
         assert_eq!(Val::from(3), Val::from(json!(3)));
         assert_eq!(Val::from("a"), Val::from("a".to_string()));
         assert_eq!(Val::from(true), Val::Json(&json!(true)));
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_text_null_is_nothing_and_structures_are_compact_json() {
+    fn inside_text_null_is_empty_and_structures_are_compact_json() {
         let check = |value: Value, expected: &str| {
             assert_eq!(Val::Json(&value).text().unwrap(), expected);
         };

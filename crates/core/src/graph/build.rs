@@ -1,4 +1,5 @@
-//! From a [`Spec`] to a [`Graph`]: finds what cannot run, lays out scopes, binds names. Reports every fault it can.
+//! Turns a [`Spec`] into a [`Graph`]: rejects what cannot run, lays out scopes, binds names. Reports every fault it
+//! can.
 
 use super::loops::{self, Link, Region};
 use super::names::Binder;
@@ -6,16 +7,17 @@ use super::spec::{Origin, Spec};
 use super::{Dialect, Graph, Join, Kind, OnFail, Out, Scope, ScopeIx, Step, StepDef, Target};
 use crate::expr::StepIx;
 use crate::limits;
+use crate::quote::quote;
 use std::collections::HashMap;
 
-/// Steps named in one message.
+/// The most steps named in one message.
 const MAX_SHOWN: usize = 5;
 
-/// Something wrong with a definition, at the place the reader knows as `origin`.
+/// A fault in a definition, at the place that the reader identifies by `origin`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     pub origin: Origin,
-    /// The name in an expression that it is about, as written.
+    /// The name in an expression that the fault is about, as written.
     pub name: Option<String>,
     pub code: &'static str,
     pub message: String,
@@ -36,15 +38,15 @@ impl Graph {
             builder.lay_out();
         }
         let Builder { spec, mut graph, mut faults, .. } = builder;
-        // Names can be checked even where the shape is wrong: the author sees both at once.
+        // Names can be checked even if the shape is wrong, so that the author sees both at once.
         if spec.steps.len() <= limits::MAX_STEPS && spec.edges.len() <= limits::MAX_EDGES {
             faults.extend(Binder::new(&spec, &mut graph).bind());
         }
         if faults.is_empty() { Ok(graph) } else { Err(faults) }
     }
 
-    /// What is wrong with names in expressions, for a definition whose edges are already known to be incomplete: nothing
-    /// that depends on them (which step comes first, what is in the body of a graph's loop) is reported.
+    /// The faults of names in expressions, for a definition whose edges are already known to be incomplete. Reports
+    /// nothing that depends on edges: which step comes first, what is in the body of a graph's loop.
     pub fn name_faults(mut spec: Spec) -> Vec<Fault> {
         spec.edges.clear();
         if spec.dialect == Dialect::Graph {
@@ -106,12 +108,13 @@ impl Builder {
         {
             if count > most {
                 let hint = "split it into workflows that call each other".to_string();
-                self.fault(origin, "too-many-steps", format!("{count} {what}; at most {most} are allowed"), Some(hint));
+                self.fault(origin, "limit-steps", format!("{count} {what}; at most {most} are allowed"), Some(hint));
             }
         }
     }
 
-    /// Names and aliases are unique in the group of steps that see each other: the definition, or one each body.
+    /// Checks that names and aliases are unique in each group of steps that see each other: the definition, or one
+    /// for_each body.
     fn check_names(&mut self) {
         let mut seen: HashMap<(Option<usize>, &str), usize> = HashMap::new();
         let mut twice = Vec::new();
@@ -126,8 +129,8 @@ impl Builder {
             }
         }
         for (origin, name) in twice {
-            let hint = Some("give each step a name of its own".to_string());
-            self.fault(origin, "duplicate-step", format!("another step is already named {name:?}"), hint);
+            let hint = Some("give each step its own name".to_string());
+            self.fault(origin, "duplicate-step", format!("another step is already named {}", quote(&name)), hint);
         }
     }
 
@@ -175,20 +178,20 @@ impl Builder {
         }
         for i in (0..count).filter(|&i| !seen[i]) {
             let step = &self.spec.steps[i];
-            let message = format!("no path leads to step {:?}", &*step.def.name);
+            let message = format!("no path leads to step {}", quote(&step.def.name));
             let hint = Some("connect it to a step that runs, or remove it".to_string());
             self.fault(step.origin, "unreachable-step", message, hint);
         }
     }
 
-    /// Scopes for the root, every each body, and every cycle in them.
+    /// Creates scopes for the root, for every for_each body, and for every cycle in them.
     fn lay_out(&mut self) {
         let mut regions = self.first_regions();
         while let Some(mut region) = regions.pop() {
             if region.depth > limits::MAX_SCOPE_DEPTH {
                 let origin = self.origin(region.members[0]);
                 let message = format!("loops are nested more than {} deep", limits::MAX_SCOPE_DEPTH);
-                self.fault(origin, "too-deep", message, Some("move the inner part into a workflow of its own".into()));
+                self.fault(origin, "limit-depth", message, Some("move the inner part into a separate workflow".into()));
                 continue;
             }
             let entries = &self.spec.steps;
@@ -205,12 +208,12 @@ impl Builder {
                 let depth = region.depth + 1;
                 regions.push(Region { scope: body_scope, members: cycle.members, links: body, depth });
             }
-            self.settle(region);
+            self.write_region(region);
         }
         self.set_frames();
     }
 
-    /// The root and the each bodies, with all edges between their steps.
+    /// The root and the for_each bodies, with all edges between their steps.
     fn first_regions(&mut self) -> Vec<Region> {
         let mut scope_of: HashMap<Option<usize>, usize> = HashMap::from([(None, 0)]);
         let mut regions = vec![Region { scope: ScopeIx::ROOT, members: Vec::new(), links: Vec::new(), depth: 0 }];
@@ -256,7 +259,7 @@ impl Builder {
         (step, body)
     }
 
-    /// An edge that leaves the loop around `scope` too now does so through the inner loop.
+    /// Redirects edges that also leave the loop around `scope`: they now do so through the inner loop.
     fn leave_through(&mut self, scope: ScopeIx, inner: StepIx, outs: &[Out]) {
         let Some(owner) = self.graph.scope(scope).owner else { return };
         for (pos, out) in outs.iter().enumerate() {
@@ -268,7 +271,7 @@ impl Builder {
 
     fn irreducible(&mut self, cycle: &loops::Cycle) {
         let names = |steps: &[StepIx]| {
-            let names = steps.iter().map(|&s| format!("{:?}", &*self.graph.step(s).def.name));
+            let names = steps.iter().map(|&s| quote(&self.graph.step(s).def.name));
             let shown: Vec<String> = names.take(MAX_SHOWN).collect();
             let more =
                 if steps.len() > MAX_SHOWN { format!(" and {} more", steps.len() - MAX_SHOWN) } else { String::new() };
@@ -280,12 +283,12 @@ impl Builder {
             names(&cycle.entries)
         );
         let origin = self.origin(cycle.entries[0]);
-        let hint = "let every way into the cycle lead to the same step".to_string();
+        let hint = "make every edge into the cycle lead to the same step".to_string();
         self.fault(origin, "irreducible-loop", message, Some(hint));
     }
 
-    /// Writes a region that has no cycles left into the graph.
-    fn settle(&mut self, region: Region) {
+    /// Writes a region without remaining cycles into the graph.
+    fn write_region(&mut self, region: Region) {
         for (local, &member) in region.members.iter().enumerate() {
             let step = &mut self.graph.steps[member.0 as usize];
             step.scope = region.scope;
@@ -314,7 +317,7 @@ impl Builder {
     }
 
     fn set_frames(&mut self) {
-        // Owners come before their bodies in no fixed order, so walk up from each scope.
+        // Owners and bodies are in no fixed order, so walk up from each scope.
         for i in 0..self.graph.scopes.len() {
             let mut scope = ScopeIx(i as u32);
             while let Some(owner) = self.graph.scope(scope).owner {
@@ -327,7 +330,7 @@ impl Builder {
         }
     }
 
-    /// A loop step has no place of its own in the document: its header stands for it.
+    /// Where a step was written. A loop step is not in the document itself; its header stands for it.
     fn origin(&self, step: StepIx) -> Origin {
         self.spec.steps.get(step.0 as usize).map_or(self.spec.origin, |s| s.origin)
     }

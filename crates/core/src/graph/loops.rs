@@ -1,12 +1,12 @@
 //! Turns a directed graph with cycles into nested acyclic scopes.
 //!
-//! A strongly connected part with one entry becomes a loop step; its body is laid out the same way once the edges back
-//! to the entry are taken away. Works through a list of scopes to do, so nesting never deepens the call stack.
+//! A strongly connected component with one entry becomes a loop step; its body is laid out the same way once the edges
+//! back to the entry are removed. Works through a list of scopes, so nesting never deepens the call stack.
 
 use super::{Handle, Out, ScopeIx, Target};
 use crate::expr::StepIx;
 
-/// An edge while scopes are being laid out. `pos` is its place among the edges of `from`, which never changes.
+/// An edge while scopes are being laid out. `pos` is its position among the edges of `from`, which never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub from: StepIx,
@@ -26,11 +26,11 @@ pub struct Region {
 /// A cycle found in a region.
 pub struct Cycle {
     pub members: Vec<StepIx>,
-    /// Members that are entered from outside the cycle. Exactly one is a loop.
+    /// Members that are entered from outside the cycle. A loop has exactly one.
     pub entries: Vec<StepIx>,
 }
 
-/// The cycles of a region, each with its entries. `is_entry` says where the run itself may begin.
+/// The cycles of a region, each with its entries. `is_entry` tells where the run itself may begin.
 pub fn cycles(region: &Region, steps: usize, is_entry: impl Fn(StepIx) -> bool) -> Vec<Cycle> {
     let mut local = vec![usize::MAX; steps];
     for (i, member) in region.members.iter().enumerate() {
@@ -78,8 +78,8 @@ pub fn cycles(region: &Region, steps: usize, is_entry: impl Fn(StepIx) -> bool) 
     cycles
 }
 
-/// Takes a cycle out of its region: edges inside go to the returned body, edges across now touch `loop_step`. The new
-/// out-edges of the loop step are returned too.
+/// Contracts a cycle of a region into `loop_step`: edges inside it move to the returned body, edges across its border
+/// now start or end at `loop_step`. Also returns the out-edges of the loop step.
 pub fn contract(region: &mut Region, cycle: &Cycle, header: StepIx, loop_step: StepIx) -> (Vec<Link>, Vec<Out>) {
     let inside = |step: StepIx| cycle.members.binary_search(&step).is_ok();
     let mut body = Vec::new();
@@ -105,7 +105,7 @@ pub fn contract(region: &mut Region, cycle: &Cycle, header: StepIx, loop_step: S
     (body, outs)
 }
 
-/// Strongly connected parts, numbered so that an edge never goes from a lower number to a higher one.
+/// Strongly connected components, numbered so that an edge never goes from a lower number to a higher one.
 pub struct Parts {
     pub of: Vec<usize>,
     pub count: usize,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn components_are_numbered_against_the_edges() {
+    fn components_are_numbered_in_reverse_topological_order() {
         // 0 → 1 ⇄ 2 → 3, 4 → 4
         let parts = components(&[vec![1], vec![2], vec![1, 3], vec![], vec![4]]);
         assert_eq!(parts.count, 4);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_a_hundred_thousand_does_not_deepen_the_stack() {
+    fn a_chain_of_a_hundred_thousand_steps_does_not_overflow_the_stack() {
         let n = 100_000;
         let mut targets: Vec<Vec<usize>> = (0..n).map(|i| if i + 1 < n { vec![i + 1] } else { vec![0] }).collect();
         assert_eq!(components(&targets).count, 1);

@@ -1,7 +1,7 @@
-//! What a workflow means once its dialect is gone: scopes of steps joined by edges. Built once, then only read.
+//! A workflow independent of its dialect: scopes of steps connected by edges. Built once, then only read.
 //!
-//! A [`Graph`] comes from [`Graph::build`], which finds loops, binds names in expressions and refuses what cannot run.
-//! Steps are addressed by number here; names and paths appear only where people or the log see them.
+//! [`Graph::build`] creates a [`Graph`]: it finds loops, binds names in expressions and rejects what cannot run. Steps
+//! are identified by number here; names and paths appear only in what people or the log see.
 //!
 //! Not here: syntax of the dialects (`formats`), the state of a run (`run`).
 
@@ -53,25 +53,25 @@ pub struct Graph {
     pub dialect: Dialect,
     pub scopes: Vec<Scope>,
     pub steps: Vec<Step>,
-    /// Names that `ctx.<name>` can have; expressions and steps refer to them by position.
+    /// The names of `ctx` variables; expressions and steps refer to them by position.
     pub variables: Vec<Box<str>>,
     /// The run's output, if the definition gives one.
     pub output: Option<Template>,
-    /// Only where code may read any step before it.
+    /// Set only if a code step may read any step before it.
     pub order: Option<Arc<Order>>,
 }
 
-/// A directed acyclic part of the graph: the root, the body of a loop or the body of an `each`.
+/// A directed acyclic part of the graph: the root, the body of a loop or the body of a for_each.
 #[derive(Clone, Default, Debug)]
 pub struct Scope {
-    /// The loop or each step whose body this is.
+    /// The loop or for_each step whose body this is.
     pub owner: Option<StepIx>,
     pub steps: Vec<StepIx>,
     pub names: HashMap<Arc<str>, StepIx>,
     /// Steps without in-edges in this scope.
     pub starts: Vec<StepIx>,
-    /// The nearest scope around (or this one) whose instances do not follow one another in time: the root, or the body
-    /// of an each that runs items side by side. Names and `ctx` are looked up per instance of it.
+    /// The nearest enclosing scope (or this one) whose instances do not run one after another: the root, or the body of
+    /// a for_each that runs items in parallel. Names and `ctx` are looked up per instance of this scope.
     pub frame: ScopeIx,
 }
 
@@ -87,19 +87,19 @@ pub struct Step {
     pub variable: Option<u32>,
 }
 
-/// An edge, as its source sees it.
+/// An out-edge of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Out {
     pub handle: Handle,
     pub to: Target,
-    /// For an edge that leaves a loop step: the edge inside the body (step, position in its `outs`) it stands for.
+    /// For an edge that leaves a loop step: the edge inside the body that it stands for (step, position in its `outs`).
     pub inner: Option<(StepIx, u32)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     Step(StepIx),
-    /// Back to the header: asks for another pass of the loop. In an each body it only ends the item.
+    /// Back to the header: requests another pass of the loop. In a for_each body it only ends the item.
     Back,
     /// Out of the loop: the position of the edge in the loop step's own `outs`.
     Leave(u32),

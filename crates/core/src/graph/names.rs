@@ -1,4 +1,4 @@
-//! Binds the names in expressions to what they stand for, and refuses those that cannot have a value by then.
+//! Binds the names in expressions to what they stand for, and rejects names that cannot have a value yet.
 
 use super::build::Fault;
 use super::reach::Reach;
@@ -7,26 +7,27 @@ use super::{Arm, Call, Dialect, Graph, Kind, Sleep, StepDef, Test};
 use crate::expr::{Expr, Path, Segment, StepIx, Var};
 use crate::limits;
 use crate::nearest::nearest;
+use crate::quote::quote;
 use crate::template::Template;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 const ROOTS: [&str; 11] =
     ["trigger", "input", "tasks", "steps", "ctx", "result", "wait", "item", "index", "run", "secrets"];
-/// What can be read of a step; `result` and `output` are other words for `body`.
+/// The fields of a step; `result` and `output` are synonyms of `body`.
 const FIELDS: [&str; 7] = ["status", "status_code", "body", "headers", "error", "result", "output"];
 
-/// Names that a misspelt one is compared with.
+/// The most names that a misspelt one is compared with.
 const MAX_COMPARED: usize = 2_000;
 
-/// Where an expression stands, which decides what it may name.
+/// Where an expression is used, which decides what it may name.
 #[derive(Clone, Copy)]
 struct Site {
-    /// The step it belongs to; `None` for the run's output.
+    /// The step the expression belongs to; `None` for the run's output.
     step: Option<usize>,
-    /// Steps of this group (an each step, or the definition) are seen first.
+    /// Steps of this group (a for_each step, or the definition) are looked up first.
     group: Option<usize>,
-    /// Evaluated after everything in the group ended (an each's `output`, the run's `output`).
+    /// Evaluated after everything in the group has ended (a for_each's `output`, the run's `output`).
     at_end: bool,
     result: bool,
     secrets: bool,
@@ -42,10 +43,10 @@ pub struct Binder<'a> {
     /// Steps that write a variable.
     writers: HashMap<&'a str, Vec<usize>>,
     reach: Reach,
-    /// Whether the edges are all there: without them nobody knows what comes first.
+    /// Whether the edges are complete: otherwise the order of steps is unknown.
     edges: bool,
-    /// A loop that any step may be in, where nobody knows what a graph's loops hold.
-    around_all: Option<usize>,
+    /// A loop that any step may be in, used if the bodies of a graph's loops are unknown.
+    any_loop: Option<usize>,
     faults: Vec<Fault>,
 }
 
@@ -78,19 +79,19 @@ impl<'a> Binder<'a> {
             writers,
             reach: Reach::new(&targets),
             edges: true,
-            around_all: None,
+            any_loop: None,
             faults: Vec::new(),
         }
     }
 
-    /// Leaves out every fault that would follow from edges.
+    /// Leaves out every fault that depends on edges.
     pub fn without_edges(mut self) -> Binder<'a> {
         self.edges = false;
         if self.spec.dialect == Dialect::Graph {
             for (i, step) in self.spec.steps.iter().enumerate() {
                 let Kind::Each(each) = &step.def.kind else { continue };
                 self.variables.extend(each.item_variable.iter().chain(&each.index_variable).cloned());
-                self.around_all = self.around_all.or(Some(i));
+                self.any_loop = self.any_loop.or(Some(i));
             }
             self.variables.sort();
             self.variables.dedup();
@@ -178,7 +179,7 @@ impl<'a> Binder<'a> {
 
     fn expr(&mut self, expr: &mut Expr, site: Site) {
         for path in expr.paths_mut() {
-            // Nobody reads more, and looking for near misses takes time.
+            // No one reads more, and searching for suggestions takes time.
             if self.faults.len() >= 2 * limits::MAX_FAULTS {
                 return;
             }
@@ -211,7 +212,7 @@ impl<'a> Binder<'a> {
             "wait" => self.wait(key(1), key(2), site),
             "item" | "index" => self.item(root, site),
             "run" if key(1) == Some("id") => Ok((Var::RunId, 2)),
-            "run" => Err(unknown("only `run.id` can be read of a run", key(1).unwrap_or_default(), ["id"])),
+            "run" => Err(unknown("a run has only an `id`", key(1).unwrap_or_default(), ["id"])),
             "secrets" if !site.secrets => Err(misplaced(
                 "secrets can be used only in the input of http, tool and query steps",
                 "pass the secret to such a step directly",
@@ -220,14 +221,14 @@ impl<'a> Binder<'a> {
             "secrets" => Err(misplaced("a secret is read as a whole", "write secrets.NAME")),
             _ if self.find(root, site.group).is_some() => Err(Unbound {
                 code: "unknown-name",
-                message: format!("no value is named {root:?}"),
+                message: format!("no value is named {}", quote(root)),
                 hint: Some(format!("to read the step of that name, write tasks.{root}")),
             }),
-            _ => Err(unknown(&format!("no value is named {root:?}"), root, ROOTS)),
+            _ => Err(unknown(&format!("no value is named {}", quote(root)), root, ROOTS)),
         }
     }
 
-    /// Looks a step up in the group and then in the groups around it.
+    /// Looks up a step in the group and then in the enclosing groups.
     fn find(&self, name: &str, group: Option<usize>) -> Option<usize> {
         let mut group = group;
         loop {
@@ -250,38 +251,38 @@ impl<'a> Binder<'a> {
             let all = self.spec.steps.iter().map(|step| &*step.def.name).take(MAX_COMPARED);
             if self.spec.steps.iter().any(|step| &*step.def.name == name) {
                 return Err(misplaced(
-                    &format!("step {name:?} is inside a for_each body and cannot be read from outside"),
+                    &format!("step {} is inside a for_each body and cannot be read from outside", quote(name)),
                     "read the result of the for_each step instead",
                 ));
             }
             return Err(Unbound {
                 code: "unknown-step",
-                message: format!("no step named {name:?}"),
-                hint: nearest(name, all).map(|near| format!("did you mean {near:?}?")),
+                message: format!("no step named {}", quote(name)),
+                hint: nearest(name, all).map(|near| format!("did you mean {}?", quote(near))),
             });
         };
         if let Some(field) = field
             && !FIELDS.contains(&field)
         {
-            return Err(unknown(&format!("a step has no field {field:?}"), field, FIELDS));
+            return Err(unknown(&format!("a step has no field {}", quote(field)), field, FIELDS));
         }
         if !self.before(found, site) {
             return Err(Unbound {
                 code: "not-before",
-                message: format!("step {name:?} cannot have finished by then"),
+                message: format!("step {} cannot have finished by then", quote(name)),
                 hint: Some("an expression can read only steps that come before its own".into()),
             });
         }
         Ok((Var::Step(StepIx(found as u32)), 2))
     }
 
-    /// Can `first` have finished when the expression is evaluated?
+    /// Whether `first` can have finished when the expression is evaluated.
     fn before(&self, first: usize, site: Site) -> bool {
         let group = self.spec.steps[first].parent;
         if !self.edges || (site.at_end && group == site.group) {
             return true;
         }
-        // The step, or the each around it, that stands in the same group as `first`.
+        // The step, or the for_each around it, that is in the same group as `first`.
         let mut second = match site.step {
             Some(step) => step,
             None => return true,
@@ -300,7 +301,7 @@ impl<'a> Binder<'a> {
         if name == "input" {
             return Ok((Var::Input, 2));
         }
-        for each in self.eaches(site) {
+        for each in self.enclosing_loops(site) {
             let Kind::Each(config) = &self.graph.steps[each].def.kind else { continue };
             if config.item_variable.as_deref() == Some(name) {
                 return Ok((Var::Item(config.body.0), 2));
@@ -314,7 +315,7 @@ impl<'a> Binder<'a> {
                 code: "unknown-name",
                 message: format!("no step writes ctx.{name}"),
                 hint: nearest(name, self.variables.iter().map(|v| &**v).take(MAX_COMPARED))
-                    .map(|near| format!("did you mean {near:?}?")),
+                    .map(|near| format!("did you mean {}?", quote(near))),
             });
         };
         let writers = self.writers.get(name).map(Vec::as_slice).unwrap_or_default();
@@ -330,7 +331,7 @@ impl<'a> Binder<'a> {
         Ok((Var::Ctx(number as u32), 2))
     }
 
-    /// The writer as seen from `group`: itself, or the sequential each it is inside, once that stands in sight.
+    /// The writer as seen from `group`: itself, or the sequential for_each around it that is visible from `group`.
     fn lift(&self, writer: usize, group: Option<usize>) -> Option<usize> {
         let sight: Vec<Option<usize>> =
             std::iter::successors(Some(group), |g| g.map(|each| self.spec.steps[each].parent)).collect();
@@ -345,13 +346,13 @@ impl<'a> Binder<'a> {
         Some(writer)
     }
 
-    /// The each steps around the expression, innermost first.
-    fn eaches(&self, site: Site) -> impl Iterator<Item = usize> {
+    /// The for_each steps around the expression, innermost first.
+    fn enclosing_loops(&self, site: Site) -> impl Iterator<Item = usize> {
         std::iter::successors(site.group, |&each| self.spec.steps[each].parent)
     }
 
     fn item(&self, root: &str, site: Site) -> Result<(Var, usize), Unbound> {
-        let each = self.eaches(site).next().or(self.around_all).ok_or_else(|| {
+        let each = self.enclosing_loops(site).next().or(self.any_loop).ok_or_else(|| {
             misplaced(&format!("`{root}` is known only inside a for_each body"), "read the list itself instead")
         })?;
         let body = self.graph.steps[each].def.kind.body().unwrap_or(super::ScopeIx::ROOT);
@@ -368,8 +369,8 @@ impl<'a> Binder<'a> {
         let Some(found) = found.filter(|&i| matches!(self.spec.steps[i].def.kind, Kind::Webhook { .. })) else {
             return Err(Unbound {
                 code: "unknown-step",
-                message: format!("no wait_for_webhook step named {name:?}"),
-                hint: nearest(name, waits().take(MAX_COMPARED)).map(|near| format!("did you mean {near:?}?")),
+                message: format!("no wait_for_webhook step named {}", quote(name)),
+                hint: nearest(name, waits().take(MAX_COMPARED)).map(|near| format!("did you mean {}?", quote(near))),
             });
         };
         if field != Some("url") {
@@ -377,15 +378,15 @@ impl<'a> Binder<'a> {
         }
         if !self.encloses(found, site) {
             let hint = "read it inside the loop";
-            return Err(misplaced("the URL is another in every pass of the loop around that step", hint));
+            return Err(misplaced("the URL differs in every pass of the loop around that step", hint));
         }
         Ok((Var::WaitUrl(StepIx(found as u32)), 3))
     }
 
-    /// Is the scope of `step` the site's own or one around it?
+    /// Whether the scope of `step` is the site's own or encloses it.
     fn encloses(&self, step: usize, site: Site) -> bool {
         if self.graph.scopes.is_empty() {
-            return true; // The shape is at fault and was reported: there are no scopes to compare.
+            return true; // The shape is faulty and was reported: there are no scopes to compare.
         }
         let wanted = self.graph.steps[step].scope;
         let mut scope = site.step.map_or(super::ScopeIx::ROOT, |own| self.graph.steps[own].scope);
@@ -409,7 +410,7 @@ struct Unbound {
 
 fn unknown<const N: usize>(message: &str, name: &str, known: [&str; N]) -> Unbound {
     let hint = match nearest(name, known) {
-        Some(near) => format!("did you mean {near:?}?"),
+        Some(near) => format!("did you mean {}?", quote(near)),
         None => format!("known here: {}", known.join(", ")),
     };
     Unbound { code: "unknown-name", message: message.to_string(), hint: Some(hint) }

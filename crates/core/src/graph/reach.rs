@@ -4,18 +4,18 @@ use super::loops::components;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Which steps of a definition come before which, for code that may read them all.
+/// The order of a definition's steps, for code that may read all earlier ones.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The each around a step.
+    /// The for_each around each step.
     pub parent: Vec<Option<usize>>,
-    /// Steps by the group they are in and their name.
+    /// Steps by group and name.
     pub names: HashMap<(Option<usize>, Arc<str>), usize>,
     pub reach: Reach,
 }
 
 impl Order {
-    /// The step that `name` means to the code of `step`, if it can have finished by then.
+    /// The step that `name` refers to in the code of `step`, if it can have finished by then.
     pub fn named(&self, step: usize, name: &str) -> Option<usize> {
         let mut groups = std::iter::successors(Some(step), |&at| self.parent[at]);
         let name: Arc<str> = name.into();
@@ -24,7 +24,7 @@ impl Order {
             .and_then(|(other, at)| self.reach.before(other, at).then_some(other))
     }
 
-    /// What `step` can see, innermost group first: steps that can have finished when its turn comes.
+    /// The steps that can have finished when `step` starts, innermost group first.
     pub fn visible(&self, step: usize) -> impl Iterator<Item = usize> {
         let groups = std::iter::successors(Some(step), |&at| self.parent[at]);
         groups.flat_map(move |at| {
@@ -34,7 +34,7 @@ impl Order {
     }
 }
 
-/// Ancestors of every strongly connected part, as bit sets: a question is one look-up.
+/// Ancestors of every strongly connected component, as bit sets: a query is one lookup.
 #[derive(Clone, Debug)]
 pub struct Reach {
     part: Vec<usize>,
@@ -60,7 +60,8 @@ impl Reach {
                 }
             }
         }
-        // Sources have higher numbers than targets: going down, a part's own ancestors are complete when it is read.
+        // Sources have higher numbers than targets: in descending order, a component's ancestors are complete when it
+        // is read.
         edges.sort_unstable_by(|x, y| y.cmp(x));
         edges.dedup();
         for (from, to) in edges {
@@ -74,7 +75,7 @@ impl Reach {
         Reach { part: parts.of, cyclic, words, above }
     }
 
-    /// Is there a way from `first` to `second` (in a cycle, also back to itself)?
+    /// Whether there is a path from `first` to `second` (in a cycle, also from a step to itself).
     pub fn before(&self, first: usize, second: usize) -> bool {
         let (a, b) = (self.part[first], self.part[second]);
         if a == b {

@@ -1,9 +1,9 @@
-//! What a dialect hands to the builder: steps by position, edges between them, and where each was written.
+//! The input of the builder, made by a dialect: steps by position, edges between them, and where each was written.
 
 use super::{Dialect, Handle, StepDef};
 use crate::template::Template;
 
-/// Where in the document something was written: a number of the reader's own, given back in faults.
+/// Where in the document something was written: an opaque number that the reader assigns and faults return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin(pub u32);
 
@@ -14,7 +14,7 @@ pub struct Spec {
     pub steps: Vec<SpecStep>,
     pub edges: Vec<SpecEdge>,
     pub output: Option<(Template, Origin)>,
-    /// Passes that a loop made from a cycle may have.
+    /// The most passes of a loop made from a cycle.
     pub max_iterations: u32,
 }
 
@@ -22,15 +22,16 @@ pub struct Spec {
 pub struct SpecStep {
     pub def: StepDef,
     pub origin: Origin,
-    /// The each step (position in [`Spec::steps`]) whose body this one is in.
+    /// The for_each step (position in [`Spec::steps`]) whose body this step is in.
     pub parent: Option<usize>,
-    /// The run, or an instance of the body, may begin here: flow's `start`, a graph's start nodes, a task without `needs`.
+    /// Whether the run, or an instance of the body, may begin here: flow's `start`, a graph's start nodes, a task
+    /// without `needs`.
     pub entry: bool,
-    /// Further names that expressions may use: flow's `start`, a graph node's label.
+    /// Other names that expressions may use: flow's `start`, a graph node's label.
     pub aliases: Vec<String>,
 }
 
-/// Between steps of the same group, or from a body back to its each.
+/// An edge between steps of the same group, or from a body back to its for_each.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecEdge {
     pub from: usize,

@@ -17,24 +17,24 @@ pub struct StepDef {
     pub condition: Option<Expr>,
     pub on_fail: OnFail,
     pub retry: Retry,
-    /// Per attempt. Waits and gates carry their own.
+    /// Per attempt. Waits and gates have their own.
     pub timeout: Option<Millis>,
-    /// Set by `at_most_once`: what to do when it is not known whether the one dispatch happened.
+    /// Set by `at_most_once`: what to do if the outcome of the single dispatch is unknown.
     pub at_most_once: Option<OnUnknown>,
     /// The result also becomes `ctx.<name>`.
     pub output_variable: Option<Arc<str>>,
     /// Flow's `branch`: chooses the handle from the result. Empty means plain success.
     pub branches: Vec<Arm>,
-    /// Names of handles from [`Handle::FIRST_NAMED`] on.
+    /// Names of the handles, starting at [`Handle::FIRST_NAMED`].
     pub handles: Vec<Arc<str>>,
-    /// Ends a path whose result becomes the run's output (flow's `done`).
+    /// Whether the step ends a path and its result becomes the run's output (flow's `done`).
     pub done: bool,
     /// The step as written, to tell whether a newer version changed it.
     pub written: Arc<Value>,
 }
 
 impl StepDef {
-    /// A step of which nothing but its name and kind was said.
+    /// A step with a name and a kind, and defaults for the rest.
     pub fn new(name: impl Into<Arc<str>>, kind: Kind) -> StepDef {
         StepDef {
             name: name.into(),
@@ -74,12 +74,12 @@ pub enum Join {
     Settled,
 }
 
-/// What an unsuccessful end does beyond the step itself (rule R3).
+/// What a failure does beyond the step itself (rule R3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnFail {
     Route,
     Abort,
-    /// Routes, and where nothing is drawn for a failure the path simply ends: it counts as handled.
+    /// Like `Route`, but a failure without an edge counts as handled: the path ends there.
     Tolerate,
 }
 
@@ -91,16 +91,16 @@ pub enum OnUnknown {
 
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Work for an executor; the planner sees only input and result.
+    /// A call made by an executor; the planner sees only its input and result.
     Call {
         call: Call,
         input: Template,
     },
-    /// Ends at once: start, a fork without a tool, a disabled step.
+    /// Ends immediately: start, a fork without a tool, a disabled step.
     Pass {
         output: Option<Template>,
     },
-    /// Picks a handle; no match ends the path.
+    /// Chooses a handle; without a match the path ends.
     Condition {
         arms: Vec<Arm>,
     },
@@ -170,7 +170,7 @@ impl Kind {
     }
 }
 
-/// One entry of a condition or branch: the first whose test holds gives the handle.
+/// One entry of a condition or branch: the first entry whose test holds determines the handle.
 #[derive(Clone, Debug)]
 pub struct Arm {
     pub handle: Handle,
@@ -182,7 +182,7 @@ pub enum Test {
     /// The default entry.
     Always,
     Expr(Expr),
-    /// Rules of a graph editor: all must hold, or any one.
+    /// Rules of a graph editor: all of them must hold, or any one.
     Rules {
         all: bool,
         rules: Vec<Rule>,
@@ -209,11 +209,11 @@ pub enum Sleep {
 
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// What is shown and who may answer: `message, approvers, escalate_to, form, allow_self, notify`.
+    /// The approval request, with who may answer it: `message, approvers, escalate_to, form, allow_self, notify`.
     pub ask: Template,
     pub timeout: Option<Millis>,
     pub on_timeout: OnTimeout,
-    /// Others are asked after this time. Without `timeout` of its own the gate stays open after that.
+    /// The gate escalates after this time. Without a `timeout` it then stays open.
     pub escalate_after: Option<Millis>,
     /// How many different people must approve.
     pub approvals: u32,
@@ -249,9 +249,9 @@ pub enum OnItemError {
 pub struct Retry {
     pub attempts: u32,
     pub backoff: Backoff,
-    /// Spreads each pause over 50–100 % of its length, so that many runs do not retry at the same instant.
+    /// Randomises each delay to 50–100 % of its length, so that many runs do not retry at the same instant.
     pub jitter: bool,
-    /// Which failures are tried again; empty leaves it to the executor's own judgement.
+    /// Which failures are retried; if empty, the executor decides.
     pub on: Vec<RetryOn>,
 }
 
@@ -262,7 +262,7 @@ pub enum Backoff {
         cap: Millis,
     },
     Fixed(Millis),
-    /// One pause per failed attempt; the last repeats.
+    /// One delay per failed attempt; the last repeats.
     List(Vec<Millis>),
 }
 
@@ -284,7 +284,7 @@ impl Retry {
         Retry { attempts, backoff, jitter: false, on: Vec::new() }
     }
 
-    /// The pause after the `failed`-th failure of a budget (from 1). `salt` decides the jitter.
+    /// The delay after the `failed`-th counted failure (from 1). `salt` determines the jitter.
     pub fn pause(&self, failed: u32, salt: u64) -> Millis {
         let failed = failed.max(1);
         let full = match &self.backoff {
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_doubles_up_to_its_cap_and_a_list_repeats_its_last_pause() {
+    fn backoff_doubles_up_to_its_cap_and_a_list_repeats_its_last_delay() {
         let check = |backoff: Backoff, expected: [u64; 4]| {
             let retry = Retry { attempts: 9, backoff, jitter: false, on: vec![] };
             assert_eq!([1, 2, 3, 80].map(|n| retry.pause(n, 7).0), expected);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_keeps_a_pause_between_half_and_whole_and_is_the_same_every_time() {
+    fn jitter_is_deterministic_and_keeps_a_delay_between_half_and_full_length() {
         let retry = Retry { attempts: 9, backoff: Backoff::Fixed(Millis(1_000)), jitter: true, on: vec![] };
         let pauses: Vec<u64> = (0..100).map(|salt| retry.pause(1, salt).0).collect();
         assert!(pauses.iter().all(|p| (500..=1_000).contains(p)));

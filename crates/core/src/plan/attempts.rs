@@ -1,4 +1,4 @@
-//! What happens to a step while it waits: results, retries, timers, messages.
+//! Events of a step that is under way: results, retries, timers, messages.
 
 use super::{Effect, Planner};
 use crate::event::{Failure, FailureKind, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
@@ -10,9 +10,17 @@ use crate::time::Time;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The codes of failures that say that the attempt was put off: before it was made, or after it began something.
+/// Failure codes of a deferred attempt: deferred before the call was made, or after it started work that is still under
+/// way.
 pub const DEFERRED: &str = "deferred";
 pub const UNDER_WAY: &str = "under_way";
+
+/// An outcome that a user set for a step.
+pub(super) struct Override {
+    pub outcome: Outcome,
+    pub by: Arc<str>,
+    pub comment: Option<Arc<str>>,
+}
 
 impl Planner<'_> {
     pub(super) fn attempt_ended(&mut self, at: At, outcome: Outcome) {
@@ -45,12 +53,12 @@ impl Planner<'_> {
         self.set_timer(Some(at), TimerKind::Retry, due);
     }
 
-    /// The attempt does not count; the next one is at `due`, and goes on with the note if there is one.
+    /// Defers the attempt, which does not count. The next one is at `due` and resumes from the note, if there is one.
     pub(super) fn defer(&mut self, at: At, due: Time, note: Option<Arc<Value>>) {
         let attempt = self.state(at).attempt;
         let failure = match note {
-            None => Failure::retryable(DEFERRED, "too many such calls are made at present"),
-            Some(_) => Failure::retryable(UNDER_WAY, "what was called has taken the task and is working on it"),
+            None => Failure::retryable(DEFERRED, "the rate limit for such calls is reached"),
+            Some(_) => Failure::retryable(UNDER_WAY, "the callee accepted the task and is still working on it"),
         };
         let note = note.map(|note| self.add(Arc::unwrap_or_clone(note)));
         self.fact(Fact::Retrying { step: at, attempt, due, failure, output: None, note });
@@ -69,7 +77,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the call may not be made twice: its author says so, or whoever decides about such calls.
+    /// Set if the call must not be made twice, according to the step's definition or to a policy.
     fn at_most_once(&self, at: At) -> Option<OnUnknown> {
         let def = &self.graph.step(at.step).def;
         let Kind::Call { call, .. } = &def.kind else { return def.at_most_once };
@@ -84,7 +92,7 @@ impl Planner<'_> {
                 self.fact(Fact::Unsure { step: at, attempt });
             }
             Some(OnUnknown::Fail) | None => {
-                let message = "the call may or may not have happened, and may not be made twice";
+                let message = "the call may or may not have happened, and must not be made twice";
                 self.fail(at, Status::Failed, Failure::new("outcome_unknown", message), None);
             }
         }
@@ -149,10 +157,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Ends a sleep, or a pause between attempts.
+    /// Ends a sleep or a retry delay.
     pub(super) fn wake(&mut self, at: At) {
         if self.state(at).phase == Phase::Backoff {
-            let deferred = self.state(at).is_put_off();
+            let deferred = self.state(at).is_deferred();
             self.again(at, if deferred { Reason::Deferred } else { Reason::Retry });
         } else {
             self.succeed(at, Reply::default());
@@ -170,7 +178,7 @@ impl Planner<'_> {
                 self.attempt_failed(at, Failure::timeout(after), None);
             }
             _ => {
-                let failure = Failure::new("timeout", "no call came in time");
+                let failure = Failure::new("timeout", "no call arrived in time");
                 self.fail(at, Status::Timeout, failure, None);
             }
         }
@@ -197,8 +205,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Ends the step as someone says, whatever it is doing.
-    pub(super) fn overrule(&mut self, at: At, outcome: Outcome, (by, comment): (Arc<str>, Option<Arc<str>>)) {
+    /// Ends the step with the outcome that a user set, whatever it is doing.
+    pub(super) fn override_outcome(&mut self, at: At, Override { outcome, by, comment }: Override) {
         let (phase, attempt) = (self.state(at).phase, self.state(at).attempt);
         self.clear_timers(at);
         match phase {

@@ -1,6 +1,6 @@
-//! A step ends (rule R3), and what that decides for the steps after it (rule R2) and for the whole run (rules R4, R6).
+//! The end of a step (rule R3), and its effect on the steps after it (rule R2) and on the whole run (rules R4, R6).
 
-use super::go::{Readiness, first_match, readiness};
+use super::start::{Readiness, first_match, readiness};
 use super::{Effect, Planner, Task};
 use crate::event::{Failure, Reply, Timer, TimerKind};
 use crate::expr::StepIx;
@@ -44,7 +44,7 @@ impl Planner<'_> {
         self.after_end(at);
     }
 
-    /// The end of a loop by its edges: it has no result of its own.
+    /// Ends a loop that was left by its edges; a loop has no result of its own.
     pub(super) fn finish_loop(&mut self, at: At, exit: Exit) {
         let attempt = self.last_attempt(at);
         let (status, output, variable) = (Status::Success, None, None);
@@ -72,7 +72,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Which edges an unsuccessful end takes; `Open` means that it aborts the run.
+    /// Which edges a failed step takes; `Open` means that the failure aborts the run.
     fn failed_exit(&self, at: At, status: Status) -> Exit {
         let step = self.graph.step(at.step);
         if status == Status::Denied
@@ -104,7 +104,7 @@ impl Planner<'_> {
         Failure { message: message.into(), ..failure.clone() }
     }
 
-    /// The out-edges are decided: look at the steps they lead to, and whether this was the last one.
+    /// Called once the out-edges are decided: checks the steps they lead to, and whether this was the last step.
     pub(super) fn after_end(&mut self, at: At) {
         let graph = self.graph;
         for out in &graph.step(at.step).outs {
@@ -117,7 +117,7 @@ impl Planner<'_> {
             let step = graph.step(to);
             match readiness(step.def.join, step.in_edges, state) {
                 Readiness::Wait => {}
-                Readiness::Go => self.agenda.push_back(Task::Go(target)),
+                Readiness::Start => self.agenda.push_back(Task::Start(target)),
                 Readiness::Skip => self.agenda.push_front(Task::Skip(target)),
             }
         }
@@ -126,7 +126,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Rule R4 for an instance whose steps have all ended; with the first unhandled failure.
+    /// Applies rule R4 to an instance whose steps have all ended. Also returns the first unhandled failure.
     pub(super) fn end_of(&self, instance: u32) -> (End, Option<Failure>) {
         let mut end = End::Success;
         let mut first = None;
@@ -151,7 +151,7 @@ impl Planner<'_> {
         open.map(|&step| At { instance, step }).collect()
     }
 
-    /// Walks the failed edges once, from all failures together, and then back from what they lead to.
+    /// Follows the failed edges once, from all failures together, and then back from the steps they lead to.
     fn handled(&self, instance: u32, failures: &[StepIx]) -> HashSet<StepIx> {
         let mut handled = HashSet::new();
         let mut back: HashMap<StepIx, Vec<StepIx>> = HashMap::new();
@@ -200,7 +200,7 @@ impl Planner<'_> {
         self.end_run(status, failure, None);
     }
 
-    /// Ends the run. Whatever still waits is cancelled, and its executor, timer or child is told.
+    /// Ends the run. Cancels every active step, with its executor, timer or child run.
     pub(super) fn end_run(&mut self, status: RunStatus, failure: Option<Failure>, by: Option<Arc<str>>) {
         let (mut status, mut failure) = (status, failure);
         let mut output = None;
@@ -215,7 +215,7 @@ impl Planner<'_> {
         }
         if self.run.status == RunStatus::Running {
             self.stop_active();
-            // On `timeout` that timer is the one that fired.
+            // On a timeout, that timer is the one that fired.
             if status != RunStatus::Timeout {
                 let timer = Timer { kind: TimerKind::Expire, at: None, attempt: self.run.generation };
                 self.out.effects.push(Effect::ClearTimer { timer });
@@ -275,7 +275,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Successful steps that match, in the order in which they ended.
+    /// Successful steps that match, in the order they ended.
     fn succeeded(&self, matches: impl Fn(At) -> bool) -> Vec<At> {
         let success = self.run.steps(self.graph).filter(|(_, state)| state.phase == Phase::Done(Status::Success));
         let mut found: Vec<(u32, At)> = success.filter(|(at, _)| matches(*at)).map(|(at, s)| (s.ended, at)).collect();

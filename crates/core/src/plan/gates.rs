@@ -1,9 +1,10 @@
-//! Gates: what is asked and which calls an approval covers, answers, time running out; and calls that are held until
-//! somebody approves them.
+//! Gates: the approval request and the calls it covers, answers, timeouts; and calls that are held until someone
+//! approves them.
 //!
-//! What is shown is a payload that carries its own digest, made once when the gate opens. An answer names that digest.
+//! The request is a payload that carries its own digest, built once when the gate opens. An answer refers to that
+//! digest.
 
-use super::go::Refused;
+use super::start::StartError;
 use super::{Effect, Planner};
 use crate::approval::{call_digest, digest};
 use crate::event::{Answer, Failure, Ignored, Reply, Timer, TimerKind};
@@ -17,29 +18,50 @@ use crate::value::check_size;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Calls that one gate lists.
+/// The most calls that one gate lists.
 const MAX_CALLS: usize = 200;
-/// Of arguments that are shown in full. Those beyond it are covered all the same, by their digest.
+/// Bytes of arguments shown in full. Arguments beyond the limit are still covered by their digest.
 const MAX_SHOWN: usize = 256 * 1024;
 
+/// What an approval request is made of.
+struct Request {
+    at: At,
+    attempt: u32,
+    ask: Map<String, Value>,
+    until: Option<Time>,
+    calls: Vec<Value>,
+}
+
+/// The calls that a request covers, and how many bytes of arguments can still be shown in full.
+struct CallList {
+    calls: Vec<Value>,
+    bytes_left: usize,
+}
+
+impl CallList {
+    fn new() -> CallList {
+        CallList { calls: Vec::new(), bytes_left: MAX_SHOWN }
+    }
+}
+
 impl Planner<'_> {
-    pub(super) fn open_gate(&mut self, at: At, gate: &Gate) -> Result<(), Refused> {
+    pub(super) fn open_gate(&mut self, at: At, gate: &Gate) -> Result<(), StartError> {
         let ask = match Arc::unwrap_or_clone(self.resolve(at, &gate.ask)?.value) {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        // Nobody at all would mean anybody who may approve.
+        // An empty list would otherwise let anyone with the permission approve.
         for field in ["approvers", "escalate_to"] {
-            if ask.get(field).is_some_and(|names| !names_somebody(names)) {
-                return Err(Refused::Value(format!("`{field}` names nobody: a name or a list of names is needed")));
+            if ask.get(field).is_some_and(|names| !has_name(names)) {
+                return Err(StartError::Value(format!("`{field}` is empty: expected a name or a list of names")));
             }
         }
         let until = gate.timeout.map(|timeout| self.env.now + timeout);
         let escalate = gate.escalate_after.map(|after| self.env.now + after);
         let attempt = self.state(at).attempt + 1;
         let calls = self.covered(at);
-        let shown = self.shown((at, attempt), ask, until, calls);
-        check_size(&shown).map_err(Refused::Size)?;
+        let shown = self.approval_request(Request { at, attempt, ask, until, calls });
+        check_size(&shown).map_err(StartError::Size)?;
         let shown = self.add(shown);
         self.enter(at, Some(shown), Wait::Gate { until, escalate });
         until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
@@ -47,7 +69,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A call may not be made before somebody approves it, or not go on before somebody says what it asks for.
+    /// Holds a call until someone approves it, or until someone answers the question it asked midway.
     pub(super) fn hold(&mut self, at: At, ask: Arc<Value>, timeout: Option<Millis>, note: Option<Arc<Value>>) {
         let ask = match Arc::unwrap_or_clone(ask) {
             Value::Object(fields) => fields,
@@ -56,24 +78,20 @@ impl Planner<'_> {
         let attempt = self.state(at).attempt;
         let until = timeout.map(|timeout| self.env.now + timeout);
         let input = self.state(at).input.and_then(|input| self.run.values.get(input)).cloned().unwrap_or_default();
-        let call = self.call(at, &mut MAX_SHOWN.clone(), Some(input));
-        let shown = self.shown((at, attempt), ask, until, vec![call]);
+        let mut list = CallList::new();
+        list.calls.push(self.call(at, &mut list.bytes_left, Some(input)));
+        let shown = self.approval_request(Request { at, attempt, ask, until, calls: list.calls });
         let ask = self.add(shown);
         let note = note.map(|note| self.add(Arc::unwrap_or_clone(note)));
         self.fact(Fact::Held { step: at, attempt, ask, until, note });
         until.iter().for_each(|until| self.set_timer(Some(at), TimerKind::Timeout, *until));
     }
 
-    /// All that is asked, with a digest over it and what it is about.
-    fn shown(
-        &self,
-        (at, attempt): (At, u32),
-        mut ask: Map<String, Value>,
-        until: Option<Time>,
-        calls: Vec<Value>,
-    ) -> Value {
+    /// The full approval request, with a digest over the request and its subject.
+    fn approval_request(&self, request: Request) -> Value {
+        let Request { at, attempt, mut ask, until, calls } = request;
         if calls.len() >= MAX_CALLS {
-            // Those that are not listed are not covered.
+            // Calls that are not listed are not covered.
             ask.insert("more_calls".into(), true.into());
         }
         if !calls.is_empty() {
@@ -93,20 +111,20 @@ impl Planner<'_> {
         Value::Object(ask)
     }
 
-    /// The calls that are not made before this gate is approved.
+    /// The calls that are not made until this gate is approved.
     fn covered(&self, at: At) -> Vec<Value> {
         let scope = self.graph.scope(self.graph.step(at.step).scope);
         let behind = self.behind(at.step, scope.steps.len());
-        let mut calls = Vec::new();
-        let mut room = MAX_SHOWN;
+        let mut list = CallList::new();
         for &step in scope.steps.iter().filter(|step| behind[self.graph.step(**step).local as usize]) {
-            self.list(At { step, ..at }, (&mut calls, &mut room));
+            self.list(At { step, ..at }, &mut list);
         }
-        calls
+        list.calls
     }
 
-    /// Which steps of a gate's scope do not start before it, by their place in the scope. One that waits for all of its
-    /// edges waits for the gate if one of them does; one that some edge is enough for, only if all do.
+    /// Which steps of a gate's scope cannot start before the gate is approved, by their position in the scope. A step
+    /// that waits for all its edges waits for the gate if one edge does; a step that needs only some edge waits for it
+    /// only if all edges do.
     fn behind(&self, gate: StepIx, steps: usize) -> Vec<bool> {
         let mut behind = vec![false; steps];
         let mut edges = vec![0; steps];
@@ -130,25 +148,26 @@ impl Planner<'_> {
         behind
     }
 
-    fn list(&self, at: At, (calls, room): (&mut Vec<Value>, &mut usize)) {
-        if calls.len() >= MAX_CALLS {
+    fn list(&self, at: At, list: &mut CallList) {
+        if list.calls.len() >= MAX_CALLS {
             return;
         }
         let kind = &self.graph.step(at.step).def.kind;
         match kind {
             Kind::Call { input, .. } | Kind::Child { input, .. } => {
                 let known = self.is_settled(at, kind, input).then(|| self.resolve(at, input).ok()).flatten();
-                calls.push(self.call(at, room, known.map(|payload| Arc::unwrap_or_clone(payload.value))));
+                let input = known.map(|payload| Arc::unwrap_or_clone(payload.value));
+                list.calls.push(self.call(at, &mut list.bytes_left, input));
             }
             Kind::Each(_) | Kind::Loop { .. } => {
                 let name = self.run.path(self.graph, at);
-                self.list_body(kind.body(), &name, calls);
+                self.list_body(kind.body(), &name, &mut list.calls);
             }
             _ => {}
         }
     }
 
-    /// Calls inside a loop or each, which have no arguments before it has begun.
+    /// Lists calls inside a loop or for_each, whose arguments are unknown before it has begun.
     fn list_body(&self, body: Option<ScopeIx>, around: &str, calls: &mut Vec<Value>) {
         for &step in body.iter().flat_map(|body| &self.graph.scope(*body).steps) {
             let def = &self.graph.step(step).def;
@@ -161,7 +180,7 @@ impl Planner<'_> {
         }
     }
 
-    fn call(&self, at: At, room: &mut usize, input: Option<Value>) -> Value {
+    fn call(&self, at: At, bytes_left: &mut usize, input: Option<Value>) -> Value {
         let kind = &self.graph.step(at.step).def.kind;
         let path = self.run.path(self.graph, at);
         let Some(input) = input else { return self.unknown_call(at.step, path) };
@@ -170,9 +189,9 @@ impl Planner<'_> {
             call["workflow"] = Value::from(&**workflow);
         }
         call["digest"] = call_digest(kind.name(), &input).into();
-        match room.checked_sub(input.to_string().len()) {
+        match bytes_left.checked_sub(input.to_string().len()) {
             Some(left) => {
-                *room = left;
+                *bytes_left = left;
                 call["input"] = input;
             }
             None => call["too_large_to_show"] = true.into(),
@@ -180,7 +199,7 @@ impl Planner<'_> {
         call
     }
 
-    /// One whose arguments depend on what is still to happen: it is named, and not covered.
+    /// A call whose arguments depend on what is still to happen: it is listed but not covered.
     fn unknown_call(&self, step: StepIx, path: String) -> Value {
         let def = &self.graph.step(step).def;
         let mut call = json!({"step": path, "kind": def.kind.name(), "not_yet_known": true});
@@ -190,14 +209,14 @@ impl Planner<'_> {
         call
     }
 
-    /// Whether the arguments would be the same whenever they are resolved from now on.
+    /// Whether the arguments stay the same whenever they are resolved from now on.
     fn is_settled(&self, at: At, kind: &Kind, input: &Template) -> bool {
         if matches!(kind, Kind::Call { call: Call::Javascript, .. }) {
             return false;
         }
         let view = self.view(at.instance);
         let ended = |step: StepIx| {
-            let named = view.named(step).filter(|named| self.is_around(named.instance, at.instance));
+            let named = view.named(step).filter(|named| self.encloses(named.instance, at.instance));
             named.is_some_and(|named| self.state(named).status().is_some())
         };
         let writes = |number: u32| {
@@ -213,8 +232,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Whether `outer` is `inner` or one of the instances it is in.
-    fn is_around(&self, outer: u32, inner: u32) -> bool {
+    /// Whether `outer` is `inner` or one of the instances around it.
+    fn encloses(&self, outer: u32, inner: u32) -> bool {
         let parent = |&instance: &u32| self.run.instances[instance as usize].parent.map(|(owner, _)| owner.instance);
         std::iter::successors(Some(inner), parent).any(|instance| instance == outer)
     }
@@ -268,7 +287,7 @@ impl Planner<'_> {
         if def.branches.is_empty() {
             return self.succeed(at, Reply::body(body));
         }
-        // A branch compares the bare word; the details stay in the body.
+        // A branch compares the word alone; the details stay in the body.
         match self.branch(at, &Value::String("approved".into()), false) {
             Ok(Some(handle)) => self.finish_success(at, Reply::body(body), Exit::Took(handle)),
             Ok(None) => {
@@ -288,14 +307,14 @@ impl Planner<'_> {
         match on_timeout {
             OnTimeout::Approve => self.approved(at, json!({"decision": "approved", "reason": "expired"})),
             OnTimeout::Deny => {
-                let failure = Failure::new("expired", "nobody answered in time");
+                let failure = Failure::new("expired", "no answer arrived in time");
                 let reply = Reply::body(json!({"decision": "denied", "reason": "expired"}));
                 self.fail(at, Status::Denied, failure, Some(reply));
             }
         }
     }
 
-    /// The timeout has fired; only the escalation can still be set.
+    /// Clears the escalation timer: the timeout has fired, so only the escalation can still be set.
     fn clear_escalation(&mut self, at: At) {
         let state = self.state(at);
         if state.more.as_ref().is_some_and(|more| more.escalate.is_some()) {
@@ -305,7 +324,7 @@ impl Planner<'_> {
     }
 }
 
-/// A gate's body: the answer that decided it, and those of the others who approved before.
+/// A gate's body: the deciding answer, and the approvals before it.
 fn decided(decision: &str, said: Value, others: Vec<Value>) -> Value {
     let mut body = said;
     body["decision"] = decision.into();
@@ -315,7 +334,7 @@ fn decided(decision: &str, said: Value, others: Vec<Value>) -> Value {
     body
 }
 
-fn names_somebody(names: &Value) -> bool {
+fn has_name(names: &Value) -> bool {
     let is_name = |name: &Value| name.as_str().is_some_and(|name| !name.trim().is_empty());
     is_name(names) || names.as_array().is_some_and(|list| list.iter().any(is_name))
 }

@@ -1,10 +1,11 @@
 //! Decides what a run does next. Pure: no clock, no I/O, no randomness.
 //!
-//! [`advance`] takes one event and returns the [`Transition`] it causes, already applied to the run. The engine commits it
-//! in one store transaction before acting on it; if the commit is refused it throws the run away and loads it again.
-//! Events arrive at least once and out of order: a stale or repeated one changes nothing and comes back as [`Ignored`].
+//! [`advance`] takes one event and returns the [`Transition`] it causes, already applied to the run. The engine commits
+//! it in one store transaction before acting on it; if the commit is refused, it discards the run and loads it again.
+//! Events arrive at least once and out of order: a stale or repeated event changes nothing and is returned as
+//! [`Ignored`].
 //!
-//! All of rules R1–R7 is in this folder: starting steps (`go`), ending them (`finish`), loops and eaches (`scopes`),
+//! This folder implements rules R1–R7: starting steps (`start`), ending them (`finish`), loops and for_each (`scopes`),
 //! events (here and in `attempts`), gates (`gates`), retrying runs (`retry`, `newer`).
 //!
 //! Not here: bookkeeping (`run`), claims and clocks (`engine`), SQL (`store`).
@@ -12,11 +13,12 @@
 mod attempts;
 mod finish;
 mod gates;
-mod go;
 mod newer;
 mod retry;
 mod scopes;
+mod start;
 
+use attempts::Override;
 pub use attempts::{DEFERRED, UNDER_WAY};
 pub use newer::{Newer, Standing, retry_onto, standing};
 
@@ -31,38 +33,38 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What the outside gives a decision.
+/// The inputs of a decision that come from outside the run.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {
     pub now: Time,
     /// The URL of a wait step, by its path.
     pub callback: &'a dyn Fn(&str) -> String,
-    /// Of the workflow: approvals are given for one.
+    /// The version of the workflow: an approval is valid for one version.
     pub version: u32,
-    /// Whether a call, by its kind and input, may not be made twice though its step does not say so.
+    /// Whether a policy forbids making a call twice, by its kind and input, though its step does not.
     pub at_most_once: &'a dyn Fn(&str, &Value) -> Option<OnUnknown>,
 }
 
 impl<'a> Env<'a> {
-    /// Where nobody has policies, and versions do not matter.
+    /// An environment without policies and versions.
     pub fn plain(now: Time, callback: &'a dyn Fn(&str) -> String) -> Env<'a> {
         Env { now, callback, version: 0, at_most_once: &|_, _| None }
     }
 }
 
-/// The consequences of one event: facts for the log, new payloads, and what to do once they are on disk.
+/// The consequences of one event: facts for the log, new payloads, and effects to carry out once both are committed.
 #[derive(Clone, Default, Debug)]
 pub struct Transition {
     pub facts: Vec<Fact>,
     pub values: Vec<(ValueId, Payload)>,
     pub effects: Vec<Effect>,
-    /// Steps whose state changed, for whoever keeps a row per step. May name a step twice.
+    /// Steps whose state changed, for callers that keep a row per step. May contain a step twice.
     pub touched: Vec<At>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Give the step's input to an executor.
+    /// Hand the step's input to an executor.
     Dispatch {
         at: At,
         attempt: u32,
@@ -90,8 +92,8 @@ pub enum Effect {
 }
 
 impl Transition {
-    /// Adds what a later event caused, so that several events share one commit. A timer or child that came and went in
-    /// between is left out by whoever carries the effects out in order.
+    /// Appends the transition of a later event, so that several events share one commit. The caller carries out the
+    /// effects in order and drops a timer or child that was created and removed in between.
     pub fn absorb(&mut self, later: Transition) {
         self.facts.extend(later.facts);
         self.values.extend(later.values);
@@ -102,8 +104,8 @@ impl Transition {
 
 pub fn advance(graph: &Graph, run: &mut Run, event: Event, env: Env) -> Result<Transition, Ignored> {
     let mut planner = Planner { graph, run, env, out: Transition::default(), agenda: VecDeque::new() };
-    planner.take(event)?;
-    planner.settle();
+    planner.handle(event)?;
+    planner.drain_agenda();
     Ok(planner.out)
 }
 
@@ -112,22 +114,22 @@ pub(crate) struct Planner<'a> {
     run: &'a mut Run,
     env: Env<'a>,
     out: Transition,
-    /// What follows from what was just decided. A list, so that no chain of skips deepens the call stack. Skips go to its
-    /// front: a step that ends the run at once then finds decided whatever was decided without it.
+    /// Pending consequences of what was just decided. A queue, so that no chain of skips deepens the call stack. Skips
+    /// go to its front, so that all skips are decided before a step that might end the run starts.
     agenda: VecDeque<Task>,
 }
 
 enum Task {
-    /// The step's in-edges say it runs.
-    Go(At),
-    /// The step's in-edges say it does not.
+    /// The step's in-edges decided that it runs.
+    Start(At),
+    /// The step's in-edges decided that it is skipped.
     Skip(At),
     /// Every step of the instance has ended.
     Close(u32),
 }
 
 impl<'a> Planner<'a> {
-    fn take(&mut self, event: Event) -> Result<(), Ignored> {
+    fn handle(&mut self, event: Event) -> Result<(), Ignored> {
         match event {
             Event::Triggered { body, headers, by, queued } => self.trigger(body, headers, by, queued),
             Event::Admitted => self.admit(),
@@ -178,7 +180,7 @@ impl<'a> Planner<'a> {
                 let stuck =
                     [Phase::Running, Phase::Backoff, Phase::Sleeping, Phase::Webhook, Phase::Child, Phase::Unsure];
                 self.expect(at, Some(attempt), &stuck)?;
-                self.overrule(at, outcome, (by, comment));
+                self.override_outcome(at, Override { outcome, by, comment });
                 Ok(())
             }
             Event::Cancelled { by, reason } => {
@@ -195,7 +197,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The step is part of the run, waits in one of these phases and, if given, is at this attempt.
+    /// Checks that the step is part of the run, is in one of these phases and, if given, at this attempt.
     fn expect(&self, at: At, attempt: Option<u32>, phases: &[Phase]) -> Result<(), Ignored> {
         match self.run.status {
             RunStatus::New | RunStatus::Queued => return Err(Ignored::NotStarted),
@@ -212,17 +214,17 @@ impl<'a> Planner<'a> {
         Err(if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting })
     }
 
-    fn settle(&mut self) {
+    fn drain_agenda(&mut self) {
         while let Some(task) = self.agenda.pop_front() {
             if self.run.status != RunStatus::Running {
                 self.agenda.clear();
                 return;
             }
             match task {
-                // Two edges may have decided the same step: the first counts.
-                Task::Go(at) if self.state(at).phase == Phase::Idle => self.go(at),
+                // Two edges may have decided the same step; the first counts.
+                Task::Start(at) if self.state(at).phase == Phase::Idle => self.start(at),
                 Task::Skip(at) if self.state(at).phase == Phase::Idle => self.skip_by_edges(at),
-                Task::Go(_) | Task::Skip(_) => {}
+                Task::Start(_) | Task::Skip(_) => {}
                 Task::Close(instance) => self.close(instance),
             }
         }
@@ -333,7 +335,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// A value as text, for messages: bounded, on one line.
+/// A value as text for messages, bounded in length.
 fn shown(value: &Value) -> String {
     const MOST: usize = 80;
     if value.is_null() {

@@ -1,4 +1,4 @@
-//! Going on with a finished run under a newer version of its workflow: what stands, what runs again.
+//! Retries a finished run under a newer version of its workflow: which steps keep their results, which run again.
 
 use super::retry::is_retryable;
 use super::{Env, Planner, Task, Transition};
@@ -11,14 +11,15 @@ use crate::time::Millis;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-/// Which recorded steps would stand if the run went on under a newer version, and which would run again.
+/// Which recorded steps would keep their results if the run were retried under a newer version, and which would run
+/// again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Standing {
     pub stands: Vec<String>,
     pub again: Vec<String>,
 }
 
-/// Says what [`retry_onto`] would keep. Both graphs must be of the same dialect.
+/// Returns what [`retry_onto`] would keep. Both graphs must be of the same dialect.
 pub fn standing(old: &Graph, new: &Graph, run: &Run) -> Result<Standing, Ignored> {
     if old.dialect != new.dialect {
         return Err(Ignored::OtherDialect);
@@ -42,7 +43,7 @@ pub fn standing(old: &Graph, new: &Graph, run: &Run) -> Result<Standing, Ignored
     Ok(result)
 }
 
-/// The version to go on under.
+/// The version to continue under.
 #[derive(Clone, Copy)]
 pub struct Newer<'a> {
     pub graph: &'a Graph,
@@ -50,11 +51,11 @@ pub struct Newer<'a> {
     pub max_duration: Millis,
 }
 
-/// Goes on with a finished run under a newer version. The run belongs to that graph afterwards.
+/// Retries a finished run under a newer version. The run belongs to that graph afterwards.
 pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Retrier, env: Env) -> Result<Transition, Ignored> {
     let Newer { graph: new, version, max_duration } = newer;
     let standing = standing(old, new, run)?;
-    run.carry(old, new, &standing.stands);
+    run.migrate(old, new, &standing.stands);
     let expires = env.now + max_duration;
     let mut planner = Planner { graph: new, run, env, out: Transition::default(), agenda: VecDeque::new() };
     let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
@@ -70,11 +71,11 @@ pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Retrier, env: En
     if planner.run.instances[0].remaining == 0 {
         planner.agenda.push_back(Task::Close(0));
     }
-    planner.settle();
+    planner.drain_agenda();
     Ok(planner.out)
 }
 
-/// Steps of the new root scope that keep what they have, found in the order in which they run.
+/// Steps of the new root scope that keep their results, found in the order they run.
 fn standing_steps(old: &Graph, new: &Graph, run: &Run) -> HashSet<StepIx> {
     let (before, after) = (in_edges(old), in_edges(new));
     let same = |&step: &StepIx| {
@@ -84,26 +85,26 @@ fn standing_steps(old: &Graph, new: &Graph, run: &Run) -> HashSet<StepIx> {
     };
     let unchanged: HashMap<StepIx, StepIx> = new.scope(ScopeIx::ROOT).steps.iter().filter_map(same).collect();
     let order = topological(new);
-    let doubtful = before_changes(new, &order, &unchanged);
-    let mut shaken: HashSet<StepIx> = HashSet::new();
+    let before_change = before_changes(new, &order, &unchanged);
+    let mut invalidated: HashSet<StepIx> = HashSet::new();
     let mut stands = HashSet::new();
     for step in order {
         let kept = unchanged.get(&step).is_some_and(|&was| {
             let state = run.state(old, At { instance: 0, step: was });
             let ended = matches!(state.phase, Phase::Done(Status::Success | Status::Skipped));
-            let asked_again = doubtful.contains(&step) && has_gate(new, step);
-            ended && !asked_again && Run::exit_carries(old, was, new, step, state.exit)
+            let asked_again = before_change.contains(&step) && has_gate(new, step);
+            ended && !asked_again && Run::exit_exists(old, was, new, step, state.exit)
         });
-        if kept && !shaken.contains(&step) {
+        if kept && !invalidated.contains(&step) {
             stands.insert(step);
         } else {
-            shaken.extend(targets(new, step));
+            invalidated.extend(targets(new, step));
         }
     }
     stands
 }
 
-/// Steps after which something is new or changed.
+/// Steps that come before something new or changed.
 fn before_changes(new: &Graph, order: &[StepIx], unchanged: &HashMap<StepIx, StepIx>) -> HashSet<StepIx> {
     let mut found = HashSet::new();
     for &step in order.iter().rev() {
@@ -114,14 +115,14 @@ fn before_changes(new: &Graph, order: &[StepIx], unchanged: &HashMap<StepIx, Ste
     found
 }
 
-/// A gate, or a loop or each with one inside. Scopes nest at most `MAX_SCOPE_DEPTH` deep.
+/// Whether the step is a gate, or a loop or for_each with a gate inside. Scopes nest at most `MAX_SCOPE_DEPTH` deep.
 fn has_gate(graph: &Graph, step: StepIx) -> bool {
     let kind = &graph.step(step).def.kind;
     let inside = kind.body().map(|body| graph.scope(body).steps.as_slice()).unwrap_or_default();
     matches!(kind, Kind::Gate(_)) || inside.iter().any(|&step| has_gate(graph, step))
 }
 
-/// Everything about a step that its author wrote: itself and, for a scope, its body with the edges in it.
+/// Everything the author wrote about a step: the step itself and, for a scope, its body with its edges.
 fn signature(graph: &Graph, step: StepIx) -> Value {
     let here = graph.step(step);
     let Some(body) = here.def.kind.body() else { return (*here.def.written).clone() };
@@ -136,7 +137,7 @@ fn signature(graph: &Graph, step: StepIx) -> Value {
         })
         .collect();
     inside.sort_by(|a, b| a[0].as_str().cmp(&b[0].as_str()));
-    // A loop made from a cycle is written nowhere; what it is made of says all.
+    // A loop made from a cycle is not written itself; its body describes it completely.
     let own = if matches!(here.def.kind, Kind::Loop { .. }) { Value::Null } else { (*here.def.written).clone() };
     json!([own, inside])
 }
@@ -149,7 +150,7 @@ fn target(graph: &Graph, out: &Out) -> String {
     }
 }
 
-/// Where an edge really starts: for one that leaves a loop, the step inside and its handle.
+/// The real source of an edge: for an edge that leaves a loop, the step inside and its handle.
 fn handle(graph: &Graph, from: StepIx, out: &Out) -> String {
     let (mut step, mut out) = (from, out);
     while let Some((inner, pos)) = out.inner {
@@ -158,7 +159,7 @@ fn handle(graph: &Graph, from: StepIx, out: &Out) -> String {
     format!("{}.{}", graph.step(step).def.name, handle_name(graph, step, out.handle))
 }
 
-/// Per root step, where its in-edges come from.
+/// The sources of the in-edges of each root step.
 fn in_edges(graph: &Graph) -> HashMap<StepIx, BTreeSet<String>> {
     let mut edges: HashMap<StepIx, BTreeSet<String>> = HashMap::new();
     for &from in &graph.scope(ScopeIx::ROOT).steps {

@@ -1,6 +1,6 @@
-//! Retrying a finished run on its own version (rule R7). For a newer one see `newer`.
+//! Retries a finished run under its own version (rule R7). For a newer version see `newer`.
 
-use super::go::{Readiness, readiness};
+use super::start::{Readiness, readiness};
 use super::{Planner, Task};
 use crate::event::{Ignored, Retrier, TimerKind};
 use crate::fact::{End, Fact};
@@ -8,7 +8,7 @@ use crate::graph::{Join, Kind, OnItemError, Target};
 use crate::run::{At, Phase, RunStatus, Status};
 use std::collections::{BTreeSet, HashMap};
 
-/// What a retry starts from in one instance and everything inside it.
+/// What a retry resets and reopens, in one instance and everything inside it.
 #[derive(Default)]
 struct Plan {
     reset: BTreeSet<At>,
@@ -22,7 +22,7 @@ impl Planner<'_> {
         }
         let expires = self.env.now + self.run.max_duration;
         if self.run.instances.is_empty() {
-            // Cancelled while still queued: nothing has run, so it simply starts.
+            // Cancelled while still queued: nothing has run, so the run starts normally.
             self.fact(Fact::Retried { by, acts, expires, reset: Vec::new(), reopened: Vec::new() });
             self.fact(Fact::Started { expires });
             self.set_timer(None, TimerKind::Expire, expires);
@@ -50,17 +50,17 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// An idle step whose in-edges may already be decided.
+    /// Checks an idle step whose in-edges may already be decided.
     pub(super) fn reconsider(&mut self, at: At) {
         let step = self.graph.step(at.step);
         match readiness(step.def.join, step.in_edges, self.state(at)) {
             Readiness::Wait => {}
-            Readiness::Go => self.agenda.push_back(Task::Go(at)),
+            Readiness::Start => self.agenda.push_back(Task::Start(at)),
             Readiness::Skip => self.agenda.push_front(Task::Skip(at)),
         }
     }
 
-    /// Calls itself for instances inside; scopes are nested at most `MAX_SCOPE_DEPTH` deep.
+    /// Recurses into inner instances; scopes nest at most `MAX_SCOPE_DEPTH` deep.
     fn plan_retry(&self, instance: u32) -> Plan {
         let cancelled = |at: &At| self.state(*at).phase == Phase::Done(Status::Cancelled);
         let steps = &self.graph.scope(self.run.instances[instance as usize].scope).steps;
@@ -90,7 +90,7 @@ impl Planner<'_> {
         }
         let mut plan = Plan { reset, reopened: BTreeSet::new() };
         for (at, inner) in inside {
-            // Reached from a root outside it, a scope step starts over as a whole.
+            // A scope step that is reached from a root outside it starts over as a whole.
             if !plan.reset.contains(&at) {
                 plan.reopened.insert(at);
                 plan.reset.extend(inner.reset);
@@ -112,7 +112,7 @@ impl Planner<'_> {
             if !stands {
                 let mut inner = self.plan_retry(instance);
                 if inner.reset.is_empty() && closed.is_some() {
-                    // Only its result could not be had: it runs again.
+                    // Only its result could not be computed: it runs again.
                     let steps = &self.graph.scope(self.run.instances[instance as usize].scope).steps;
                     inner.reset.extend(steps.iter().map(|&step| At { instance, step }));
                 }

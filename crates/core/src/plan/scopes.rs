@@ -1,4 +1,4 @@
-//! Loops and eaches: opening instances of their bodies and deciding what the end of one means (rule R5).
+//! Loops and for_each steps: opens instances of their bodies and decides what the end of an instance means (rule R5).
 
 use super::Planner;
 use crate::event::{Failure, Reply};
@@ -10,7 +10,7 @@ use crate::value::{Payload, ValueId, check_size};
 use serde_json::{Map, Value};
 
 impl Planner<'_> {
-    /// Begins a pass or an item. A run that would hold too many of them fails at the loop that asked for one more.
+    /// Starts a pass or an item. A run with too many instances fails at the loop that requests one more.
     pub(super) fn open(&mut self, at: At, index: u32) {
         let known = self.state(at).scope().is_some_and(|scope| scope.instances.len() > index as usize);
         if !known && self.run.instances.len() > limits::MAX_INSTANCES {
@@ -115,7 +115,7 @@ impl Planner<'_> {
         Ok(self.add(bodies))
     }
 
-    /// Opens items while there is room; ends the each when none runs and none will.
+    /// Opens items up to the parallel limit. Ends the for_each once no item is running and none is left.
     pub(super) fn continue_each(&mut self, at: At, each: &Each) {
         loop {
             let Some(scope) = self.state(at).scope() else { return };

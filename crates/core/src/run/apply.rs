@@ -1,4 +1,4 @@
-//! Applies facts to the state. Mechanical: whether a fact should hold was decided before it was written.
+//! Applies facts to the state. Purely mechanical: the planner decided everything before the fact was written.
 
 use super::{At, CtxValue, EdgeState, Exit, Instance, Names, Phase, Run, RunStatus, ScopeState, Status, StepState};
 use crate::expr::StepIx;
@@ -9,7 +9,7 @@ use crate::value::ValueId;
 use std::sync::Arc;
 
 impl Run {
-    /// Changes the state by one fact, decided at `now`. Facts of a log must be applied in its order, from the first.
+    /// Applies one fact, decided at `now`. The facts of a log must be applied in order, from the first.
     pub fn apply(&mut self, graph: &Graph, fact: &Fact, now: Time) {
         match fact {
             Fact::Created { input, headers, by, seed, max_duration } => {
@@ -18,8 +18,8 @@ impl Run {
                 self.by = by.clone();
                 self.input = Some(*input);
                 self.headers = *headers;
-                self.seen(*input);
-                headers.iter().for_each(|id| self.seen(*id));
+                self.reserve(*input);
+                headers.iter().for_each(|id| self.reserve(*id));
             }
             Fact::Started { expires } => {
                 self.status = RunStatus::Running;
@@ -27,7 +27,7 @@ impl Run {
                 self.add_instance(graph, ScopeIx::ROOT, None);
             }
             Fact::Entered { step, attempt, input, wait } => {
-                input.iter().for_each(|id| self.seen(*id));
+                input.iter().for_each(|id| self.reserve(*id));
                 self.enter(graph, *step, *wait);
                 let state = self.state_mut(graph, *step);
                 state.attempt = *attempt;
@@ -36,8 +36,8 @@ impl Run {
             }
             Fact::Retrying { step, due, failure, output, note, .. } => {
                 self.set_phase(graph, *step, Phase::Backoff);
-                output.iter().for_each(|output| self.seen_output(output));
-                note.iter().for_each(|id| self.seen(*id));
+                output.iter().for_each(|output| self.reserve_output(output));
+                note.iter().for_each(|id| self.reserve(*id));
                 let state = self.state_mut(graph, *step);
                 state.due = Some(*due);
                 state.losses = 0;
@@ -58,7 +58,7 @@ impl Run {
                         state.losses += 1;
                         state.uncounted += 1;
                     }
-                    // The attempt before was not made.
+                    // The previous attempt was not made.
                     Reason::Approved => {
                         state.uncounted += 1;
                         let more = state.more();
@@ -72,8 +72,8 @@ impl Run {
                 }
             }
             Fact::Held { step, ask, until, note, .. } => {
-                self.seen(*ask);
-                note.iter().for_each(|id| self.seen(*id));
+                self.reserve(*ask);
+                note.iter().for_each(|id| self.reserve(*id));
                 self.set_phase(graph, *step, Phase::Gate);
                 let state = self.state_mut(graph, *step);
                 (state.since, state.due) = (now, *until);
@@ -81,7 +81,7 @@ impl Run {
                 more.ask = Some(*ask);
                 let earlier = std::mem::take(&mut more.approvals);
                 if !more.question {
-                    // They approved the same call, before another policy held it.
+                    // They approved the same call before another policy held it.
                     more.earlier.extend(earlier.into_iter().map(|(by, _)| by));
                 }
                 more.question = note.is_some();
@@ -98,7 +98,7 @@ impl Run {
             }
             Fact::Opened { step, index } => self.open(graph, *step, *index),
             Fact::Closed { step, index, end, result } => {
-                result.iter().for_each(|id| self.seen(*id));
+                result.iter().for_each(|id| self.reserve(*id));
                 if let Some(scope) = self.state_mut(graph, *step).more().scope.as_mut() {
                     scope.running -= 1;
                     scope.closed[*index as usize] = Some((*end, *result));
@@ -106,8 +106,8 @@ impl Run {
                 }
             }
             Fact::Finished { step, attempt, status, exit, output, variable, failure } => {
-                output.iter().for_each(|output| self.seen_output(output));
-                variable.iter().for_each(|id| self.seen(*id));
+                output.iter().for_each(|output| self.reserve_output(output));
+                variable.iter().for_each(|id| self.reserve(*id));
                 let state = self.state_mut(graph, *step);
                 if state.phase == Phase::Idle {
                     state.since = now;
@@ -128,14 +128,14 @@ impl Run {
                 self.end_step(graph, *step, Status::Skipped, *exit);
             }
             Fact::Kept { step, message } => {
-                self.seen(*message);
+                self.reserve(*message);
                 self.state_mut(graph, *step).more().mail = Some(*message);
             }
             Fact::Approved { step, by, answer } => {
-                self.seen(*answer);
+                self.reserve(*answer);
                 self.state_mut(graph, *step).more().approvals.push((by.clone(), *answer));
             }
-            // It says who; how the step ended comes next.
+            // Only records who did it; the next fact records the outcome.
             Fact::Overridden { .. } => {}
             Fact::Escalated { step, until } => {
                 let state = self.state_mut(graph, *step);
@@ -144,7 +144,7 @@ impl Run {
                 state.more().escalate = None;
             }
             Fact::Ended { status, output, failure, .. } => {
-                output.iter().for_each(|id| self.seen(*id));
+                output.iter().for_each(|id| self.reserve(*id));
                 self.cancel_rest(graph, now);
                 self.status = *status;
                 self.output = *output;
@@ -154,22 +154,22 @@ impl Run {
                 self.retried(by, acts.as_ref());
                 self.retry(graph, reset, reopened, *expires);
             }
-            // What stands was carried over before: see `Run::carry`.
+            // The results that are kept were carried over before: see `Run::migrate`.
             Fact::Adopted { by, acts, expires, max_duration, .. } => {
                 self.retried(by, acts.as_ref());
                 self.max_duration = *max_duration;
-                self.go_on(*expires);
+                self.resume(*expires);
             }
         }
     }
 
-    fn seen(&mut self, id: ValueId) {
+    fn reserve(&mut self, id: ValueId) {
         self.values.reserve(id);
     }
 
-    fn seen_output(&mut self, output: &Output) {
-        self.seen(output.body);
-        output.headers.iter().chain(&output.log).for_each(|id| self.seen(*id));
+    fn reserve_output(&mut self, output: &Output) {
+        self.reserve(output.body);
+        output.headers.iter().chain(&output.log).for_each(|id| self.reserve(*id));
     }
 
     fn enter(&mut self, graph: &Graph, at: At, wait: Wait) {
@@ -270,7 +270,7 @@ impl Run {
         }
     }
 
-    /// Counts the out-edges of a step that ended at their targets.
+    /// Counts the out-edges of an ended step at their targets.
     pub(super) fn decide_edges(&mut self, graph: &Graph, at: At) {
         for out in &graph.step(at.step).outs {
             let Target::Step(to) = out.to else { continue };
@@ -286,7 +286,7 @@ impl Run {
         }
     }
 
-    /// Makes an ended step the one its name and `ctx` variable mean.
+    /// Makes an ended step the one that its name and `ctx` variable refer to.
     pub(super) fn note_names(&mut self, graph: &Graph, at: At) {
         let frame = self.instances[at.instance as usize].frame;
         let state = self.state(graph, at);
@@ -308,7 +308,7 @@ impl Run {
         }
     }
 
-    /// Rule R6: whatever has not ended is cancelled, and no edge is decided.
+    /// Rule R6: cancels every step that has not ended; no edge is decided.
     fn cancel_rest(&mut self, graph: &Graph, now: Time) {
         for instance in 0..self.instances.len() as u32 {
             if self.instances[instance as usize].remaining == 0 || !self.is_open(graph, instance) {

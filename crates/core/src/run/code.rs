@@ -1,16 +1,17 @@
-//! What a step's code reads of its context, as far as its text tells: code is given that and no more, so that a step costs
-//! what it uses and not what the run has done before.
+//! Finds what a code step reads from its context, by scanning its source. The step gets only that, so its cost depends
+//! on what it uses and not on what the run has done before.
 //!
-//! A scan, not a parser: `ctx.name`, `ctx["name"]` and the same below `ctx.tasks` are understood; any other use of `ctx`
-//! (`const c = ctx`, `ctx[key]`) asks for everything. A word in a string or comment can only add to what is given.
+//! This is a scan, not a parser: it recognises `ctx.name`, `ctx["name"]` and the same below `ctx.tasks`; any other use
+//! of `ctx` (`const c = ctx`, `ctx[key]`) requests everything. A word in a string or comment can only add to the
+//! result.
 
 use std::collections::BTreeSet;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Reads<'c> {
-    /// `None`: everything.
+    /// `None` means everything.
     pub variables: Option<BTreeSet<&'c str>>,
-    /// Steps below `ctx.tasks`; `None`: all of them.
+    /// Steps below `ctx.tasks`; `None` means all.
     pub tasks: Option<BTreeSet<&'c str>>,
 }
 
@@ -22,7 +23,7 @@ impl<'c> Reads<'c> {
             let before = rest[..at].chars().next_back();
             let after = &rest[at + 3..];
             rest = after;
-            // Part of another word, or a property of something else.
+            // Part of another word, or a property of another object.
             if before.is_some_and(|c| is_word(c) || c == '.') || after.starts_with(is_word) {
                 continue;
             }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_is_given_what_its_text_names() {
+    fn code_reads_what_its_source_names() {
         let check = |code: &str, variables: Option<&str>, tasks: Option<&str>| {
             let text =
                 |set: &Option<BTreeSet<&str>>| set.as_ref().map(|set| Vec::from_iter(set.iter().copied()).join(","));

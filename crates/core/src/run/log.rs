@@ -1,27 +1,28 @@
-//! Facts as the log stores them, with steps and exits in words, and the fold of a log into a state.
+//! Facts as the log stores them, with steps and exits by name, and the fold of a log into a state.
 
 use super::{At, Exit, Run};
 use crate::expr::StepIx;
 use crate::fact::{Fact, Names};
 use crate::graph::{Graph, Handle};
+use crate::quote::quote;
 use crate::time::Time;
 
-/// A fact as it is stored.
+/// A fact as the log stores it.
 pub type StoredFact = Fact<String, String>;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LogError {
-    #[error("the log speaks of {0:?}, which this version of the workflow does not have")]
+    #[error("the log refers to {}, which this version of the workflow does not have", quote(.0))]
     UnknownStep(String),
-    #[error("the log goes on with version {0} of the workflow, which is not there")]
+    #[error("the log continues with version {0} of the workflow, which does not exist")]
     UnknownVersion(u32),
 }
 
 impl Run {
-    /// In words. The fact must have been applied: the instance it speaks of exists.
+    /// Converts a fact for the log. The fact must have been applied, so that the instance it refers to exists.
     pub fn store(&self, graph: &Graph, fact: &Fact) -> StoredFact {
-        struct Words<'a>(&'a Run, &'a Graph);
-        impl Names<At, Exit, String, String> for Words<'_> {
+        struct ToNames<'a>(&'a Run, &'a Graph);
+        impl Names<At, Exit, String, String> for ToNames<'_> {
             fn step(&mut self, step: At) -> Result<String, At> {
                 Ok(self.0.path(self.1, step))
             }
@@ -29,16 +30,16 @@ impl Run {
                 Ok((self.0.path(self.1, step), exit_name(self.1, step, exit)))
             }
         }
-        match fact.clone().map(&mut Words(self, graph)) {
+        match fact.clone().map(&mut ToNames(self, graph)) {
             Ok(stored) => stored,
-            Err(at) => unreachable!("translating to words never fails, yet did for {at:?}"),
+            Err(at) => unreachable!("every applied fact has names, but {at:?} has none"),
         }
     }
 
-    /// Back from words. Earlier facts of the log must have been applied.
+    /// Converts a fact from the log. Earlier facts of the log must have been applied.
     pub fn load(&self, graph: &Graph, stored: StoredFact) -> Result<Fact, LogError> {
-        struct Numbers<'a>(&'a Run, &'a Graph);
-        impl Names<String, String, At, Exit> for Numbers<'_> {
+        struct ToNumbers<'a>(&'a Run, &'a Graph);
+        impl Names<String, String, At, Exit> for ToNumbers<'_> {
             fn step(&mut self, path: String) -> Result<At, String> {
                 self.0.find(self.1, &path).ok_or(path)
             }
@@ -47,16 +48,16 @@ impl Run {
                 Ok((at, exit_named(self.1, at, &exit).ok_or(exit)?))
             }
         }
-        stored.map(&mut Numbers(self, graph)).map_err(LogError::UnknownStep)
+        stored.map(&mut ToNumbers(self, graph)).map_err(LogError::UnknownStep)
     }
 
-    /// Can a step's exit be said in the words of another version?
-    pub(crate) fn exit_carries(old: &Graph, was: StepIx, new: &Graph, step: StepIx, exit: Exit) -> bool {
+    /// Whether a step's exit also exists in another version.
+    pub(crate) fn exit_exists(old: &Graph, was: StepIx, new: &Graph, step: StepIx, exit: Exit) -> bool {
         let at = |step| At { instance: 0, step };
         exit_named(new, at(step), &exit_name(old, at(was), exit)).is_some()
     }
 
-    /// Folds the rest of a log into the state. Returns the graph of the version the run is on at its end.
+    /// Folds the rest of a log into the state. Returns the graph of the version that the run ends up on.
     pub fn replay<'g>(
         &mut self,
         graph: &'g Graph,
@@ -67,7 +68,7 @@ impl Run {
         for (now, stored) in log {
             if let Fact::Adopted { version, stands, .. } = &stored {
                 let newer = versions(*version).ok_or(LogError::UnknownVersion(*version))?;
-                self.carry(graph, newer, stands);
+                self.migrate(graph, newer, stands);
                 graph = newer;
             }
             let fact = self.load(graph, stored)?;
@@ -101,7 +102,7 @@ pub(super) fn exit_named(graph: &Graph, at: At, name: &str) -> Option<Exit> {
     }
 }
 
-/// A handle in words.
+/// The name of a handle.
 pub fn handle_name(graph: &Graph, step: StepIx, handle: Handle) -> &str {
     match handle {
         Handle::SUCCESS => "success",
@@ -111,7 +112,7 @@ pub fn handle_name(graph: &Graph, step: StepIx, handle: Handle) -> &str {
     }
 }
 
-/// The handle an author named so. A branch may well be called `success`; it is not the built-in one.
+/// The handle that the author gave this name. A branch may be called `success`; it is not the built-in handle.
 fn handle_named(graph: &Graph, at: At, name: &str) -> Option<Handle> {
     let position = graph.step(at.step).def.handles.iter().position(|handle| &**handle == name)?;
     Some(Handle(position as u16 + Handle::FIRST_NAMED))

@@ -1,7 +1,7 @@
-//! The state of one run: what every step is at, and nothing about how it got there.
+//! The state of one run: the current state of every step, without its history.
 //!
-//! State changes only by [`Run::apply`]ing facts, so folding the log gives the same state as having planned it. Decisions
-//! are made in `plan`; this module only keeps books, and keeps them in constant time per fact.
+//! State changes only by [`Run::apply`]ing facts, so folding the log gives the same state as having planned it.
+//! Decisions are made in `plan`; this module only does the bookkeeping, in constant time per fact.
 
 mod apply;
 mod code;
@@ -38,7 +38,7 @@ pub struct At {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Made, and not yet triggered.
+    /// Created but not yet triggered.
     New,
     Queued,
     Running,
@@ -103,22 +103,22 @@ impl Status {
     }
 }
 
-/// Where a step is in its life.
+/// The phase of a step's life cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     Idle,
-    /// Dispatched; whether a node has it already is the store's business.
+    /// Dispatched; the store tracks whether a node has claimed it.
     Running,
     /// Between two attempts.
     Backoff,
     Sleeping,
     Webhook,
     Gate,
-    /// A person is asked whether a call happened.
+    /// A person has to decide whether a call happened.
     Unsure,
     Child,
-    /// A loop or each with instances under way.
+    /// A loop or for_each with open instances.
     Open,
     #[serde(untagged)]
     Done(Status),
@@ -129,7 +129,7 @@ impl Phase {
         !matches!(self, Phase::Idle | Phase::Done(_))
     }
 
-    /// As the API shows it.
+    /// The phase as the API shows it.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Idle | Phase::Backoff => "pending",
@@ -141,7 +141,7 @@ impl Phase {
     }
 }
 
-/// What a step's end made of its out-edges.
+/// The effect of a step's end on its out-edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// Not decided: the step has not ended, or was cancelled.
@@ -152,7 +152,7 @@ pub enum Exit {
     Failed,
     /// All edges are untaken.
     Untaken,
-    /// A loop that was left: each edge is as its inner edge is in the last pass.
+    /// The loop was left: each edge has the state of its inner edge in the last pass.
     Left,
 }
 
@@ -172,61 +172,62 @@ pub struct StepState {
     pub open: u32,
     pub live: u32,
     pub failed: u32,
-    /// The newest attempt's number; 0 before the first. Never goes back.
+    /// The number of the newest attempt; 0 before the first. Never decreases.
     pub attempt: u32,
-    /// Attempts that do not count against the retry budget: those before a retry of the run, and lost ones.
+    /// Attempts that do not count against the retry limit: attempts before a retry of the run, and lost, held or
+    /// deferred ones.
     pub uncounted: u32,
-    /// Lost in a row.
+    /// How many attempts in a row were lost.
     pub losses: u8,
     pub since: Time,
-    /// When the timer of a wait is due.
+    /// When the timer of the wait is due.
     pub due: Option<Time>,
     pub input: Option<ValueId>,
     pub output: Option<Output>,
-    /// Position in the order in which steps ended; decides which write to `ctx` is the last.
+    /// Position in the order in which steps ended; determines which write to `ctx` is the last.
     pub ended: u32,
     pub more: Option<Box<More>>,
 }
 
-/// What few steps have.
+/// State that few steps have.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct More {
     pub failure: Option<Failure>,
     pub skipped: Option<SkipReason>,
     pub variable: Option<ValueId>,
-    /// A message that came early.
+    /// A message that arrived early.
     pub mail: Option<ValueId>,
-    /// Who approved so far, and what each said.
+    /// The approvers so far, and their answers.
     pub approvals: Vec<(Arc<str>, ValueId)>,
-    /// Who approved the call when it was held before.
+    /// Users who approved the call when it was held before.
     pub earlier: Vec<Arc<str>>,
     pub escalate: Option<Time>,
     pub escalated: bool,
-    /// What is asked about a call that is held.
+    /// The approval request of a held call.
     pub ask: Option<ValueId>,
-    /// What was asked, once it was approved.
+    /// The approval request, once it was approved.
     pub approved: Option<ValueId>,
-    /// What an attempt left for the next one to go on with.
+    /// Progress that the next attempt resumes from.
     pub note: Option<ValueId>,
-    /// What is or was asked last came from what was called, and `approvals` are answers to it: they approve nothing.
+    /// The last request was a question from the callee, so `approvals` holds answers to it: they approve nothing.
     pub question: bool,
-    /// It was not known once whether the call happened.
+    /// Whether the outcome of the call was unknown at some time.
     pub unsure: bool,
     pub scope: Option<ScopeState>,
 }
 
-/// The progress of a loop or each.
+/// The progress of a loop or for_each.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct ScopeState {
-    /// Instances by pass or item; those from `opened` on are left from before a reset.
+    /// Instances by pass or item; instances from `opened` on are left over from before a reset.
     pub instances: Vec<u32>,
     pub opened: u32,
     pub running: u32,
-    /// Items of an each.
+    /// The number of items of a for_each.
     pub count: Option<u32>,
-    /// Per opened instance: how it ended and an item's result.
+    /// For each opened instance: how it ended, and an item's result.
     pub closed: Vec<Option<(End, Option<ValueId>)>>,
-    /// How many of them ended without success, and how many of those by a denial.
+    /// How many instances ended without success, and how many of those were denied.
     pub unsuccessful: u32,
     pub denied: u32,
 }
@@ -234,11 +235,11 @@ pub struct ScopeState {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Instance {
     pub scope: ScopeIx,
-    /// The loop or each step, and which pass or item this is.
+    /// The loop or for_each step, and the number of this pass or item.
     pub parent: Option<(At, u32)>,
     /// The instance whose names and `ctx` are used here; see [`crate::graph::Scope::frame`].
     pub frame: u32,
-    /// Before a step's name in its path: `each[3].`
+    /// The path prefix of its steps: `each[3].`
     pub prefix: Arc<str>,
     /// Steps that are idle or active.
     pub remaining: u32,
@@ -248,7 +249,7 @@ pub struct Instance {
     pub names: Names,
 }
 
-/// Per frame: what names inside loops and `ctx` mean now.
+/// Per frame: what names inside loops and `ctx` refer to now.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Names {
     /// The latest finished (or, failing that, skipped) instance of steps inside loops.
@@ -256,7 +257,7 @@ pub struct Names {
     pub ctx: Vec<Option<CtxValue>>,
 }
 
-/// The last write to a `ctx` variable, and by whom.
+/// The last write to a `ctx` variable, and the step that wrote it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CtxValue {
     pub value: ValueId,
@@ -267,17 +268,17 @@ pub struct CtxValue {
 #[derive(Clone, Debug)]
 pub struct Run {
     pub id: Arc<str>,
-    /// Decides jitter; comes in with the run so that planning stays pure.
+    /// Determines jitter; part of the run so that planning stays pure.
     pub seed: u64,
     /// How long the run may take once it leaves the queue.
     pub max_duration: crate::time::Millis,
     pub status: RunStatus,
-    /// Grows with each retry.
+    /// Incremented by each retry.
     pub generation: u32,
     pub by: Arc<str>,
-    /// Whoever took it up again last.
+    /// The user who retried the run last.
     pub retried_by: Option<Arc<str>>,
-    /// Whose rights it is limited to since it was taken up again, beside those before.
+    /// The users whose permissions limit the run since it was retried, in addition to earlier limits.
     pub retried_as: Vec<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
@@ -286,9 +287,9 @@ pub struct Run {
     pub expires: Option<Time>,
     pub values: Values,
     pub(crate) instances: Vec<Instance>,
-    /// Steps that ended so far.
+    /// The number of steps that ended so far.
     pub(crate) ended: u32,
-    /// Attempts of steps that the run's version no longer has; should one come back, it goes on counting.
+    /// Attempts of steps that the run's version no longer has; if such a step comes back, its count continues.
     pub(crate) retired: BTreeMap<String, u32>,
     pub(crate) gates: u32,
     pub(crate) working: u32,
@@ -326,12 +327,12 @@ impl Run {
         }
     }
 
-    /// Whether somebody started it, or took it up again.
-    pub fn is_set_off_by(&self, name: &str) -> bool {
+    /// Whether this user started or retried the run.
+    pub fn is_started_or_retried_by(&self, name: &str) -> bool {
         *self.by == *name || self.retried_by.as_deref() == Some(name)
     }
 
-    /// A gate is open and nothing is ready or running.
+    /// Whether a gate is open and nothing is ready or running.
     pub fn is_paused(&self) -> bool {
         self.status == RunStatus::Running && self.gates > 0 && self.working == 0
     }
@@ -350,7 +351,8 @@ impl Run {
         &mut self.instances[at.instance as usize].steps[graph.step(at.step).local as usize]
     }
 
-    /// What a step asks, if it is a gate or is held: its message, who may answer, the calls that depend on it, its digest.
+    /// The approval request of a gate or a held step: its message, who may answer, the calls that depend on it, its
+    /// digest.
     pub fn ask(&self, state: &StepState) -> Option<&serde_json::Value> {
         let held = state.more.as_ref().and_then(|more| more.ask);
         self.values.get(held.or(state.input)?)
@@ -365,7 +367,7 @@ impl Run {
         })
     }
 
-    /// What is kept per open instance and follows from its steps, in words: for tests of recovery.
+    /// Derived state per open instance, as text, for tests of recovery.
     pub(crate) fn derived(&self, graph: &Graph) -> Vec<(String, String)> {
         let mut all = vec![("[run]".to_string(), format!("{} {} {}", self.gates, self.working, self.ended))];
         let open = self.instances.iter().enumerate().filter(|(id, _)| self.is_open(graph, *id as u32));
@@ -380,7 +382,7 @@ impl Run {
         all
     }
 
-    /// False for instances left from before their scope step was reset.
+    /// Whether the instance is part of the run. False if it is left over from before its scope step was reset.
     pub(crate) fn is_open(&self, graph: &Graph, instance: u32) -> bool {
         let mut instance = instance;
         while let Some((owner, index)) = self.instances[instance as usize].parent {
@@ -397,7 +399,7 @@ impl Run {
         let mut state = self.state(graph, from);
         let mut out = out;
         while state.exit == Exit::Left {
-            // A loop inside a loop may have been left by an edge of the inner one.
+            // A nested loop may have been left by an edge of the inner loop.
             let (Some((step, pos)), Some(last)) = (out.inner, state.scope().and_then(ScopeState::last)) else {
                 return EdgeState::Untaken;
             };
@@ -441,7 +443,7 @@ impl StepState {
         }
     }
 
-    /// Neither skipped nor left idle. One that was cancelled ran if it had begun.
+    /// Whether the step ran: it was neither skipped nor left idle. A cancelled step ran if it had begun.
     pub fn ran(&self) -> bool {
         match self.phase {
             Phase::Idle | Phase::Done(Status::Skipped) => false,
@@ -454,8 +456,8 @@ impl StepState {
         self.more.as_ref()?.failure.as_ref()
     }
 
-    /// Whether it waits, or waited just now, for the time it was put off to.
-    pub fn is_put_off(&self) -> bool {
+    /// Whether the step is deferred, or was until just now.
+    pub fn is_deferred(&self) -> bool {
         self.failure().is_some_and(|failure| matches!(&*failure.code, DEFERRED | UNDER_WAY))
     }
 

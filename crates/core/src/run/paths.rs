@@ -1,4 +1,4 @@
-//! Paths: how people, the log and the store name a step of a run. `charge`, `each[3].charge`, `loop:poll[0].check`.
+//! Paths: how people, the log and the store refer to a step of a run. `charge`, `each[3].charge`, `loop:poll[0].check`.
 
 use super::{At, Run};
 use crate::graph::{Graph, ScopeIx};
@@ -15,7 +15,7 @@ impl Run {
         self.instances.first()?;
         loop {
             let scope: ScopeIx = self.instances[instance as usize].scope;
-            // Names hold neither dots nor brackets.
+            // Names contain neither dots nor brackets.
             match rest.find(['[', '.']) {
                 None => return graph.find(scope, rest).map(|step| At { instance, step }),
                 Some(end) => {

@@ -1,11 +1,11 @@
-//! Makes parts of a finished run idle again, and recounts what follows from the steps that stand.
+//! Makes parts of a finished run idle again, and recomputes the derived state of the remaining steps.
 
 use super::{At, Exit, Names, Phase, Run, RunStatus, ScopeState, StepState};
 use crate::graph::Graph;
 use crate::time::Time;
 
 impl Run {
-    /// Rule R7. `reset` steps are idle again (a scope step with everything in it); `reopened` scopes go on.
+    /// Rule R7. Steps in `reset` become idle again (a scope step with everything in it); scopes in `reopened` continue.
     pub(super) fn retry(&mut self, graph: &Graph, reset: &[At], reopened: &[At], expires: Time) {
         let mut todo = reset.to_vec();
         while let Some(at) = todo.pop() {
@@ -24,11 +24,11 @@ impl Run {
             state.more().failure = None;
             state.more().variable = None;
         }
-        self.go_on(expires);
+        self.resume(expires);
         self.recount(graph);
     }
 
-    /// The state of a step as if it had not had its turn, but for the attempts it used. Returns the instances inside it.
+    /// Resets a step as if it had never started, except for its attempt count. Returns the instances inside it.
     fn reset_step(&mut self, graph: &Graph, at: At) -> Vec<u32> {
         let in_edges = graph.step(at.step).in_edges;
         let state = self.state_mut(graph, at);
@@ -41,7 +41,7 @@ impl Run {
         instances
     }
 
-    pub(super) fn go_on(&mut self, expires: Time) {
+    pub(super) fn resume(&mut self, expires: Time) {
         self.status = RunStatus::Running;
         self.generation += 1;
         self.output = None;
@@ -49,7 +49,7 @@ impl Run {
         self.expires = Some(expires);
     }
 
-    /// Derives everything that follows from the phases and exits of steps: edge counts, open instances, names.
+    /// Recomputes everything derived from the phases and exits of steps: edge counts, open instances, names.
     pub(super) fn recount(&mut self, graph: &Graph) {
         let mut ended: Vec<(u32, At)> = Vec::new();
         (self.gates, self.working) = (0, 0);
@@ -86,7 +86,7 @@ impl Run {
         self.recount_scopes(graph);
     }
 
-    /// An instance with steps to go is running, whatever it was before.
+    /// Recomputes the progress of scopes. An instance with unfinished steps is running, whatever it was before.
     fn recount_scopes(&mut self, graph: &Graph) {
         for id in 0..self.instances.len() {
             for &step in &graph.scope(self.instances[id].scope).steps {

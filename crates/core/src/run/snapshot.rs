@@ -1,5 +1,5 @@
-//! The state in words: what a store keeps of a run. Steps that had no turn are left out, and so is whatever follows from
-//! the rest (edges, counts, names), so a snapshot is small and cannot contradict itself.
+//! Snapshots: the state of a run as the store keeps it. Steps that never started are left out, and so is all derived
+//! state (edges, counts, names), so a snapshot is small and cannot contradict itself.
 
 use super::log::{exit_name, exit_named};
 use super::{At, Exit, More, Phase, Run, RunStatus, ScopeState, StepState};
@@ -7,6 +7,7 @@ use crate::event::Failure;
 use crate::fact::{End, Output, SkipReason};
 use crate::graph::{Graph, ScopeIx};
 use crate::limits;
+use crate::quote::quote;
 use crate::time::{Millis, Time};
 use crate::value::{ValueId, Values};
 use serde::{Deserialize, Serialize};
@@ -30,14 +31,14 @@ pub struct Snapshot {
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
     pub expires: Option<Time>,
-    /// Steps that ended so far, those reset since included.
+    /// The number of steps that ended so far, including steps that were reset since.
     pub ended: u32,
-    /// Payload numbers given out so far.
+    /// Payload numbers in use.
     pub values: u32,
     /// Attempts of steps that the run's version no longer has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub retired: BTreeMap<String, u32>,
-    /// Order of their instances: a scope step comes before what is inside it.
+    /// In the order of their instances: a scope step comes before the steps inside it.
     pub steps: Vec<Row>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<InstanceRow>,
@@ -101,10 +102,10 @@ pub struct ScopeRow {
     pub opened: u32,
 }
 
-/// How a pass or an item ended. A row of its own, so that a scope step's row does not grow with its items.
+/// How a pass or an item ended. It has its own row, so that a scope step's row does not grow with its items.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct InstanceRow {
-    /// Of the scope step.
+    /// The path of the scope step.
     pub path: String,
     pub index: u32,
     pub end: End,
@@ -118,7 +119,7 @@ fn zero<T: Default + PartialEq>(n: &T) -> bool {
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SnapshotError {
-    #[error("the stored run has a step {0:?}, which this version of the workflow does not have")]
+    #[error("the stored run has a step {}, which this version of the workflow does not have", quote(.0))]
     UnknownStep(String),
 }
 
@@ -142,7 +143,7 @@ impl Run {
         Snapshot { steps, instances, ..self.head() }
     }
 
-    /// The snapshot without its steps: what changes with every transition and never grows.
+    /// The snapshot without its steps: the part that changes with every transition and never grows.
     pub fn head(&self) -> Snapshot {
         Snapshot {
             id: self.id.clone(),
@@ -214,7 +215,7 @@ impl Run {
         run.retired = snapshot.retired;
         run.values = values;
         run.values.reserve_all(snapshot.values);
-        // A run that was cancelled while it was queued never started.
+        // A run that was cancelled in the queue never started.
         if run.expires.is_some() {
             run.add_instance(graph, ScopeIx::ROOT, None);
         }
@@ -284,7 +285,7 @@ impl Run {
         Ok(())
     }
 
-    /// Like [`Run::find`], but makes instances that are missing on the way.
+    /// Like [`Run::find`], but creates missing instances along the path.
     fn locate(&mut self, graph: &Graph, path: &str) -> Option<At> {
         let mut instance = 0u32;
         let mut rest = path;
@@ -313,9 +314,9 @@ impl Run {
         }
     }
 
-    /// Moves the state to another version of the workflow. Steps named in `stands` (outside any scope) keep what they
-    /// have, with everything inside them; of the others only the attempts they used are remembered.
-    pub(crate) fn carry(&mut self, old: &Graph, new: &Graph, stands: &[String]) {
+    /// Moves the state to another version of the workflow. Root steps named in `stands` keep their state, with
+    /// everything inside them; other steps keep only their attempt count.
+    pub(crate) fn migrate(&mut self, old: &Graph, new: &Graph, stands: &[String]) {
         let stands: HashSet<&str> = stands.iter().map(String::as_str).collect();
         let mut kept = Vec::new();
         let top = |path: &str| path.split(['[', '.']).next().is_some_and(|top| stands.contains(top));
@@ -329,7 +330,7 @@ impl Run {
         }
         self.instances.clear();
         self.add_instance(new, ScopeIx::ROOT, None);
-        // `standing` lets a step stand only if the new version has it, body and exit included.
+        // `standing` keeps a step only if the new version has it, including its body and exit.
         for row in kept {
             let put = self.put(new, row);
             debug_assert!(put.is_ok(), "{put:?}");

@@ -1,4 +1,4 @@
-//! What expressions see from one place in a run.
+//! The values that an expression can read at one point of a run.
 
 use super::code::Reads;
 use super::{At, CtxValue, Phase, Run, Status, StepState};
@@ -9,14 +9,14 @@ use crate::value::ValueId;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// The names in scope of a step (or of the end of an instance).
+/// The names in scope for a step, or for the end of an instance.
 pub struct View<'a> {
     pub graph: &'a Graph,
     pub run: &'a Run,
     pub instance: u32,
     /// The step's own result, in a branch.
     pub result: Option<OwnResult<'a>>,
-    /// The URL of a wait, by its path.
+    /// The callback URL of a wait, by its path.
     pub callback: &'a dyn Fn(&str) -> String,
 }
 
@@ -44,7 +44,7 @@ impl Names for View<'_> {
                 Some(result) if result.truncated && !rest.is_empty() => self.truncated(result.step, "result", rest),
                 result => result.and_then(|result| walk(result.value, rest)).map_or(Found::Nothing, found),
             },
-            Var::WaitUrl(step) => match self.around(self.graph.step(step).scope) {
+            Var::WaitUrl(step) => match self.enclosing(self.graph.step(step).scope) {
                 Some(instance) => {
                     let url = (self.callback)(&self.run.path(self.graph, At { instance, step }));
                     Found::Value(Val::Owned(Value::String(url)))
@@ -75,7 +75,7 @@ impl<'a> View<'a> {
         value.and_then(|value| walk(value, rest)).map_or(Found::Nothing, found)
     }
 
-    /// Whoever reads into a body that was cut off is told whose and what.
+    /// The error for reading into a truncated body: names the step and the field.
     fn truncated<'s>(&'s self, step: StepIx, field: &str, inner: &[Segment]) -> Found<'s> {
         let inner = Dotted(inner).to_string();
         let dot = if inner.starts_with('[') { "" } else { "." };
@@ -98,8 +98,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The instance of this scope around the view's own.
-    fn around(&self, scope: ScopeIx) -> Option<u32> {
+    /// The instance of this scope that encloses the view's own.
+    fn enclosing(&self, scope: ScopeIx) -> Option<u32> {
         let mut instance = self.instance;
         while self.run.instances[instance as usize].scope != scope {
             instance = self.run.instances[instance as usize].parent?.0.instance;
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         Some(frame)
     }
 
-    /// What a step's name means here: its only instance, or the latest one in a loop.
+    /// The instance that a step's name refers to here: its only one, or the latest one in a loop.
     pub fn named(&self, step: StepIx) -> Option<At> {
         let scope = self.graph.step(step).scope;
         let frame = self.frame(scope)?;
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
                 let code = state.output.and_then(|output| output.status_code);
                 Found::Value(code.map_or(Val::Null, |code| Val::Int(i64::from(code))))
             }
-            // A gate's result is the bare word; who and why is in its body.
+            // A gate's result is a single word; the approver and comment are in its body.
             "result" if inner.is_empty() && self.is_gate(step) => {
                 let approved = state.phase == Phase::Done(Status::Success);
                 Found::Value(Val::Str(if approved { "approved" } else { self.status(step, state) }))
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
         matches!(self.graph.step(step).def.kind, Kind::Gate(_))
     }
 
-    /// As expressions read it: a wait that got its call is `received`.
+    /// The status as expressions read it: a wait that was called is `received`.
     fn status(&self, step: StepIx, state: &StepState) -> &'static str {
         match (&self.graph.step(step).def.kind, state.phase) {
             (Kind::Webhook { .. }, Phase::Done(Status::Success)) => "received",
@@ -209,16 +209,17 @@ impl<'a> View<'a> {
     }
 
     fn index(&self, scope: ScopeIx) -> Option<u32> {
-        self.run.instances[self.around(scope)? as usize].parent.map(|(_, index)| index)
+        self.run.instances[self.enclosing(scope)? as usize].parent.map(|(_, index)| index)
     }
 
     fn item(&self, scope: ScopeIx) -> Option<&Value> {
-        let (owner, index) = self.run.instances[self.around(scope)? as usize].parent?;
+        let (owner, index) = self.run.instances[self.enclosing(scope)? as usize].parent?;
         let items = self.run.values.get(self.run.state(self.graph, owner).input?)?;
         items.as_array()?.get(index as usize)
     }
 
-    /// What a step's code sees: as much of `ctx` as it reads and, outside graphs, of the steps that came before it.
+    /// The context of a code step: the parts of `ctx` that it reads and, except in graphs, the earlier steps that it
+    /// reads.
     pub fn context_of(&self, step: StepIx, code: &str) -> Value {
         let reads = Reads::of(code);
         let mut context = self.context_with(&reads);

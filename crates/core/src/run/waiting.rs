@@ -1,4 +1,4 @@
-//! Why a run that is not finished is not: what it waits for, since when, and what can move it on.
+//! What an unfinished run waits for, since when, and what can move it on.
 
 use super::{Phase, Run, RunStatus};
 use crate::graph::Graph;
@@ -7,13 +7,13 @@ use serde::Serialize;
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WaitingFor {
-    /// Path of the step; empty for the run itself.
+    /// The path of the step; empty for the run itself.
     pub step: String,
     #[serde(rename = "for")]
     pub what: Waiting,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
-    /// When it will move on by itself.
+    /// When it moves on by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
     pub moved_on_by: &'static str,
@@ -28,16 +28,16 @@ pub enum Waiting {
     Sleep,
     Webhook,
     Approval,
-    /// A person must say whether a call happened.
+    /// A person has to decide whether a call happened.
     Verdict,
     Child,
 }
 
 impl Run {
-    /// Empty for a finished run, never for another.
+    /// What the run waits for. Empty only for a finished run.
     pub fn waiting_for(&self, graph: &Graph) -> Vec<WaitingFor> {
         if matches!(self.status, RunStatus::New | RunStatus::Queued) {
-            let moved_on_by = "a free place among the workflow's concurrent runs";
+            let moved_on_by = "a free concurrency slot of the workflow";
             return vec![WaitingFor {
                 step: String::new(),
                 what: Waiting::Queue,

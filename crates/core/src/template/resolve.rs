@@ -1,4 +1,4 @@
-//! Fills the holes of a template with a run's data, and secrets into the result.
+//! Fills the holes of a template with a run's data, and the slots of the result with secrets.
 
 use super::{HoleIx, Node, Part, Template, push_pointer};
 use crate::expr::{Bounded, Dotted, Found, Missing, Names, Path, Segment, Val};
@@ -7,39 +7,39 @@ use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What all values put into one template may weigh together: bytes of text, and [`NODE_WEIGHT`] for each value.
+/// The most that the values of one template may weigh together: bytes of text, plus [`NODE_WEIGHT`] per value.
 const MAX_WEIGHT: usize = 16 * 1024 * 1024;
-/// About what a `Value` takes in memory.
+/// The approximate size of a `Value` in memory.
 const NODE_WEIGHT: usize = 32;
-/// Nesting of a resolved value. What reads it back from the store accepts 128, with an envelope around it.
+/// Nesting of a resolved value. The reader of stored values accepts 128 levels, including an envelope.
 const MAX_RESULT_DEPTH: usize = 120;
 
-/// A template with its data in place.
+/// A resolved template.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
-    /// Shows secrets by name only, so it can be stored and shown.
+    /// Contains secrets by name only, so it can be stored and shown.
     pub value: Arc<Value>,
-    /// In the order of their places.
+    /// In the order of their positions.
     pub secrets: Vec<SecretSlot>,
 }
 
-/// A place in the value where a secret goes at the moment of the call; the value itself shows `{{secrets.NAME}}`
+/// A place in the value where a secret is filled in when the call is made; the value itself contains `{{secrets.NAME}}`
 /// there. Only these spans are ever replaced, so data that merely looks like a slot is never filled.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SecretSlot {
-    /// RFC 6901, to a string.
+    /// An RFC 6901 pointer to a string.
     pub pointer: String,
-    /// Bytes in that string.
+    /// Byte range in that string.
     pub start: usize,
     pub end: usize,
     pub name: Box<str>,
 }
 
 impl Resolved {
-    /// A copy with the secrets in place. The error names a secret that is unknown, or whose slot is not in the value.
+    /// A copy with the secrets filled in. The error names a secret that is unknown, or whose slot is not in the value.
     pub fn reveal(&self, secret: impl Fn(&str) -> Option<String>) -> Result<Value, String> {
         let mut value = Value::clone(&self.value);
-        // From the end, so that a secret does not move the slots before it.
+        // Backwards, so that a secret does not move the slots before it.
         for slot in self.secrets.iter().rev() {
             let unknown = || slot.name.to_string();
             let revealed = secret(&slot.name).ok_or_else(unknown)?;
@@ -58,7 +58,7 @@ fn placeholder(name: &str) -> String {
 }
 
 impl Template {
-    /// The value for a step's input. A constant is shared, not copied.
+    /// Resolves a step's input. A constant is shared, not copied.
     pub fn resolve(&self, names: &dyn Names) -> Result<Resolved, Missing> {
         if let Node::Constant(value) = &self.root {
             return Ok(Resolved { value: value.clone(), secrets: Vec::new() });
@@ -68,7 +68,7 @@ impl Template {
         Ok(Resolved { value, secrets: resolver.secrets })
     }
 
-    /// The value for an operand of a condition: a path that leads nowhere is null, and a secret is an error.
+    /// Resolves an operand of a condition: a path that leads nowhere is null, and a secret is an error.
     pub fn read<'a>(&'a self, names: &'a dyn Names) -> Result<Val<'a>, Missing> {
         match &self.root {
             Node::Constant(value) => Ok(Val::Json(value)),
@@ -89,7 +89,7 @@ struct Resolver<'a> {
     names: &'a dyn Names,
     reading: Reading,
     secrets: Vec<SecretSlot>,
-    /// Of the node being resolved.
+    /// The pointer of the node being resolved.
     pointer: String,
     depth: usize,
     weight_left: usize,
@@ -193,7 +193,7 @@ impl<'a> Resolver<'a> {
         Ok(value.into_json())
     }
 
-    /// Before the copy is made: a small template can name a large body many times.
+    /// Weighs a value before it is copied: a small template can reference a large body many times.
     fn weigh(&mut self, value: &Value, depth: usize) -> Result<(), Missing> {
         if depth > MAX_RESULT_DEPTH {
             return Err(Missing::TooLarge { limit: "120 levels of nesting" });

@@ -1,7 +1,7 @@
-//! Finds the holes in a string. Does not look into them beyond their quotes.
+//! Finds the holes in a string. Of their content it only tracks quotes.
 
 pub(super) enum Piece<'s> {
-    /// Not empty, and without the backslashes that kept braces literal.
+    /// Not empty, and without the backslashes that escaped braces.
     Literal(String),
     Hole {
         source: &'s str,
@@ -9,7 +9,7 @@ pub(super) enum Piece<'s> {
     },
 }
 
-/// The `{{` at this byte has no end.
+/// The `{{` at this byte is not closed.
 pub(super) struct Unclosed {
     pub at: usize,
 }
@@ -45,7 +45,7 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece<'_>>, Unclosed> {
     Ok(pieces)
 }
 
-/// Bytes before the `}}` that ends a hole; braces between quotes do not.
+/// The number of bytes before the `}}` that ends a hole; braces in quotes do not end it.
 fn hole_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut quote = None;
@@ -60,7 +60,7 @@ fn hole_length(text: &str) -> Option<usize> {
         }
         at += 1;
     }
-    // A quote that is not closed hides the end: let the expression's own parser say so.
+    // An unclosed quote hides the end: let the expression parser report it.
     quote.and_then(|_| text.find("}}"))
 }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_and_the_text_between_them_are_told_apart() {
+    fn text_splits_into_holes_and_literals() {
         check("", "");
         check("plain } { }} text", "|plain } { }} text|");
         check("{{a}}", "<a>");
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn braces_between_quotes_do_not_end_a_hole() {
+    fn braces_in_quotes_do_not_end_a_hole() {
         check(r#"{{ "}}" }}!"#, r#"< "}}" >|!|"#);
         check(r#"{{ 'it\'s }}' }}"#, r#"< 'it\'s }}' >"#);
         check(r#"{{ "unclosed }} x"#, r#"< "unclosed >| x|"#);
     }
 
     #[test]
-    fn a_backslash_keeps_braces_literal_and_counts_only_there() {
+    fn a_backslash_escapes_braces_and_is_literal_elsewhere() {
         check(r"\{{a}}", "|{{a}}|");
         check(r"\\{{a}}", r"|\|<a>");
         check(r"\\\{{a}}", r"|\{{a}}|");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_without_end_is_reported_where_it_begins() {
+    fn an_unclosed_hole_is_reported_at_its_start() {
         check("abc {{ def", "unclosed at 4");
         check("{{a}} {{", "unclosed at 6");
         check("{{ 'a }", "unclosed at 0");

@@ -1,4 +1,4 @@
-//! What templates resolve to, what they refuse, and where secrets go.
+//! What templates resolve to, what they reject, and where secrets go.
 
 use super::*;
 use crate::expr::{Found, Names, Path, walk};
@@ -28,7 +28,7 @@ fn template(value: &Value) -> Template {
     Template::parse(value, Mode::Standard).unwrap()
 }
 
-/// What `value` resolves to, or the message of what is missing.
+/// Checks what `value` resolves to, or the error message.
 fn check(value: Value, expected: Value) {
     let resolved = template(&value).resolve(&data());
     assert_eq!(
@@ -38,7 +38,7 @@ fn check(value: Value, expected: Value) {
     );
 }
 
-/// One line per fault: pointer, the blamed part of the string, message.
+/// One line per fault: pointer, the faulty part of the string, message.
 fn check_refused(value: Value, expected: &[&str]) {
     let faults = Template::parse(&value, Mode::Standard).unwrap_err();
     let shown = |fault: &TemplateFault| {
@@ -66,7 +66,7 @@ fn a_missing_value_fails_unless_a_default_is_given() {
     check(json!({"a": "{{n}}", "b": "x {{order.id}}"}), json!("Failed to resolve {{order.id}}"));
     check(json!("{{order.id ?? 0}}"), json!(0));
     check(json!("<{{order.id ?? ''}}>"), json!("<>"));
-    check(json!("{{lower(n)}}"), json!("`lower` needs a text, but got a number"));
+    check(json!("{{lower(n)}}"), json!("`lower` needs a string, but got a number"));
 }
 
 #[test]
@@ -77,22 +77,23 @@ fn escaped_braces_are_text_and_data_is_never_read_as_a_template() {
 }
 
 #[test]
-fn all_faults_are_named_with_their_place() {
+fn all_faults_are_reported_with_their_position() {
     check_refused(
         json!({"url": "x {{a b}}", "list": [1, "{{ 'a }}", "{{}}"], "a/b": {"c": "{{ open"}, "{{k}}": 1}),
         &[
             "/url `b`: unexpected `b` after a complete value; an operator such as `==` or `&&` is missing before it",
-            "/list/1 `'a `: the text is not closed; it needs a second quote of the same kind",
+            "/list/1 `'a `: the string is not closed; close it with the same kind of quote",
             "/list/2 ``: the expression is empty",
             "/a~1b/c `{{`: `{{` is not closed; close it with `}}`, or write `\\{{` for two literal braces",
-            "/{{k}} `?`: a key cannot hold `{{`; keys are literal; build the object in a javascript step if a key must vary",
+            "/{{k}} `?`: a key cannot contain `{{`; keys are literal; build the object in a javascript step if a key must vary",
         ],
     );
 }
 
 #[test]
-fn a_secret_stands_alone_or_not_at_all() {
-    let misused = "a secret can only stand alone in its braces: its value is not known here; write {{secrets.NAME}}";
+fn a_secret_must_stand_alone() {
+    let misused =
+        "a secret must stand alone in its braces, because its value is not known here; write {{secrets.NAME}}";
     for (source, blamed) in [
         ("{{upper(secrets.KEY)}}", "secrets.KEY"),
         ("{{secrets.KEY ?? ''}}", "secrets.KEY"),
@@ -164,7 +165,7 @@ fn a_constant_is_one_shared_value() {
 }
 
 #[test]
-fn flow_takes_an_unknown_key_of_the_input_for_an_empty_text() {
+fn in_flow_an_unknown_input_key_is_an_empty_string() {
     let check = |value: Value, expected: Value| {
         let resolved = Template::parse(&value, Mode::Flow).unwrap().resolve(&data());
         assert_eq!(resolved.map_or_else(|missing| missing.to_string().into(), |r| Value::clone(&r.value)), expected);
@@ -176,7 +177,7 @@ fn flow_takes_an_unknown_key_of_the_input_for_an_empty_text() {
 }
 
 #[test]
-fn an_operand_of_a_condition_takes_nothing_for_null() {
+fn in_a_condition_an_absent_operand_is_null() {
     let check = |value: Value, expected: Value| {
         let (template, data) = (template(&value), data());
         assert_eq!(template.read(&data).unwrap().to_json(), expected, "{value}");
@@ -212,7 +213,7 @@ fn depth_and_size_are_bounded_when_parsed_and_when_resolved() {
 }
 
 #[test]
-fn a_hole_knows_where_it_stands() {
+fn a_hole_knows_its_position() {
     let mut template = template(&json!({"a/b": ["é {{n}} {{ name }}"]}));
     let shown: Vec<String> = template
         .holes()

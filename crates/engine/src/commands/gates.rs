@@ -225,7 +225,7 @@ impl Gates<'_> {
             return Err(Error::Refused(format!("{who} is not among those who may answer: {}", named.join(", "))));
         }
         let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
-        if !allow_self && live.run.is_set_off_by(&self.caller.name) {
+        if !allow_self && live.run.is_started_or_retried_by(&self.caller.name) {
             return Err(Error::Refused("whoever started or retried the run may not answer this gate".into()));
         }
         Ok(())

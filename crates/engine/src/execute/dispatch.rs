@@ -124,7 +124,7 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
         payload: payload.unwrap_or_else(|| Value::Null.into()),
         timeout,
         approved: Approved::of_held(live, state),
-        deferred: state.is_put_off(),
+        deferred: state.is_deferred(),
         secrets: secrets.clone(),
         named: live.compiled.secrets.clone(),
         call: StepCall {

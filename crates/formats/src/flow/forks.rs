@@ -1,6 +1,6 @@
-//! Refuses a `parallel` of which one branch stays in a loop while another leaves it.
+//! Rejects a `parallel` if one branch stays in a loop while another leaves it.
 
-use super::Read;
+use super::ParsedStep;
 use super::routes::{Edge, place_of};
 use crate::code;
 use crate::draft::Draft;
@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use stepwell_core::graph::{Handle, components};
 use stepwell_core::limits;
 
-/// Looks at the cycles, then at those inside them once the edges back to the header are gone, as the builder does.
-pub fn refuse_half_forks(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge]) {
+/// Checks the cycles, then the cycles inside them after removing the edges back to the header, as the builder does.
+pub fn reject_half_forks(draft: &mut Draft<'_>, read: &[ParsedStep<'_>], edges: &[Edge]) {
     let mut all: Vec<Vec<usize>> = vec![Vec::new(); read.len()];
     let mut forked: Vec<Vec<usize>> = vec![Vec::new(); read.len()];
     for edge in edges {
@@ -34,13 +34,13 @@ pub fn refuse_half_forks(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge
             let stays = |to: &&usize| parts.of[**to] == parts.of[at];
             let inside = targets.iter().filter(stays).count();
             if inside > 0 && inside < targets.len() && reported.insert(at) {
-                half_fork(draft, read, at, targets, |to| parts.of[to] == parts.of[at]);
+                report_half_fork(draft, read, at, targets, |to| parts.of[to] == parts.of[at]);
             }
         }
         if !any {
             return;
         }
-        // Headers: where a cycle is entered from outside it.
+        // Headers are the steps where a cycle is entered from outside.
         let mut header = vec![false; read.len()];
         for (from, outs) in all.iter().enumerate() {
             for &to in outs.iter().filter(|&&to| parts.of[from] != parts.of[to]) {
@@ -60,14 +60,20 @@ pub fn refuse_half_forks(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge
     }
 }
 
-fn half_fork(draft: &mut Draft<'_>, read: &[Read<'_>], at: usize, targets: &[usize], stays: impl Fn(usize) -> bool) {
+fn report_half_fork(
+    draft: &mut Draft<'_>,
+    read: &[ParsedStep<'_>],
+    at: usize,
+    targets: &[usize],
+    stays: impl Fn(usize) -> bool,
+) {
     let names = |inside: bool| {
         let names: Vec<String> =
             targets.iter().filter(|&&to| stays(to) == inside).take(3).map(|&to| quoted(read[to].key)).collect();
         names.join(", ")
     };
-    let message = format!("of these branches {} stays in the loop and {} leaves it", names(true), names(false));
+    let message = format!("branch {} stays in the loop, but {} leaves it", names(true), names(false));
     let place = place_of(draft, read, at);
-    let fault = Fault::new(code::FORK_LEAVES_LOOP, message).hint("let the branches join before the loop is left");
+    let fault = Fault::new(code::FORK_LEAVES_LOOP, message).hint("join the branches before they leave the loop");
     draft.fault(&place, fault);
 }

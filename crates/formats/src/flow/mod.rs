@@ -1,9 +1,10 @@
-//! The flow dialect: a map of steps, each saying what comes next: `next`, `branch`, `parallel`, `join` or `done`.
+//! The flow dialect: a map of steps, each with its transition: `next`, `branch`, `parallel`, `join` or `done`.
 //!
 //! `next` and `join` are the same edge; a step waits for every path that can still reach it. A failure ends the run
-//! unless `on_error` says otherwise. `next` may go back: the builder makes a loop of it.
+//! unless `on_error` is set. `next` may lead back: the builder turns that into a loop.
 //!
-//! This file reads the steps; `routes.rs` turns what they say into edges, `forks.rs` refuses forks half out of a loop.
+//! This file reads the steps; `routes.rs` turns their transitions into edges, `forks.rs` rejects forks half out of a
+//! loop.
 
 mod forks;
 mod routes;
@@ -12,7 +13,7 @@ use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, Made, Rules};
+use crate::kinds::{self, ParsedKind, Rules};
 use crate::source::Value;
 use crate::tasks;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use stepwell_core::graph::{Arm, Backoff, Call, Handle, Join, Kind, OnFail, Retry
 use stepwell_core::time::Millis;
 
 const TIMEOUT: Millis = Millis::from_secs(120);
-/// Three attempts, with these pauses between them.
+/// The default delays between the three attempts.
 const PAUSES: [Millis; 2] = [Millis::from_secs(30), Millis::from_secs(120)];
 
 fn rules() -> Rules {
@@ -30,28 +31,28 @@ fn rules() -> Rules {
     Rules { grammar: Grammar::Flow, retry, timeout: |_: Call| TIMEOUT }
 }
 
-/// A step that was read and what it says about its successors.
-struct Read<'d> {
+/// A step that was read, with its transitions.
+struct ParsedStep<'d> {
     index: usize,
     key: &'d str,
     transition: Transition<'d>,
-    /// Targets of transitions that it should not have beside that one.
+    /// Targets of surplus transitions.
     beside: Vec<Field<'d>>,
     on_error: Option<Field<'d>>,
 }
 
-impl<'d> Read<'d> {
-    fn nothing(index: usize, key: &'d str) -> Read<'d> {
-        Read { index, key, transition: Transition::Done, beside: Vec::new(), on_error: None }
+impl<'d> ParsedStep<'d> {
+    fn placeholder(index: usize, key: &'d str) -> ParsedStep<'d> {
+        ParsedStep { index, key, transition: Transition::Done, beside: Vec::new(), on_error: None }
     }
 }
 
 enum Transition<'d> {
-    /// No word about it: an open end.
+    /// No transition: an open end.
     Open,
     Done,
     Next(Field<'d>),
-    /// Handle and target of every entry.
+    /// The handle and target of every entry.
     Branch(Vec<(Handle, Field<'d>)>),
     Parallel {
         branches: Vec<Field<'d>>,
@@ -66,13 +67,14 @@ pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
         draft.fault_in_shape(&field.place, fault);
     }
     let rules = rules();
-    let mut read: Vec<Read<'d>> = Vec::new();
+    let mut read: Vec<ParsedStep<'d>> = Vec::new();
     for (entry, field) in fields.into_entries() {
         let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
         draft.step_name(&entry.key, &place);
         let step = match Fields::of(&field, draft) {
             Some(fields) => step(draft, &entry.key, &field, fields, &rules),
-            None => tasks::stand_in(draft, &entry.key, &place, None).map(|index| Read::nothing(index, &entry.key)),
+            None => tasks::placeholder(draft, &entry.key, &place, None)
+                .map(|index| ParsedStep::placeholder(index, &entry.key)),
         };
         match step {
             Some(step) => read.push(step),
@@ -88,16 +90,15 @@ fn step<'d>(
     field: &Field<'d>,
     mut fields: Fields<'d>,
     rules: &Rules,
-) -> Option<Read<'d>> {
+) -> Option<ParsedStep<'d>> {
     let (name, aliases) = names(draft, key, &mut fields);
     if let Some(description) = fields.take("description") {
         draft.text(&description);
     }
-    let mut branches = Vec::new();
-    let mut handles = Vec::new();
-    let (transition, beside) = transition(draft, &mut fields, (&mut branches, &mut handles), rules);
+    let mut branches = Branches::default();
+    let (transition, beside) = transition(draft, &mut fields, &mut branches, rules);
     let on_error = fields.take("on_error").filter(|field| draft.text(field).is_some_and(|text| text != "fail"));
-    let Made { kind, body, .. } = kind(draft, &mut fields, rules);
+    let ParsedKind { kind, body, .. } = kind(draft, &mut fields, rules);
     let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
     fields.finish(draft, &kinds::describe(&kind), &kinds::STEP_FIELDS);
 
@@ -111,8 +112,8 @@ fn step<'d>(
         retry: attempts.retry,
         timeout: attempts.timeout,
         at_most_once: attempts.at_most_once,
-        branches,
-        handles,
+        branches: branches.arms,
+        handles: branches.handles,
         done: matches!(transition, Transition::Done),
         written: Arc::new(crate::values::written(field.node)),
         ..StepDef::new(name, kind)
@@ -122,10 +123,10 @@ fn step<'d>(
     if let Some(body) = body {
         tasks::nested(draft, &body, index, rules);
     }
-    Some(Read { index, key, transition, beside, on_error })
+    Some(ParsedStep { index, key, transition, beside, on_error })
 }
 
-/// The first step goes by its `name`, and `start` stays an alias. Elsewhere `name` only repeats the key.
+/// The first step is identified by its `name`, with `start` as an alias. Elsewhere `name` only repeats the key.
 fn names<'d>(draft: &mut Draft<'d>, key: &'d str, fields: &mut Fields<'d>) -> (&'d str, Vec<String>) {
     let Some(field) = fields.take("name") else { return (key, Vec::new()) };
     let Some(name) = draft.text(&field) else { return (key, Vec::new()) };
@@ -137,13 +138,14 @@ fn names<'d>(draft: &mut Draft<'d>, key: &'d str, fields: &mut Fields<'d>) -> (&
         return (name, vec!["start".into()]);
     }
     let message = format!("the name {} differs from the key {}", quoted(name), quoted(key));
-    let fault = Fault::new(code::NAME_MISMATCH, message).hint("a step goes by its key; remove `name`");
+    let fault = Fault::new(code::NAME_MISMATCH, message).hint("a step is identified by its key; remove `name`");
     draft.fault(&field.place, fault);
     (key, Vec::new())
 }
 
-/// Flow has two kinds more: a gate that is a step without a tool, and a fork that does nothing itself.
-fn kind<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// Reads the kind. Flow has two more kinds: a gate, which is a step without a tool, and a fork, which does nothing
+/// itself.
+fn kind<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let typed = kinds::TYPES.iter().any(|name| fields.has(name) && *name != "approval");
     let null_tool = fields.has_raw("tool") && !fields.has("tool");
     let asks = ["approval", "notify_user", "timeout_s"].iter().any(|name| fields.has(name));
@@ -152,30 +154,35 @@ fn kind<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Ma
         if let Some(args) = fields.take("args")
             && !matches!(&args.node.value, Value::Map(entries) if entries.is_empty())
         {
-            let fault = Fault::new(code::NOT_ALLOWED, "an approval gate calls no tool, so it has no `args`");
-            draft.fault(&args.place, fault.hint("what the approver should read goes into approval.message"));
+            let fault = Fault::new(code::NOT_ALLOWED, "an approval gate calls no tool, so it cannot have `args`");
+            draft.fault(&args.place, fault.hint("put text for the approver into approval.message"));
         }
         return kinds::gate(draft, fields, rules);
     }
     if !typed && fields.has("parallel") {
-        return Made::of(Kind::Pass { output: None });
+        return ParsedKind::of(Kind::Pass { output: None });
     }
     if let Some(field) = fields.take("condition") {
-        let fault = Fault::new(code::NOT_ALLOWED, "a flow chooses with `branch`, not with a condition step");
+        let fault = Fault::new(code::NOT_ALLOWED, "a flow uses `branch`, not a condition step");
         draft.fault(&field.place, fault);
         fields.ignore_rest();
-        return Made::nothing();
+        return ParsedKind::placeholder();
     }
     kinds::read(draft, fields, rules)
 }
 
-type Branches<'b> = (&'b mut Vec<Arm>, &'b mut Vec<Arc<str>>);
+/// The arms of a `branch`, and the names of their handles.
+#[derive(Default)]
+struct Branches {
+    arms: Vec<Arm>,
+    handles: Vec<Arc<str>>,
+}
 
-/// What comes next, and the targets of what is said too much.
+/// Reads the transition, and the targets of surplus ones.
 fn transition<'d>(
     draft: &mut Draft<'d>,
     fields: &mut Fields<'d>,
-    branches: Branches<'_>,
+    branches: &mut Branches,
     rules: &Rules,
 ) -> (Transition<'d>, Vec<Field<'d>>) {
     let done = draft.flag(fields, "done", false);
@@ -186,7 +193,7 @@ fn transition<'d>(
         ("next", next.is_some()),
         ("branch", branch.is_some()),
         ("parallel", parallel.is_some()),
-        // Beside `parallel` a join says where its branches meet.
+        // With `parallel`, `join` is where its branches meet.
         ("join", join.is_some() && parallel.is_none()),
         ("done", done),
     ] {
@@ -195,7 +202,7 @@ fn transition<'d>(
         }
     }
     if let [first, second, ..] = said[..] {
-        let message = format!("a step goes on in one way, but this one has both `{first}` and `{second}`");
+        let message = format!("a step has one transition, but this one has both `{first}` and `{second}`");
         let fault = Fault::new(code::MANY_TRANSITIONS, message);
         let fault = match (first, second) {
             ("next", "branch") => fault.hint("an entry of `branch` without `if` is the default"),
@@ -229,7 +236,7 @@ fn one_target<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> bool {
     let one = !matches!(field.node.value, Value::List(_));
     if !one {
         let fault = Fault::new(code::WRONG_TYPE, "one step is needed here, not a list");
-        draft.fault_in_shape(&field.place, fault.hint("several at once are a `parallel`"));
+        draft.fault_in_shape(&field.place, fault.hint("use `parallel` for several steps at once"));
     }
     one
 }
@@ -249,7 +256,7 @@ fn parallel_entries<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Vec<Field<'
 fn branch_entries<'d>(
     draft: &mut Draft<'d>,
     field: &Field<'d>,
-    (arms, handles): Branches<'_>,
+    branches: &mut Branches,
     rules: &Rules,
 ) -> Vec<(Handle, Field<'d>)> {
     let mut targets = Vec::new();
@@ -281,14 +288,15 @@ fn branch_entries<'d>(
         entry.finish(draft, "an entry of `branch`", &[]);
         let Some(target) = target else { continue };
         let Some(name) = draft.text(&target) else { continue };
-        let handle = kinds::name_handle(handles, &unique(name, handles));
-        arms.push(Arm { handle, test: test.unwrap_or(Test::Always) });
+        let name = unique(name, &branches.handles);
+        let handle = kinds::name_handle(&mut branches.handles, &name);
+        branches.arms.push(Arm { handle, test: test.unwrap_or(Test::Always) });
         targets.push((handle, target));
     }
     targets
 }
 
-/// A handle is called after the step it leads to; further ones to the same step add the number of their entry.
+/// A handle is named after the step it leads to; another handle to the same step adds the number of its entry.
 fn unique(name: &str, handles: &[Arc<str>]) -> String {
     let taken = handles.iter().any(|handle| &**handle == name);
     if taken { format!("{name}#{}", handles.len() + 1) } else { name.to_owned() }

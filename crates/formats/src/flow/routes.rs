@@ -1,6 +1,6 @@
-//! From what flow steps say to edges: names, the open ends of a `parallel` with a `join`, `on_error`.
+//! Turns the transitions of flow steps into edges: names, the open ends of a `parallel` with a `join`, `on_error`.
 
-use super::{Read, Transition, forks};
+use super::{ParsedStep, Transition, forks};
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use stepwell_core::graph::Handle;
 use stepwell_core::limits;
 
-/// Steps visited in all while open ends are looked for: beyond this nobody can follow the flow anyway.
+/// The most steps visited in total while searching for open ends.
 const MAX_VISITS: usize = 2_000_000;
 
-/// An edge between positions in the list of steps read.
+/// An edge between positions in the list of steps.
 pub struct Edge {
     pub from: usize,
     pub handle: Handle,
@@ -20,19 +20,19 @@ pub struct Edge {
     pub place: Place,
 }
 
-/// A `parallel` with a `join` beside it.
+/// A `parallel` with a `join`.
 struct Fork {
     at: usize,
     join: usize,
     place: Place,
 }
 
-pub fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>]) {
+pub fn connect<'d>(draft: &mut Draft<'d>, read: &[ParsedStep<'d>]) {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     for (i, step) in read.iter().enumerate() {
         by_name.insert(step.key, i);
     }
-    // The first step may also be called by its name, unless that is another step's key.
+    // The first step can also be referred to by its name, unless that is another step's key.
     if let Some(&start) = by_name.get("start") {
         let name = draft.steps[read[start].index].def.name.to_string();
         if let Some((i, step)) = read.iter().enumerate().find(|(_, step)| *step.key == *name)
@@ -68,7 +68,7 @@ impl Names<'_> {
     }
 }
 
-fn route<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], names: &Names<'_>) {
+fn route<'d>(draft: &mut Draft<'d>, read: &[ParsedStep<'d>], names: &Names<'_>) {
     let mut edges: Vec<Edge> = Vec::new();
     let mut forks: Vec<Fork> = Vec::new();
     for (from, step) in read.iter().enumerate() {
@@ -109,14 +109,14 @@ fn route<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], names: &Names<'_>) {
     join_open_ends(draft, read, &mut edges, &forks);
     add_error_edges(draft, read, &mut edges, names);
     end_paths(draft, read, &edges);
-    forks::refuse_half_forks(draft, read, &edges);
+    forks::reject_half_forks(draft, read, &edges);
     for edge in edges {
         draft.add_edge(read[edge.from].index, edge.handle, read[edge.to].index, &edge.place);
     }
 }
 
-/// Every open end of a fork's branches gets an edge to the fork's join. Inner forks take theirs first.
-fn join_open_ends<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec<Edge>, forks: &[Fork]) {
+/// Adds an edge from every open end of a fork's branches to the fork's join. Inner forks come first.
+fn join_open_ends<'d>(draft: &mut Draft<'d>, read: &[ParsedStep<'d>], edges: &mut Vec<Edge>, forks: &[Fork]) {
     if forks.is_empty() {
         return;
     }
@@ -124,7 +124,7 @@ fn join_open_ends<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec<
     for edge in edges.iter() {
         targets[edge.from].push(edge.to);
     }
-    // Beyond a fork the walk goes on behind its join, whose in-edges are not there yet.
+    // After a fork the search continues at its join, whose in-edges do not exist yet.
     let mut after: HashMap<usize, usize> = HashMap::new();
     for fork in forks {
         after.insert(fork.at, fork.join);
@@ -149,7 +149,7 @@ fn join_open_ends<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec<
         regions.push((n, region));
     }
     regions.sort_by_key(|(n, region)| (region.len(), *n));
-    // Which forks gave an open end its edge.
+    // Which forks added the edge of an open end.
     let mut taken: HashMap<usize, Vec<usize>> = HashMap::new();
     for (n, region) in &regions {
         let fork = &forks[*n];
@@ -171,7 +171,7 @@ fn join_open_ends<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec<
 }
 
 /// `on_error: continue` doubles every success edge as an error edge; `on_error: <step>` is one edge to it.
-fn add_error_edges<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec<Edge>, names: &Names<'_>) {
+fn add_error_edges<'d>(draft: &mut Draft<'d>, read: &[ParsedStep<'d>], edges: &mut Vec<Edge>, names: &Names<'_>) {
     let mut continuing = vec![false; read.len()];
     for (from, step) in read.iter().enumerate() {
         let Some(field) = &step.on_error else { continue };
@@ -182,7 +182,7 @@ fn add_error_edges<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec
             continue;
         }
         if matches!(step.transition, Transition::Branch(_)) {
-            let fault = Fault::new(code::NOT_ALLOWED, "`on_error: continue` beside a `branch` leads nowhere");
+            let fault = Fault::new(code::NOT_ALLOWED, "`on_error: continue` has no target with a `branch`");
             draft.fault(&field.place, fault.hint("name the step to go to instead"));
             continue;
         }
@@ -197,8 +197,8 @@ fn add_error_edges<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], edges: &mut Vec
     }
 }
 
-/// A step after which nothing comes gives the run its output, whether it says `done` or nothing.
-fn end_paths(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge]) {
+/// A step without a successor determines the run's output, with or without `done`.
+fn end_paths(draft: &mut Draft<'_>, read: &[ParsedStep<'_>], edges: &[Edge]) {
     let mut goes_on = vec![false; read.len()];
     for edge in edges.iter().filter(|edge| edge.handle != Handle::ERROR) {
         goes_on[edge.from] = true;
@@ -210,7 +210,7 @@ fn end_paths(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge]) {
     }
 }
 
-pub fn place_of(draft: &mut Draft<'_>, read: &[Read<'_>], at: usize) -> Place {
+pub fn place_of(draft: &mut Draft<'_>, read: &[ParsedStep<'_>], at: usize) -> Place {
     if let Transition::Parallel { branches, .. } = &read[at].transition
         && let Some(first) = branches.first()
     {

@@ -1,10 +1,10 @@
-//! What belongs to the canvas rather than to the workflow: positions, colours, labels.
+//! Data of the canvas rather than of the workflow: positions, colours, labels.
 
 use crate::fields::Field;
 use crate::source::Node;
 use std::collections::HashSet;
 
-/// What editors keep with a node or an edge and the engine has no use for.
+/// Fields that editors store with a node or an edge and that the engine does not use.
 pub const COSMETIC: [&str; 42] = [
     "position",
     "positionAbsolute",
@@ -70,7 +70,7 @@ pub fn label(node: &Node) -> Option<&str> {
     node.get("label").and_then(Node::as_str).or_else(|| inside("data")).or_else(|| inside("nodeConfig"))
 }
 
-/// The node without what only the canvas needs, so that moving it does not make it another node.
+/// The node without canvas data, so that moving it does not change it.
 pub fn written(node: &Node) -> serde_json::Value {
     let mut json = node.to_json();
     strip(&mut json);

@@ -1,11 +1,12 @@
-//! Condition nodes: branches of rules or expressions, tried in order, and a default.
+//! Condition nodes: branches with rules or expressions, tested in order, and a default.
 
 use super::Ends;
+use super::config::{DefaultBranch, NodeFlags};
 use crate::code;
 use crate::draft::Draft;
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, Made, Rules};
+use crate::kinds::{self, ParsedKind, Rules};
 use crate::source::Value;
 use serde_json::Value as Json;
 use std::collections::HashSet;
@@ -16,8 +17,8 @@ use stepwell_core::template::Template;
 
 const MAX_RULES: usize = 1_000;
 
-/// The nodes that an edge leaves by a name that means "otherwise".
-pub fn with_default<'d>(edges: &[Option<Ends<'d>>]) -> HashSet<&'d str> {
+/// The nodes with an edge from their default branch (`default` or `else`).
+pub fn with_default_edge<'d>(edges: &[Option<Ends<'d>>]) -> HashSet<&'d str> {
     let otherwise = |edge: &&Ends<'d>| {
         let handle = edge.handle.as_ref().and_then(|field| field.node.as_str());
         matches!(handle, Some("default" | "else"))
@@ -25,13 +26,13 @@ pub fn with_default<'d>(edges: &[Option<Ends<'d>>]) -> HashSet<&'d str> {
     edges.iter().flatten().filter(otherwise).filter_map(|edge| edge.from.node.as_str()).collect()
 }
 
-/// `otherwise`: an edge asks for the default branch. A disabled condition takes only that one.
+/// Reads a condition. A disabled one always takes the default branch.
 pub fn read<'d>(
     draft: &mut Draft<'d>,
     fields: &mut Fields<'d>,
-    (otherwise, disabled): (bool, bool),
+    flags: NodeFlags,
     rules: &Rules,
-) -> (Made<'d>, Option<(Handle, Option<&'d str>)>) {
+) -> (ParsedKind<'d>, Option<DefaultBranch<'d>>) {
     let default_name =
         fields.take("defaultBranch").and_then(|field| draft.text(&field)).filter(|name| !name.is_empty());
     let mut arms = Vec::new();
@@ -62,23 +63,23 @@ pub fn read<'d>(
             arms.push(Arm { handle, test });
         }
     }
-    if disabled {
+    if flags.disabled {
         arms.clear();
     }
-    let default = default_name.map(|name| (name, Some(name))).or(otherwise.then_some(("default", None)));
+    let default = default_name.map(|name| (name, Some(name))).or(flags.default_edge.then_some(("default", None)));
     let default = default.map(|(name, own)| {
         let existing = handles.iter().position(|handle| &**handle == name);
         let handle = match existing {
             Some(n) => Handle(Handle::FIRST_NAMED + n as u16),
             None => kinds::name_handle(&mut handles, name),
         };
-        // A branch that is called "default" but is not named as the default is just a branch.
+        // A branch that is called "default" but not set as `defaultBranch` is an ordinary branch.
         if own.is_some() || existing.is_none() {
             arms.push(Arm { handle, test: Test::Always });
         }
-        (handle, own)
+        DefaultBranch { handle, name: own }
     });
-    (Made { kind: Kind::Condition { arms }, handles, body: None }, default)
+    (ParsedKind { kind: Kind::Condition { arms }, handles, body: None }, default)
 }
 
 /// `None` for the default branch, which needs no test.
@@ -135,7 +136,7 @@ fn rule<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules) -> Option<R
         return None;
     };
     let left_template = match (operator, left.node.as_str()) {
-        // Under this operator the text is the expression itself, with or without braces.
+        // With this operator the text is the expression itself, with or without braces.
         (Operator::Expression, Some(text)) if !text.contains("{{") => {
             draft.expr(&left, rules.grammar)?;
             Template::parse(&Json::String(format!("{{{{{text}}}}}")), rules.grammar).ok()?

@@ -1,11 +1,11 @@
-//! What a node does, from its type and its configuration as editors write it.
+//! Reads what a node does, from its type and its configuration as editors write it.
 
 use super::{condition, variable};
 use crate::code;
 use crate::draft::Draft;
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, Made, Rules};
+use crate::kinds::{self, ParsedKind, Rules};
 use crate::source::Value;
 use serde_json::{Value as Json, json};
 use stepwell_core::graph::{Each, Handle, Kind, OnItemError, ScopeIx, Sleep};
@@ -45,7 +45,7 @@ const TYPES: [(&str, NodeType); 13] = [
     ("workflow", NodeType::Workflow),
 ];
 
-/// Fields of some node type: one of these on another is misplaced rather than unknown.
+/// The fields of all node types: one of these on another type is misplaced rather than unknown.
 pub const NODE_FIELDS: [&str; 54] = [
     "code",
     "timeoutSeconds",
@@ -108,7 +108,7 @@ impl NodeType {
         let name = draft.text(field)?;
         let found = TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
         if found.is_none() {
-            let fault = Fault::new(code::UNKNOWN_NODE_TYPE, format!("{} is not a type of node", quoted(name)));
+            let fault = Fault::new(code::UNKNOWN_NODE_TYPE, format!("{} is not a node type", quoted(name)));
             let names = || TYPES.iter().map(|(name, _)| *name);
             let near = draft.near(name, names());
             let hint = near.unwrap_or_else(|| format!("known: {}", names().collect::<Vec<_>>().join(", ")));
@@ -121,46 +121,59 @@ impl NodeType {
         TYPES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// A disabled node of these types still decides where its edges lead.
+    /// Whether a disabled node of this type still decides where its edges lead.
     pub fn keeps_shape(self) -> bool {
         matches!(self, NodeType::Condition | NodeType::Loop | NodeType::Start | NodeType::End)
     }
 }
 
-/// The handle and the name of a condition's default branch.
-type Default<'d> = Option<(Handle, Option<&'d str>)>;
+/// The default branch of a condition.
+#[derive(Clone, Copy)]
+pub struct DefaultBranch<'d> {
+    pub handle: Handle,
+    /// Its own name, from `defaultBranch`.
+    pub name: Option<&'d str>,
+}
+
+/// What affects how a node is read beyond its own configuration.
+#[derive(Clone, Copy)]
+pub struct NodeFlags {
+    /// An edge leaves from the default branch.
+    pub default_edge: bool,
+    pub disabled: bool,
+}
 
 pub fn read<'d>(
     draft: &mut Draft<'d>,
     fields: &mut Fields<'d>,
     kind: NodeType,
-    (otherwise, disabled): (bool, bool),
+    flags: NodeFlags,
     rules: &Rules,
-) -> (Made<'d>, Default<'d>) {
+) -> (ParsedKind<'d>, Option<DefaultBranch<'d>>) {
     let made = match kind {
-        NodeType::Condition => return condition::read(draft, fields, (otherwise, disabled), rules),
+        NodeType::Condition => return condition::read(draft, fields, flags, rules),
         NodeType::Start => {
             let output = json!({"started": true, "inputReceived": "{{input}}"});
-            Made::of(Kind::Pass { output: Template::parse(&output, rules.grammar).ok() })
+            ParsedKind::of(Kind::Pass { output: Template::parse(&output, rules.grammar).ok() })
         }
-        NodeType::End => end(draft, fields, disabled, rules),
+        NodeType::End => end(draft, fields, flags.disabled, rules),
         NodeType::Javascript => kinds::javascript(draft, fields, "code"),
         NodeType::Query => kinds::query(draft, fields, rules),
         NodeType::Delay => delay(draft, fields, rules),
-        NodeType::Loop => each(draft, fields, disabled, rules),
+        NodeType::Loop => each(draft, fields, flags.disabled, rules),
         NodeType::Http => kinds::http(draft, fields, rules),
         NodeType::Tool => kinds::tool(draft, fields, rules),
         NodeType::Approval if fields.has("approval") => kinds::gate(draft, fields, rules),
         NodeType::Approval => kinds::flat_gate(draft, fields, rules),
         NodeType::Webhook if fields.has("wait_for_webhook") => kinds::webhook(draft, fields),
-        NodeType::Webhook => Made::of(Kind::Webhook { timeout: kinds::webhook_timeout(draft, fields) }),
+        NodeType::Webhook => ParsedKind::of(Kind::Webhook { timeout: kinds::webhook_timeout(draft, fields) }),
         NodeType::Workflow => kinds::child(draft, fields, rules),
     };
     (made, None)
 }
 
 /// `status, outputParameters: [{name, sourceVariable}]`.
-fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> Made<'d> {
+fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> ParsedKind<'d> {
     if let Some(field) = fields.take("status") {
         draft.choice(&field, &[("success", ()), ("failure", ()), ("completed", ()), ("failed", ())]);
     }
@@ -180,7 +193,7 @@ fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules
         let (Some(name), Some((spelling, source))) = (name, source) else { continue };
         let template = match spelling {
             "value" => draft.template(&source, rules.grammar),
-            // A variable of a branch that was not taken is null here: an end collects what there is.
+            // A variable of a branch that was not taken is null here: an end node collects what exists.
             _ => source_variable(draft, &source, rules, " ?? null"),
         };
         let (Some(name), Some(template)) = (draft.constant_text(&name), template) else { continue };
@@ -189,25 +202,25 @@ fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules
     if disabled {
         outputs.clear();
     }
-    Made::of(Kind::End { outputs })
+    ParsedKind::of(Kind::End { outputs })
 }
 
-/// `items`, `ctx.items`, `input.items` or `{{…}}`: a variable that is read when the node's turn comes.
+/// `items`, `ctx.items`, `input.items` or `{{…}}`: a variable that is read when the node starts.
 fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules, or: &str) -> Option<Template> {
     const ROOTS: [&str; 7] = ["ctx", "input", "trigger", "steps", "tasks", "item", "index"];
     let text = draft.text(field)?.trim();
     if text.contains("{{") {
         return draft.template(field, rules.grammar);
     }
-    // Checked as it was written, so that a fault points into it. A bare name is a variable.
+    // Check the text as written, so that a fault points into it. A bare name is a variable.
     let expr = draft.expr(field, rules.grammar)?;
     let bare = expr.as_path().is_some_and(|path| !ROOTS.iter().any(|root| path.begins_with(root)));
     let path = if bare { format!("ctx.{text}") } else { text.to_owned() };
     Template::parse(&Json::String(format!("{{{{{path}{or}}}}}")), rules.grammar).ok()
 }
 
-/// `delayType: fixed|dynamic|until`, or whichever of their fields is there.
-fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// `delayType: fixed|dynamic|until`, or the type whose field is set.
+fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     #[derive(Clone, Copy, PartialEq)]
     enum Type {
         Fixed,
@@ -221,7 +234,7 @@ fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> M
         (_, true) => Type::Dynamic,
         _ => Type::Fixed,
     });
-    // Editors keep what the other types were set to; only the chosen one counts.
+    // Editors keep the settings of the other types; only the chosen one counts.
     let (until, variable) = (fields.take("untilTime"), fields.take("delayVariable"));
     let amounts: Vec<(Field<'d>, u64)> = [("delayMinutes", 60_000), ("delaySeconds", 1_000), ("delayMs", 1)]
         .into_iter()
@@ -246,7 +259,7 @@ fn delay<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> M
             length.map(Sleep::For)
         }
     };
-    Made::of(Kind::Sleep(sleep.unwrap_or(Sleep::For(Millis(0)))))
+    ParsedKind::of(Kind::Sleep(sleep.unwrap_or(Sleep::For(Millis(0)))))
 }
 
 fn none(draft: &mut Draft<'_>, fields: &Fields<'_>, name: &str) -> Option<Sleep> {
@@ -254,7 +267,7 @@ fn none(draft: &mut Draft<'_>, fields: &Fields<'_>, name: &str) -> Option<Sleep>
     None
 }
 
-/// Milliseconds, from a number that an editor may have kept as text.
+/// Milliseconds, from a number that an editor may have stored as text.
 fn amount<'d>(draft: &mut Draft<'d>, field: &Field<'d>, unit: u64) -> Option<f64> {
     let number = match &field.node.value {
         Value::Number(number) => number.as_f64(),
@@ -270,14 +283,14 @@ fn amount<'d>(draft: &mut Draft<'d>, field: &Field<'d>, unit: u64) -> Option<f64
         return None;
     }
     if millis.is_none() {
-        let fault = Fault::new(code::BAD_DURATION, "this is not a length of time");
+        let fault = Fault::new(code::BAD_DURATION, "this is not a duration");
         draft.fault(&field.place, fault.hint("a delay known only at run time has delayType `dynamic`"));
     }
     millis
 }
 
-/// `sourceVariable, itemVariable, indexVariable, maxIterations`. A disabled loop walks nothing.
-fn each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> Made<'d> {
+/// `sourceVariable, itemVariable, indexVariable, maxIterations`. A disabled loop has no items.
+fn each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules: &Rules) -> ParsedKind<'d> {
     let nothing = || Template::constant(json!([]));
     let items = match fields.take("sourceVariable") {
         Some(field) => source_variable(draft, &field, rules, "").unwrap_or_else(nothing),
@@ -291,7 +304,7 @@ fn each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rule
     let parallel = fields.take("maxParallel").and_then(|field| draft.integer(&field, 1..=limits::MAX_ITERATIONS));
     let choices = [("stop", OnItemError::Stop), ("continue", OnItemError::Continue)];
     let on_item_error = fields.take("onItemError").and_then(|field| draft.choice(&field, &choices));
-    Made::of(Kind::Each(Each {
+    ParsedKind::of(Kind::Each(Each {
         items: if disabled { nothing() } else { items },
         max_parallel: parallel.unwrap_or(1),
         on_item_error: on_item_error.unwrap_or(OnItemError::Stop),

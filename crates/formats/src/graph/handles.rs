@@ -1,6 +1,6 @@
-//! What the handle of an edge means for the node it leaves.
+//! Resolves the handle of an edge on the node it leaves.
 
-use super::Read;
+use super::ParsedNode;
 use super::config::NodeType;
 use crate::code;
 use crate::draft::{Draft, Place};
@@ -11,13 +11,18 @@ use stepwell_core::graph::Handle;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exit {
     By(Handle),
-    /// A loop node's way into its body.
+    /// The edge from a loop node into its body.
     Body,
 }
 
 const PLAIN: [&str; 3] = ["output", "success", "default"];
 
-pub fn exit<'d>(draft: &mut Draft<'d>, node: &Read<'d>, handle: Option<&Field<'d>>, place: &Place) -> Option<Exit> {
+pub fn exit<'d>(
+    draft: &mut Draft<'d>,
+    node: &ParsedNode<'d>,
+    handle: Option<&Field<'d>>,
+    place: &Place,
+) -> Option<Exit> {
     if node.kind == NodeType::End {
         let fault = Fault::new(code::END_HAS_EDGES, format!("an edge leaves the end node {}", quoted(node.id)));
         draft.fault_in_shape(place, fault);
@@ -46,10 +51,10 @@ pub fn exit<'d>(draft: &mut Draft<'d>, node: &Read<'d>, handle: Option<&Field<'d
 }
 
 /// A branch of a condition by its id; `default` and `else` are the default branch unless a branch has that id.
-fn branch<'d>(draft: &mut Draft<'d>, node: &Read<'d>, name: Option<&str>, place: &Place) -> Option<Exit> {
+fn branch<'d>(draft: &mut Draft<'d>, node: &ParsedNode<'d>, name: Option<&str>, place: &Place) -> Option<Exit> {
     let handles = draft.steps[node.index].def.handles.clone();
     let Some(name) = name else {
-        let fault = Fault::new(code::UNKNOWN_HANDLE, "an edge from a condition must say which branch it belongs to");
+        let fault = Fault::new(code::UNKNOWN_HANDLE, "an edge from a condition must name its branch");
         let known: Vec<&str> = handles.iter().map(|handle| &**handle).collect();
         draft.fault_in_shape(place, fault.hint(format!("set sourceHandle to one of {}", known.join(", "))));
         return None;
@@ -57,10 +62,10 @@ fn branch<'d>(draft: &mut Draft<'d>, node: &Read<'d>, name: Option<&str>, place:
     if let Some(n) = handles.iter().position(|handle| &**handle == name) {
         return Some(Exit::By(Handle(Handle::FIRST_NAMED + n as u16)));
     }
-    if let Some((handle, own_name)) = node.default
-        && (matches!(name, "default" | "else") || own_name == Some(name))
+    if let Some(default) = node.default
+        && (matches!(name, "default" | "else") || default.name == Some(name))
     {
-        return Some(Exit::By(handle));
+        return Some(Exit::By(default.handle));
     }
     let mut known: Vec<&str> = handles.iter().map(|handle| &**handle).collect();
     known.push("error");

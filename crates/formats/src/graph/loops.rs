@@ -1,11 +1,11 @@
 //! Finds the bodies of loop nodes and hands nodes and edges to the builder.
 //!
 //! A body is what the `loop` handle reaches before returning to the node, and is entered only there. Edges back to the
-//! node stay: they decide nothing about the next item, but one that is drawn for failures handles them.
+//! node are kept: they do not affect the next item, but an edge for failures handles them.
 
 use super::config::NodeType;
 use super::handles::Exit;
-use super::{Edge, Read};
+use super::{Edge, ParsedNode};
 use crate::code;
 use crate::draft::Draft;
 use crate::fault::Fault;
@@ -13,16 +13,16 @@ use crate::fields::quoted;
 use std::collections::{HashMap, HashSet};
 use stepwell_core::graph::Kind;
 
-/// Nodes visited in all while bodies are looked for.
+/// The most nodes visited in total while searching for bodies.
 const MAX_VISITS: usize = 2_000_000;
 
-/// A loop node and what its `loop` handle reaches.
+/// A loop node and the nodes that its `loop` handle reaches.
 struct Body {
     node: usize,
     members: HashSet<usize>,
 }
 
-pub fn lay_out(draft: &mut Draft<'_>, read: &[Read<'_>], edges: Vec<Edge>) {
+pub fn lay_out(draft: &mut Draft<'_>, read: &[ParsedNode<'_>], edges: Vec<Edge>) {
     let mut canvas = Canvas { edges: &edges, outs: vec![Vec::new(); read.len()], ins: vec![Vec::new(); read.len()] };
     for (n, edge) in edges.iter().enumerate() {
         canvas.outs[edge.from].push(n);
@@ -30,7 +30,7 @@ pub fn lay_out(draft: &mut Draft<'_>, read: &[Read<'_>], edges: Vec<Edge>) {
     }
     let Some(bodies) = bodies(draft, read, &canvas) else { return };
     let parent = parents(read, &bodies);
-    let mut faulty = refuse_crossed(draft, read, &canvas, &bodies);
+    let mut faulty = reject_crossed(draft, read, &canvas, &bodies);
     if !faulty {
         for body in &bodies {
             faulty |= check_entries(draft, read, &canvas, body);
@@ -51,7 +51,7 @@ pub fn lay_out(draft: &mut Draft<'_>, read: &[Read<'_>], edges: Vec<Edge>) {
     }
 }
 
-/// The edges, and which of them leave and enter each node.
+/// The edges, with the out-edges and in-edges of each node.
 struct Canvas<'e> {
     edges: &'e [Edge],
     outs: Vec<Vec<usize>>,
@@ -59,7 +59,8 @@ struct Canvas<'e> {
 }
 
 impl Canvas<'_> {
-    /// What the `loop` handle of `node` reaches without passing `node` or `wall`. `None` if the budget does not last.
+    /// The nodes that the `loop` handle of `node` reaches without passing `node` or `wall`. `None` if the budget runs
+    /// out.
     fn reach(&self, node: usize, wall: Option<usize>, budget: &mut usize) -> Option<HashSet<usize>> {
         let mut members = HashSet::new();
         let first = self.outs[node].iter().filter(|&&n| self.edges[n].handle == Exit::Body);
@@ -75,7 +76,7 @@ impl Canvas<'_> {
     }
 }
 
-fn bodies(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>) -> Option<Vec<Body>> {
+fn bodies(draft: &mut Draft<'_>, read: &[ParsedNode<'_>], canvas: &Canvas<'_>) -> Option<Vec<Body>> {
     let mut bodies = Vec::new();
     let mut budget = MAX_VISITS;
     for (node, found) in read.iter().enumerate() {
@@ -88,7 +89,7 @@ fn bodies(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>) -> Opti
             return None;
         };
         if members.is_empty() {
-            let fault = Fault::new(code::EMPTY_BODY, format!("the loop {} repeats nothing", quoted(found.id)));
+            let fault = Fault::new(code::EMPTY_BODY, format!("the loop {} has no body", quoted(found.id)));
             draft.fault_in_shape(&found.place, fault.hint("draw an edge from its `loop` handle"));
         }
         bodies.push(Body { node, members });
@@ -96,15 +97,16 @@ fn bodies(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>) -> Opti
     Some(bodies)
 }
 
-/// Two loops that are each in the other's body: an edge of the inner one leads to the outer one instead of back.
-fn refuse_crossed(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>, bodies: &[Body]) -> bool {
+/// Rejects two loops that are each in the other's body: an edge of the inner loop leads to the outer one instead of
+/// back.
+fn reject_crossed(draft: &mut Draft<'_>, read: &[ParsedNode<'_>], canvas: &Canvas<'_>, bodies: &[Body]) -> bool {
     let mut faulty = false;
     let mut budget = MAX_VISITS;
     let by_node: HashMap<usize, &Body> = bodies.iter().map(|body| (body.node, body)).collect();
     for inner in bodies {
         let outers = inner.members.iter().filter_map(|member| by_node.get(member));
         for outer in outers.filter(|outer| outer.members.contains(&inner.node)) {
-            // The outer one is entered from where neither body reaches.
+            // The outer loop is entered from outside both bodies.
             let outside = |n: &&usize| {
                 let from = canvas.edges[**n].from;
                 from != inner.node && !inner.members.contains(&from) && !outer.members.contains(&from)
@@ -118,7 +120,7 @@ fn refuse_crossed(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>,
             for &n in leaving {
                 faulty = true;
                 let message = format!("this edge leads out of the body of the loop {name} to the loop {to} around it");
-                let hint = format!("let it lead back to {name}, and go on from the `done` handle of {name}");
+                let hint = format!("make it lead back to {name}, and continue from the `done` handle of {name}");
                 draft.fault_in_shape(&canvas.edges[n].place, Fault::new(code::LOOP_BODY, message).hint(hint));
             }
         }
@@ -126,8 +128,8 @@ fn refuse_crossed(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>,
     faulty
 }
 
-/// The innermost loop around each node: of those whose body holds it, the one with the smallest body.
-fn parents(read: &[Read<'_>], bodies: &[Body]) -> Vec<Option<usize>> {
+/// The innermost loop around each node: the loop with the smallest body that contains it.
+fn parents(read: &[ParsedNode<'_>], bodies: &[Body]) -> Vec<Option<usize>> {
     let mut parent: Vec<Option<(usize, usize)>> = vec![None; read.len()];
     for body in bodies {
         for &member in &body.members {
@@ -139,9 +141,9 @@ fn parents(read: &[Read<'_>], bodies: &[Body]) -> Vec<Option<usize>> {
     parent.into_iter().map(|found| found.map(|(_, node)| node)).collect()
 }
 
-/// Reports edges that get into a body other than through its loop. An edge out of a body shows up here too: what it
-/// leads to was reached from the `loop` handle, so it counts as body, and is entered from outside as well.
-fn check_entries(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>, body: &Body) -> bool {
+/// Reports edges that enter a body other than through its loop. This also finds edges out of a body: their target was
+/// reached from the `loop` handle, so it counts as part of the body, and is also entered from outside.
+fn check_entries(draft: &mut Draft<'_>, read: &[ParsedNode<'_>], canvas: &Canvas<'_>, body: &Body) -> bool {
     let mut faulty = false;
     let entering = body.members.iter().flat_map(|&member| &canvas.ins[member]).map(|&n| &canvas.edges[n]);
     for edge in entering {
@@ -155,7 +157,7 @@ fn check_entries(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>, 
         let after = inner.map(|&n| format!(", after {}", quoted(read[canvas.edges[n].from].id))).unwrap_or_default();
         let message =
             format!("node {to} is in the body of the loop {name}{after}, but this edge enters it from outside");
-        let hint = format!("let the last node of the body lead back to {name}, and go on from its `done` handle");
+        let hint = format!("make the last node of the body lead back to {name}, and continue from its `done` handle");
         draft.fault_in_shape(&edge.place, Fault::new(code::LOOP_BODY, message).hint(hint));
         if draft.is_full() {
             return true;
@@ -164,8 +166,8 @@ fn check_entries(draft: &mut Draft<'_>, read: &[Read<'_>], canvas: &Canvas<'_>, 
     faulty
 }
 
-/// Where the run or an item begins: start nodes, or else nodes that no edge leads to; and what a `loop` handle names.
-fn mark_entries(draft: &mut Draft<'_>, read: &[Read<'_>], edges: &[Edge], parent: &[Option<usize>]) {
+/// Marks where the run or an item begins: start nodes, or else nodes without in-edges; and targets of a `loop` handle.
+fn mark_entries(draft: &mut Draft<'_>, read: &[ParsedNode<'_>], edges: &[Edge], parent: &[Option<usize>]) {
     let starts = read.iter().any(|node| node.kind == NodeType::Start);
     let mut entered = vec![false; read.len()];
     for edge in edges {

@@ -1,7 +1,7 @@
 //! The graph dialect: nodes and edges as an editor canvas saves them, in the engine's own names or React Flow's.
 //!
-//! A node finishes by a handle; the edges drawn from that handle are taken. The body of a `loop` node is what its
-//! `loop` handle reaches before returning.
+//! A node finishes with a handle; the edges from that handle are taken. The body of a `loop` node is what its `loop`
+//! handle reaches before returning.
 //!
 //! This file reads nodes and edges; `config.rs` and `condition.rs` read what a node does, `handles.rs` what an edge's
 //! handle means, `loops.rs` finds the bodies.
@@ -15,19 +15,19 @@ mod loops;
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
-use crate::fields::{Field, Fields};
-use crate::kinds::{self, Made, Rules};
+use crate::fields::{Field, Fields, quoted};
+use crate::kinds::{self, ParsedKind, Rules};
 use crate::tasks;
 use crate::values::name_fault;
 use canvas::{COSMETIC, label, unique_labels, written};
-use config::NodeType;
+use config::{DefaultBranch, NodeFlags, NodeType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use stepwell_core::expr::Grammar;
-use stepwell_core::graph::{Handle, Join, OnFail, Retry, SpecStep, StepDef};
+use stepwell_core::graph::{Join, OnFail, Retry, SpecStep, StepDef};
 use stepwell_core::time::Millis;
 
-/// Attempts when a node does not say, after 1 s, 2 s.
+/// Default attempts: the first and two retries, after 1 s, 2 s.
 const ATTEMPTS: u32 = 3;
 fn rules() -> Rules {
     Rules {
@@ -38,13 +38,13 @@ fn rules() -> Rules {
 }
 
 /// A node that was read.
-struct Read<'d> {
+struct ParsedNode<'d> {
     index: usize,
     id: &'d str,
     kind: NodeType,
     place: Place,
-    /// For a condition: the handle of its default branch, and the names that lead there.
-    default: Option<(Handle, Option<&'d str>)>,
+    /// For a condition.
+    default: Option<DefaultBranch<'d>>,
 }
 
 /// An edge between positions in the list of nodes.
@@ -68,12 +68,16 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
         }
     };
     let ends: Vec<Option<Ends<'d>>> = edges.iter().map(|edge| ends(draft, edge)).collect();
-    let around = Around { labels: unique_labels(&nodes), otherwise: condition::with_default(&ends), rules: rules() };
-    let read: Vec<Read<'d>> = nodes.iter().filter_map(|field| node(draft, field, &around)).collect();
+    let context = NodeContext {
+        labels: unique_labels(&nodes),
+        default_edges: condition::with_default_edge(&ends),
+        rules: rules(),
+    };
+    let read: Vec<ParsedNode<'d>> = nodes.iter().filter_map(|field| node(draft, field, &context)).collect();
     connect(draft, &read, &ends);
 }
 
-/// An edge as written: names of nodes, and the handle it leaves by.
+/// An edge as written: the names of its nodes, and the handle it leaves from.
 struct Ends<'d> {
     from: Field<'d>,
     to: Field<'d>,
@@ -99,17 +103,17 @@ fn ends<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Ends<'d>> {
     Some(Ends { from: from?, to: to?, handle, place: field.place.clone() })
 }
 
-/// What a node must know of the others.
-struct Around<'d> {
-    /// Labels that can stand for their node.
+/// What a node needs to know about the others.
+struct NodeContext<'d> {
+    /// Labels that identify their node.
     labels: HashSet<&'d str>,
-    /// Nodes whose default branch has an edge.
-    otherwise: HashSet<&'d str>,
+    /// Conditions whose default branch has an edge.
+    default_edges: HashSet<&'d str>,
     rules: Rules,
 }
 
-fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Option<Read<'d>> {
-    let rules = &around.rules;
+fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, context: &NodeContext<'d>) -> Option<ParsedNode<'d>> {
+    let rules = &context.rules;
     let Some(mut fields) = Fields::of(field, draft) else {
         draft.break_shape();
         return None;
@@ -146,7 +150,7 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Op
         kinds::missing(draft, &fields, "nodeType");
     }
     let label = label(field.node);
-    let aliases = label.filter(|label| around.labels.contains(label) && *label != id && name_fault(label).is_none());
+    let aliases = label.filter(|label| context.labels.contains(label) && *label != id && name_fault(label).is_none());
 
     let disabled = draft.flag(&mut fields, "isDisabled", false);
     let output_variable = variable(draft, &mut fields, "outputVariable");
@@ -159,16 +163,16 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Op
         None => None,
     };
     let kind_known = kind.unwrap_or(NodeType::Start);
-    let otherwise = around.otherwise.contains(id);
+    let flags = NodeFlags { default_edge: context.default_edges.contains(id), disabled };
     let made = match kind {
         None => None,
-        Some(_) if disabled && !kind_known.keeps_shape() => Some((Made::nothing(), None)),
-        Some(kind) => Some(config::read(draft, &mut fields, kind, (otherwise, disabled), rules)),
+        Some(_) if disabled && !kind_known.keeps_shape() => Some((ParsedKind::placeholder(), None)),
+        Some(kind) => Some(config::read(draft, &mut fields, kind, flags, rules)),
     };
     if made.is_none() || disabled {
         fields.ignore_rest();
     }
-    let (Made { kind, handles, .. }, default) = made.unwrap_or((Made::nothing(), None));
+    let (ParsedKind { kind, handles, .. }, default) = made.unwrap_or((ParsedKind::placeholder(), None));
     let attempts = kinds::attempts(draft, &mut fields, &kind, rules);
     fields.finish(draft, &format!("a node of type {}", kind_known.name()), &config::NODE_FIELDS);
 
@@ -186,37 +190,36 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, around: &Around<'d>) -> Op
     let origin = draft.origin(&field.place, Some(field.node));
     let aliases = aliases.map(str::to_owned).into_iter().collect();
     let index = draft.add_step(SpecStep { def, origin, parent: None, entry: false, aliases })?;
-    Some(Read { index, id, kind: kind_known, place: id_field.place, default })
+    Some(ParsedNode { index, id, kind: kind_known, place: id_field.place, default })
 }
 
-/// A name for `ctx`, which must be readable there.
+/// A variable name, which must be readable as `ctx.<name>`.
 fn variable<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, name: &'static str) -> Option<Arc<str>> {
     let field = fields.take(name)?;
     let text = draft.text(&field)?.trim();
     let text = text.strip_prefix("ctx.").unwrap_or(text);
     if text.is_empty() {
-        return None; // Editors save a field that was left alone as "".
+        return None; // Editors store an unset field as "".
     }
     if text == "input" {
-        let fault =
-            Fault::new(code::RESERVED_NAME, "no output may take the name `input`: ctx.input is the run's input");
+        let fault = Fault::new(code::RESERVED_NAME, "an output cannot be named `input`: ctx.input is the run's input");
         draft.fault(&field.place, fault);
         return None;
     }
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if !text.chars().all(plain) || text.len() > stepwell_core::limits::MAX_NAME_BYTES {
-        let fault = Fault::new(code::BAD_NAME, "this cannot name a variable");
-        draft.fault(&field.place, fault.hint("variables are named with letters, digits, `_` and `-`"));
+        let fault = Fault::new(code::BAD_NAME, "this is not a valid variable name");
+        draft.fault(&field.place, fault.hint("use letters, digits, `_` and `-`"));
         return None;
     }
     Some(text.into())
 }
 
-fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], ends: &[Option<Ends<'d>>]) {
+fn connect<'d>(draft: &mut Draft<'d>, read: &[ParsedNode<'d>], ends: &[Option<Ends<'d>>]) {
     let mut by_id: HashMap<&str, usize> = HashMap::new();
     for (i, node) in read.iter().enumerate() {
         if by_id.insert(node.id, i).is_some() {
-            let message = format!("another node has the id {:?}", node.id);
+            let message = format!("another node has the id {}", quoted(node.id));
             draft.fault_in_shape(&node.place, Fault::new(code::DUPLICATE_NAME, message));
         }
     }
@@ -233,7 +236,7 @@ fn connect<'d>(draft: &mut Draft<'d>, read: &[Read<'d>], ends: &[Option<Ends<'d>
         };
         let (Some(from), Some(to)) = (find(&end.from), find(&end.to)) else { continue };
         let Some(handle) = handles::exit(draft, &read[from], end.handle.as_ref(), &end.place) else { continue };
-        // An edge drawn twice says nothing new.
+        // Ignore an edge that is drawn twice.
         if seen.insert((from, handle, to)) {
             edges.push(Edge { from, handle, to, place: end.place.clone() });
         }

@@ -1,6 +1,6 @@
 //! Tool calls, javascript and queries.
 
-use super::{Made, Rules};
+use super::{ParsedKind, Rules};
 use crate::code;
 use crate::draft::Draft;
 use crate::fault::Fault;
@@ -12,8 +12,8 @@ use stepwell_core::graph::{Call, Kind};
 use stepwell_core::limits;
 use stepwell_core::template::Template;
 
-/// `tool, args`. The name is fixed: rights and policies are decided by it.
-pub fn tool<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// `tool, args`. The name is constant, because permissions and policies depend on it.
+pub fn tool<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let mut input = Input::default();
     match fields.take_one(&["tool", "toolName"], draft) {
         Some((_, field)) => {
@@ -33,17 +33,17 @@ pub fn tool<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         None => input.constant("args", json!({})),
     }
     let input = input.parse(draft, rules.grammar);
-    Made::of(Kind::Call { call: Call::Tool, input })
+    ParsedKind::of(Kind::Call { call: Call::Tool, input })
 }
 
 /// The code is never a template: it reads `ctx` itself.
-pub fn javascript<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, code_field: &'static str) -> Made<'d> {
+pub fn javascript<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, code_field: &'static str) -> ParsedKind<'d> {
     let mut input = serde_json::Map::new();
     match fields.take(code_field) {
         Some(field) => {
             if let Some(text) = draft.text(&field) {
                 if text.trim().is_empty() {
-                    draft.fault(&field.place, Fault::new(code::BAD_VALUE, "there is no code here"));
+                    draft.fault(&field.place, Fault::new(code::BAD_VALUE, "the code is empty"));
                 }
                 input.insert("code".into(), text.into());
             }
@@ -55,11 +55,11 @@ pub fn javascript<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, code_field
     {
         input.insert("memory".into(), bytes.into());
     }
-    Made::of(Kind::Call { call: Call::Javascript, input: Template::constant(input.into()) })
+    ParsedKind::of(Kind::Call { call: Call::Javascript, input: Template::constant(input.into()) })
 }
 
 /// `connection, sql, params`, or a saved query by its id. Parameters are bound, so the SQL itself is never a template.
-pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let mut input = Input::default();
     let saved = fields.take_one(&["saved", "dataQueryID"], draft);
     let connection = fields.take("connection");
@@ -70,7 +70,7 @@ pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) 
         }
         for (other, given) in [("connection", &connection), ("sql", &sql)] {
             if let Some(given) = given {
-                let message = format!("`{other}` belongs to a query written here, but `{name}` names a saved one");
+                let message = format!("`{other}` defines a query here, but `{name}` refers to a saved one");
                 draft.fault(&given.place, Fault::new(code::NOT_ALLOWED, message).hint("keep one of the two"));
             }
         }
@@ -83,7 +83,7 @@ pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) 
             let text = if name == "sql" { draft.text(field) } else { draft.constant_text(field) };
             match text {
                 Some(text) if text.trim().is_empty() => {
-                    draft.fault(&field.place, Fault::new(code::BAD_VALUE, "this may not be empty"));
+                    draft.fault(&field.place, Fault::new(code::BAD_VALUE, "this must not be empty"));
                 }
                 Some(text) => input.constant(name, text),
                 None => {}
@@ -107,7 +107,7 @@ pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) 
         input.constant("max_rows", rows);
     }
     let input = input.parse(draft, rules.grammar);
-    Made::of(Kind::Call { call: Call::Query, input })
+    ParsedKind::of(Kind::Call { call: Call::Query, input })
 }
 
 fn is_object_or_template(field: &Field<'_>) -> bool {

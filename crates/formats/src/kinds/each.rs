@@ -1,11 +1,11 @@
-//! Steps made of other steps or workflows: for_each, child workflows, conditions.
+//! Steps that contain or choose other steps: for_each, child workflows, conditions.
 
 use super::calls::missing;
-use super::{Made, Rules};
+use super::{ParsedKind, Rules};
 use crate::code;
 use crate::draft::Draft;
 use crate::fault::Fault;
-use crate::fields::{Field, Fields};
+use crate::fields::{Field, Fields, quoted};
 use crate::source::Value;
 use serde_json::json;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use stepwell_core::template::Template;
 const MAX_ENTRIES: usize = 256;
 
 /// `for_each, max_parallel, on_item_error, tasks, output`.
-pub fn for_each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+pub fn for_each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let items = fields.take("for_each").and_then(|field| match &field.node.value {
         Value::List(_) => draft.template(&field, rules.grammar),
         Value::String(text) if text.trim().starts_with("{{") => draft.template(&field, rules.grammar),
         Value::String(text) => {
-            let fault = Fault::new(code::WRONG_TYPE, "a list, or a template that gives one, is needed here");
+            let fault = Fault::new(code::WRONG_TYPE, "a list, or a template that results in one, is needed here");
             draft.fault(&field.place, fault.hint(format!("write \"{{{{{}}}}}\"", text.trim())));
             None
         }
         _ => {
-            draft.wrong_type(&field, "a list, or a template that gives one,");
+            draft.wrong_type(&field, "a list, or a template that results in one,");
             None
         }
     });
@@ -53,11 +53,11 @@ pub fn for_each<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rule
         index_variable: None,
         body: ScopeIx::ROOT,
     };
-    Made { kind: Kind::Each(each), handles: Vec::new(), body }
+    ParsedKind { kind: Kind::Each(each), handles: Vec::new(), body }
 }
 
-/// `workflow: name, input`. The name is fixed, so that what a workflow may start is known.
-pub fn child<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// `workflow: name, input`. The name is constant, so that the workflows that a workflow can start are known.
+pub fn child<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let workflow = match fields.take("workflow") {
         Some(field) => draft.constant_text(&field).unwrap_or_default(),
         None => {
@@ -67,11 +67,11 @@ pub fn child<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) 
     };
     let input = fields.take("input").and_then(|field| draft.template(&field, rules.grammar));
     let input = input.unwrap_or_else(|| Template::constant(json!({})));
-    Made::of(Kind::Child { workflow: workflow.trim().into(), input })
+    ParsedKind::of(Kind::Child { workflow: workflow.trim().into(), input })
 }
 
-/// `condition: [{id, if}]`: the first entry that holds, or one without `if`, gives the step's body.
-pub fn condition<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// `condition: [{id, if}]`: the first entry that holds, or has no `if`, becomes the step's body.
+pub fn condition<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let mut arms = Vec::new();
     let mut handles: Vec<Arc<str>> = Vec::new();
     let entries = fields.take("condition").map(|field| (draft.items(&field), field));
@@ -105,21 +105,24 @@ pub fn condition<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rul
         entry.finish(draft, "a condition's entry", &[]);
         let (Some((id, field)), Some(test)) = (id, test) else { continue };
         if handles.iter().any(|handle| &**handle == id) {
-            draft.fault(&field.place, Fault::new(code::DUPLICATE_NAME, format!("another entry has the id {id:?}")));
+            draft.fault(
+                &field.place,
+                Fault::new(code::DUPLICATE_NAME, format!("another entry has the id {}", quoted(id))),
+            );
             continue;
         }
         arms.push(Arm { handle: name_handle(&mut handles, id), test });
     }
-    Made { kind: Kind::Condition { arms }, handles, body: None }
+    ParsedKind { kind: Kind::Condition { arms }, handles, body: None }
 }
 
-/// Adds a named handle. Callers cut their lists with [`at_most`], so the number fits.
+/// Adds a named handle. Callers truncate their lists with [`at_most`], so the number fits.
 pub fn name_handle(handles: &mut Vec<Arc<str>>, name: &str) -> Handle {
     handles.push(name.into());
     Handle(Handle::FIRST_NAMED - 1 + handles.len() as u16)
 }
 
-/// The entries of a condition or branch, cut where there are more than anybody draws.
+/// The entries of a condition or branch, truncated to [`MAX_ENTRIES`].
 pub fn at_most<'d>(draft: &mut Draft<'d>, mut entries: Vec<Field<'d>>, whole: &Field<'d>) -> Vec<Field<'d>> {
     if entries.len() > MAX_ENTRIES {
         let message = format!("a step has at most {MAX_ENTRIES} branches");
@@ -130,6 +133,6 @@ pub fn at_most<'d>(draft: &mut Draft<'d>, mut entries: Vec<Field<'d>>, whole: &F
 }
 
 pub fn unreachable<'d>(draft: &mut Draft<'d>, entry: &Field<'d>) {
-    let fault = Fault::new(code::UNREACHABLE_BRANCH, "this entry is never reached: one before it always matches");
+    let fault = Fault::new(code::UNREACHABLE_BRANCH, "this entry is never reached: an earlier one always matches");
     draft.fault(&entry.place, fault.hint("put the entry without `if` last"));
 }

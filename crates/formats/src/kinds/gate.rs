@@ -1,6 +1,6 @@
-//! Approval gates: who may answer, what they see, and what happens when nobody does.
+//! Approval gates: who may answer, what they see, and what happens without an answer.
 
-use super::{Made, Rules};
+use super::{ParsedKind, Rules};
 use crate::code;
 use crate::common::check_schema;
 use crate::draft::Draft;
@@ -12,11 +12,11 @@ use stepwell_core::graph::{Gate, Kind, OnTimeout};
 use stepwell_core::template::Template;
 use stepwell_core::time::Millis;
 
-/// More people than this are not asked to agree.
+/// The most approvals that a gate can require.
 const MAX_APPROVALS: u32 = 100;
 
 /// `approval: {…}` or `approval: true`, and flow's short form `notify_user` and `timeout_s` beside it.
-pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let approval = fields.take("approval");
     let mut inner = match &approval {
         Some(Field { node, .. }) if matches!(node.value, Value::Bool(true)) => None,
@@ -40,16 +40,16 @@ pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         inner.finish(draft, "an approval", &[]);
     }
     gate.ask = input.parse(draft, rules.grammar);
-    Made::of(Kind::Gate(gate))
+    ParsedKind::of(Kind::Gate(gate))
 }
 
-/// A gate whose fields stand beside those of its step, as in a graph node.
-pub fn flat_gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// A gate whose fields are mixed with those of its step, as in a graph node.
+pub fn flat_gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let mut input = Input::default();
     let mut gate = gate_fields(draft, fields, &mut input);
     escalation(draft, fields, &mut gate);
     gate.ask = input.parse(draft, rules.grammar);
-    Made::of(Kind::Gate(gate))
+    ParsedKind::of(Kind::Gate(gate))
 }
 
 fn empty() -> Gate {
@@ -91,39 +91,40 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         gate.timeout = draft.positive_duration(&field, Unit::Millis);
     }
     if let Some(field) = fields.take("on_timeout") {
-        // Escalation is what `escalate_to` with a `timeout` does anyway; who says so here must name the others.
+        // `escalate_to` with a `timeout` escalates anyway; `escalate` here requires `escalate_to`.
         let choices = [("deny", Some(OnTimeout::Deny)), ("approve", Some(OnTimeout::Approve)), ("escalate", None)];
         let chosen = draft.choice(&field, &choices).unwrap_or(Some(OnTimeout::Deny));
         gate.on_timeout = chosen.unwrap_or(OnTimeout::Deny);
         if chosen.is_none() && !fields.has("escalate_to") {
-            let fault = Fault::new(code::NOT_ALLOWED, "nothing says who is asked then");
-            draft.fault(&field.place, fault.hint("name them in `escalate_to`"));
+            let fault = Fault::new(code::NOT_ALLOWED, "`escalate` needs `escalate_to`");
+            draft.fault(&field.place, fault.hint("name the next approvers in `escalate_to`"));
         }
     }
     gate
 }
 
-/// When others are asked. Comes after everything that sets the gate's timeout.
+/// Reads when the gate escalates. Must be called after everything that sets the gate's timeout.
 fn escalation<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, gate: &mut Gate) {
     let escalates = fields.has("escalate_to");
     if escalates && gate.timeout.is_none() && !fields.has("escalate_after") {
         let place = fields.key_place("escalate_to");
-        let fault = Fault::new(code::NOT_ALLOWED, "nothing says when to ask these others");
+        let fault = Fault::new(code::NOT_ALLOWED, "`escalate_to` needs a time to escalate");
         draft.fault(&place, fault.hint("add `timeout` or `escalate_after`"));
     }
     match fields.take("escalate_after") {
         Some(field) if !escalates => {
-            let fault = Fault::new(code::NOT_ALLOWED, "`escalate_after` needs `escalate_to`: nobody else is named");
+            let fault = Fault::new(code::NOT_ALLOWED, "`escalate_after` needs `escalate_to`");
             draft.fault(&field.place, fault);
         }
         Some(field) => {
             gate.escalate_after = draft.positive_duration(&field, Unit::Seconds);
             if gate.escalate_after.zip(gate.timeout).is_some_and(|(after, timeout)| after >= timeout) {
-                let fault = Fault::new(code::NOT_ALLOWED, "the gate closes before anybody else would be asked");
+                let fault = Fault::new(code::NOT_ALLOWED, "the gate times out before it escalates");
                 draft.fault(&field.place, fault.hint("make it shorter than `timeout`"));
             }
         }
-        // Each in turn gets the whole `timeout`; the planner counts both from the opening of the gate.
+        // The first and the next approvers each get the whole `timeout`; the planner counts both from the opening of
+        // the gate.
         None if escalates => {
             gate.escalate_after = gate.timeout;
             gate.timeout = gate.timeout.map(|timeout| Millis((2 * timeout.0).min(Millis::MAX.0)));
@@ -132,11 +133,11 @@ fn escalation<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, gate: &mut Gat
     }
 }
 
-/// One name, a list of names, or a template that gives either.
+/// One name, a list of names, or a template that results in either.
 fn people<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
     for item in draft.one_or_more(field) {
         if draft.text(&item).is_some_and(|name| name.trim().is_empty()) {
-            draft.fault(&item.place, Fault::new(code::BAD_VALUE, "this may not be empty"));
+            draft.fault(&item.place, Fault::new(code::BAD_VALUE, "this must not be empty"));
         }
     }
 }

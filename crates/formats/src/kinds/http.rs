@@ -1,6 +1,6 @@
 //! HTTP steps: `url, method, headers, body`.
 
-use super::{Made, Rules};
+use super::{ParsedKind, Rules};
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
@@ -11,7 +11,7 @@ use stepwell_core::graph::{Call, Kind};
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let mut input = Input::default();
     match fields.take("url") {
         None => draft.fault(&fields.place, Fault::new(code::MISSING_URL, "an HTTP step needs a `url`")),
@@ -34,7 +34,7 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
                 check_header_name(draft, &entry.key, &place);
                 match &value.node.value {
                     Value::String(text) if text.contains(['\r', '\n']) => {
-                        draft.fault(&value.place, Fault::new(code::BAD_VALUE, "a header cannot hold a line break"));
+                        draft.fault(&value.place, Fault::new(code::BAD_VALUE, "a header cannot contain a line break"));
                     }
                     Value::String(_) | Value::Number(_) | Value::Bool(_) => {}
                     _ => draft.wrong_type(&value, "text"),
@@ -47,7 +47,7 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         input.put("body", body);
     }
     let input = input.parse(draft, rules.grammar);
-    Made::of(Kind::Call { call: Call::Http, input })
+    ParsedKind::of(Kind::Call { call: Call::Http, input })
 }
 
 fn method<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> &'static str {
@@ -65,20 +65,20 @@ fn method<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> &'static str {
 fn check_header_name(draft: &mut Draft<'_>, name: &str, place: &Place) {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(token) {
-        draft.fault(place, Fault::new(code::BAD_VALUE, format!("{} is not the name of a header", quoted(name))));
+        draft.fault(place, Fault::new(code::BAD_VALUE, format!("{} is not a header name", quoted(name))));
     }
 }
 
-/// A URL that may hold templates: as much as stands before the first one is checked.
+/// Checks a URL that may contain templates, up to the first template.
 fn check_url(url: &str) -> Result<(), String> {
     let text = url.trim();
     let known = text.split("{{").next().unwrap_or_default();
     let template = known.len() < text.len();
     match known.chars().find(|c| c.is_whitespace() || c.is_control()) {
         Some(odd) if odd.is_control() => {
-            return Err(format!("the URL holds the control character U+{:04X}", odd as u32));
+            return Err(format!("the URL contains the control character U+{:04X}", odd as u32));
         }
-        Some(_) => return Err("a URL holds no spaces".into()),
+        Some(_) => return Err("a URL cannot contain spaces".into()),
         None => {}
     }
     let lower = known.to_ascii_lowercase();
@@ -103,7 +103,7 @@ fn check_url(url: &str) -> Result<(), String> {
         },
     };
     if host.is_empty() {
-        return Err("the URL names no host".into());
+        return Err("the URL has no host".into());
     }
     if host.contains(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | ':' | '%'))
     {
@@ -122,14 +122,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_that_no_url_holds_is_named() {
-        assert_eq!(check_url("https://a b/"), Err("a URL holds no spaces".into()));
-        assert_eq!(check_url("https://a\nb/"), Err("the URL holds the control character U+000A".into()));
-        assert_eq!(check_url("https://a\u{7f}/"), Err("the URL holds the control character U+007F".into()));
+    fn an_invalid_character_in_a_url_is_reported() {
+        assert_eq!(check_url("https://a b/"), Err("a URL cannot contain spaces".into()));
+        assert_eq!(check_url("https://a\nb/"), Err("the URL contains the control character U+000A".into()));
+        assert_eq!(check_url("https://a\u{7f}/"), Err("the URL contains the control character U+007F".into()));
     }
 
     #[test]
-    fn a_url_is_absolute_as_far_as_it_is_known() {
+    fn the_constant_part_of_a_url_must_be_absolute() {
         let check = |url: &str, good: bool| assert_eq!(check_url(url).is_ok(), good, "{url}");
         for good in [
             "https://myapp.com/api/charge",

@@ -1,5 +1,5 @@
-//! What a step can do, shared by the three dialects. Each kind reads its own fields and gives a [`Kind`], also after a
-//! fault, so that the names the step stands for exist.
+//! The step types, shared by the three dialects. Each reads its own fields and returns a [`Kind`], even after a fault,
+//! so that the names of the step exist.
 
 mod calls;
 mod each;
@@ -27,33 +27,33 @@ use stepwell_core::nearest::nearest;
 use stepwell_core::template::Template;
 use stepwell_core::time::Millis;
 
-/// What differs between dialects in the reading of one step.
+/// How dialects differ in reading a step.
 #[derive(Clone)]
 pub struct Rules {
     pub grammar: Grammar,
-    /// For calls that say nothing about retrying.
+    /// The retry policy of calls that set none.
     pub retry: Retry,
-    /// For calls that say nothing about how long they may take.
+    /// The timeout of calls that set none.
     pub timeout: fn(Call) -> Millis,
 }
 
-/// A kind that was read, and what is still to be done about it.
-pub struct Made<'d> {
+/// A kind that was read, with what remains to be processed.
+pub struct ParsedKind<'d> {
     pub kind: Kind,
-    /// Names of the handles from the first named one on.
+    /// Names of the handles, starting at the first named one.
     pub handles: Vec<Arc<str>>,
-    /// The `tasks` of a for_each, read once the step itself has its number.
+    /// The `tasks` of a for_each, read once the step itself has an index.
     pub body: Option<Field<'d>>,
 }
 
-impl Made<'_> {
+impl ParsedKind<'_> {
     pub fn of(kind: Kind) -> Self {
-        Made { kind, handles: Vec::new(), body: None }
+        ParsedKind { kind, handles: Vec::new(), body: None }
     }
 
-    /// Stands in for a step that could not be read.
-    pub fn nothing() -> Self {
-        Made::of(Kind::Pass { output: None })
+    /// A placeholder for a step that could not be read.
+    pub fn placeholder() -> Self {
+        ParsedKind::of(Kind::Pass { output: None })
     }
 }
 
@@ -72,7 +72,7 @@ pub const TYPES: [&str; 11] = [
     "workflow",
 ];
 
-/// Every field that some kind of step has: one of these on another kind is misplaced rather than unknown.
+/// The fields of all kinds of step: one of these on another kind is misplaced rather than unknown.
 pub const STEP_FIELDS: [&str; 41] = [
     "url",
     "method",
@@ -117,7 +117,7 @@ pub const STEP_FIELDS: [&str; 41] = [
     "timeoutSeconds",
 ];
 
-/// How a message speaks of a step of this kind; one that stands in for a broken step has no type to name.
+/// Describes a step of this kind in a message; a placeholder for a broken step has no type.
 pub fn describe(kind: &Kind) -> String {
     match kind {
         Kind::Pass { .. } => "a step".into(),
@@ -125,18 +125,19 @@ pub fn describe(kind: &Kind) -> String {
     }
 }
 
-/// Reads the kind of a step whose type is the field it has.
-pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> Made<'d> {
+/// Reads the kind of a step whose type is given by one of its fields.
+pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let present: Vec<&'static str> = TYPES.into_iter().filter(|name| fields.has(name)).collect();
     let Some(&first) = present.first() else {
         no_type(draft, fields);
-        return Made::nothing();
+        return ParsedKind::placeholder();
     };
     if let Some(second) = present.get(1) {
-        let message = format!("a step is of one type, but this one has both `{first}` and `{second}`");
-        let fault = Fault::new(code::MANY_STEP_TYPES, message).hint("make two steps of it");
+        let message = format!("a step has one type, but this one has both `{first}` and `{second}`");
+        let fault = Fault::new(code::MANY_STEP_TYPES, message).hint("split it into two steps");
         draft.fault(&fields.key_place(second), fault);
-        let made = if present.contains(&"for_each") { for_each(draft, fields, rules) } else { Made::nothing() };
+        let made =
+            if present.contains(&"for_each") { for_each(draft, fields, rules) } else { ParsedKind::placeholder() };
         fields.ignore_rest();
         return made;
     }
@@ -150,7 +151,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
                 inner.finish(draft, "a query", &[]);
                 made
             }
-            None => Made::of(Kind::Call { call: Call::Query, input: Template::constant(Json::Null) }),
+            None => ParsedKind::of(Kind::Call { call: Call::Query, input: Template::constant(Json::Null) }),
         },
         "condition" => condition(draft, fields, rules),
         "sleep" | "until" => sleep(draft, fields, rules),
@@ -161,8 +162,8 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
     }
 }
 
-/// Fields of one step that are compared with the types when none is there.
-const LOOKED_AT: usize = 100;
+/// The most fields of a step that are compared with the types if it has none.
+const MAX_COMPARED: usize = 100;
 
 fn no_type<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
     for name in TYPES {
@@ -171,15 +172,15 @@ fn no_type<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
     if ["method", "headers", "body"].iter().any(|name| fields.has(name)) {
         let fault = Fault::new(code::MISSING_URL, "an HTTP step needs a `url`");
         draft.fault(&fields.place, fault);
-        // A misspelt `url` is among what is left, and is reported with it.
+        // A misspelt `url` is among the remaining fields, which are reported as unknown.
         fields.ignore(&["method", "headers", "body"]);
         return;
     }
     // A misspelt type is reported as an unknown field, with the right spelling.
     let misspelt =
-        fields.names().take(LOOKED_AT).any(|name| !STEP_FIELDS.contains(&name) && nearest(name, TYPES).is_some());
+        fields.names().take(MAX_COMPARED).any(|name| !STEP_FIELDS.contains(&name) && nearest(name, TYPES).is_some());
     if !misspelt {
-        let fault = Fault::new(code::NO_STEP_TYPE, "nothing says what this step does");
+        let fault = Fault::new(code::NO_STEP_TYPE, "this step has no type");
         draft.fault(&fields.place, fault.hint(format!("give it one of {}", TYPES.join(", "))));
     }
 }

@@ -1,4 +1,4 @@
-//! How often a step is tried, with which pauses, and for how long each time.
+//! Retries: the number of attempts, the delays between them, and the timeout of each.
 
 use super::Rules;
 use crate::code;
@@ -13,14 +13,14 @@ use stepwell_core::time::Millis;
 
 const MAX_RETRY_RULES: usize = 50;
 
-/// What `retries`, `timeout` and `at_most_once` come to.
+/// The result of `retries`, `timeout` and `at_most_once`.
 pub struct Attempts {
     pub retry: Retry,
     pub timeout: Option<Millis>,
     pub at_most_once: Option<OnUnknown>,
 }
 
-/// Reads the fields about attempts that this kind may have. The others stay untaken, and so are reported.
+/// Reads the fields about attempts that this kind may have. The others stay untaken, so they are reported.
 pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind, rules: &Rules) -> Attempts {
     let (default, timeout) = match kind {
         Kind::Call { call, .. } => (rules.retry.clone(), Some((rules.timeout)(*call))),
@@ -40,7 +40,7 @@ fn read_timeout<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Mi
     draft.positive_duration(&field, unit)
 }
 
-/// The retry, and the field that asked for one.
+/// The retry policy, and the field that set it.
 fn read_retry<'d>(
     draft: &mut Draft<'d>,
     fields: &mut Fields<'d>,
@@ -51,7 +51,7 @@ fn read_retry<'d>(
     let object = fields.take("retry");
     let mut retry = default;
     if let Some((name, field)) = &number {
-        // A step that retries only when asked takes the dialect's usual pauses.
+        // A step that retries only on request uses the default delays of the dialect.
         retry = usual.clone();
         let counts_retries = matches!(*name, "retries" | "retry_attempts");
         let range = if counts_retries { 0..=limits::MAX_ATTEMPTS - 1 } else { 1..=limits::MAX_ATTEMPTS };
@@ -68,7 +68,7 @@ fn read_retry<'d>(
         if inner.has("attempts")
             && let Some((name, _)) = &number
         {
-            let message = format!("`retry.attempts` says the same as `{name}`");
+            let message = format!("`retry.attempts` has the same meaning as `{name}`");
             draft.fault(&inner.key_place("attempts"), Fault::new(code::NOT_ALLOWED, message).hint("keep one of them"));
         }
         read_policy(draft, &mut inner, &mut retry);
@@ -91,8 +91,8 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
     match backoff.as_ref().map(|field| &field.node.value) {
         Some(Value::String(text)) if text == "fixed" => no_effect(draft, cap_field, "`backoff: fixed`"),
         Some(Value::List(_)) => {
-            no_effect(draft, first_field, "a list of pauses");
-            no_effect(draft, cap_field, "a list of pauses");
+            no_effect(draft, first_field, "a list of delays");
+            no_effect(draft, cap_field, "a list of delays");
         }
         _ => {}
     }
@@ -108,8 +108,8 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
             retry.backoff = Backoff::List(pauses);
         }
         Some((field, _)) => {
-            let fault = Fault::new(code::BAD_BACKOFF, "this is not a backoff");
-            draft.fault(&field.place, fault.hint("write exponential, fixed, or a list of pauses such as [30s, 2m]"));
+            let fault = Fault::new(code::BAD_BACKOFF, "this is not a valid backoff");
+            draft.fault(&field.place, fault.hint("write exponential, fixed, or a list of delays such as [30s, 2m]"));
         }
     }
     if let Some(field) = fields.take("jitter") {
@@ -126,7 +126,7 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
 
 fn no_effect<'d>(draft: &mut Draft<'d>, given: Option<(&str, Field<'d>)>, beside: &str) {
     if let Some((name, field)) = given {
-        let message = format!("`{name}` has no effect beside {beside}");
+        let message = format!("`{name}` has no effect with {beside}");
         draft.fault(&field.place, Fault::new(code::NOT_ALLOWED, message).hint("remove one of the two"));
     }
 }
@@ -172,7 +172,7 @@ fn read_at_most_once<'d>(
         return Some(choice.unwrap_or(OnUnknown::Fail));
     }
     if let Some(field) = on_unknown {
-        let fault = Fault::new(code::NOT_ALLOWED, "`on_unknown` means something only with `at_most_once: true`");
+        let fault = Fault::new(code::NOT_ALLOWED, "`on_unknown` has an effect only with `at_most_once: true`");
         draft.fault(&field.place, fault);
     }
     None

@@ -1,25 +1,25 @@
-//! Keeps the YAML scanner from hoarding. Inside `[…]` and `{…}` it may keep all tokens until the end, a hundred bytes
-//! and more for each, because the whole might turn out to be a key.
+//! Limits how many tokens the YAML scanner buffers. Inside `[…]` and `{…}` it may keep all tokens until the end, a
+//! hundred bytes and more for each, because the whole might turn out to be a key.
 //!
-//! The characters that can begin a token are counted from one event to the next: what the scanner holds came after the
-//! last event it gave. A block of text (`|`, `>`) is one token, whatever it holds, so it is not counted.
+//! The guard counts the characters that can begin a token between two events: everything the scanner buffers came after
+//! its last event. A block scalar (`|`, `>`) is one token, whatever it contains, so it is not counted.
 
 use saphyr_parser::{Event, Span};
 use std::cell::RefCell;
 use std::str::Chars;
 
-/// Indicators between two events: as many tokens as the scanner may hold.
+/// The most indicators between two events, which bounds the tokens that the scanner buffers.
 pub const MAX_INDICATORS: usize = 400_000;
 
-/// Each can begin a token.
+/// Characters that can begin a token.
 const INDICATORS: &[u8] = b",[]{}:?&*!";
 
-/// Whether the whole document has too few indicators to do harm.
-pub fn is_harmless(text: &str) -> bool {
+/// Whether the whole document has too few indicators to be a problem.
+pub fn has_few_indicators(text: &str) -> bool {
     text.bytes().filter(|byte| INDICATORS.contains(byte)).count() <= MAX_INDICATORS
 }
 
-/// What the reader of events and the characters it reads from must both know.
+/// The state shared by the reader of events and the characters it reads from.
 pub struct Guard<'t> {
     text: &'t str,
     state: RefCell<State>,
@@ -28,9 +28,9 @@ pub struct Guard<'t> {
 #[derive(Default)]
 struct State {
     counted: usize,
-    /// Where the last event ended, in characters.
+    /// The end of the last event, in characters.
     after: usize,
-    /// For every open list and object, whether it stands in brackets.
+    /// For every open list and object, whether it is in flow style (in brackets).
     open: Vec<bool>,
     in_block: bool,
     tripped: bool,
@@ -41,7 +41,7 @@ impl<'t> Guard<'t> {
         Guard { text, state: RefCell::default() }
     }
 
-    /// The text, which ends early should the scanner hoard.
+    /// The text, which ends early if the scanner buffers too much.
     pub fn chars(&self) -> Guarded<'_> {
         Guarded { guard: self, chars: self.text.chars() }
     }
@@ -53,7 +53,7 @@ impl<'t> Guard<'t> {
     pub fn passed(&self, event: &Event<'_>, span: Span) {
         let mut state = self.state.borrow_mut();
         match event {
-            // What begins by its indent begins with nothing; a bracket has a width.
+            // The start event of a block collection has no width; that of a bracket has.
             Event::SequenceStart(..) | Event::MappingStart(..) => {
                 let flow = state.open.last() == Some(&true) || span.end.index() > span.start.index();
                 state.open.push(flow);
@@ -68,8 +68,8 @@ impl<'t> Guard<'t> {
         state.in_block = false;
     }
 
-    /// Whether the scanner, which has counted too much, may go on.
-    fn may_go_on(&self, state: &mut State) -> bool {
+    /// Whether the scanner may continue although the count exceeds the limit.
+    fn may_continue(&self, state: &mut State) -> bool {
         let flow = state.open.last() == Some(&true);
         let rest = self.text.char_indices().nth(state.after).map_or("", |(at, _)| &self.text[at..]);
         state.in_block = !flow && begins_block(rest);
@@ -92,7 +92,7 @@ impl Iterator for Guarded<'_> {
             let state = &mut *self.guard.state.borrow_mut();
             state.counted += 1;
             let held = state.in_block || state.counted <= MAX_INDICATORS;
-            if state.tripped || !(held || self.guard.may_go_on(state)) {
+            if state.tripped || !(held || self.guard.may_continue(state)) {
                 self.chars = "".chars();
                 return None;
             }
@@ -101,8 +101,8 @@ impl Iterator for Guarded<'_> {
     }
 }
 
-/// Whether the next token is a block of text: nothing but indicators of the block around it, an anchor or a tag may
-/// stand before. Says no when in doubt.
+/// Whether the next token is a block scalar: only indicators of the surrounding block, an anchor or a tag may precede
+/// it. Returns false if in doubt.
 fn begins_block(mut rest: &str) -> bool {
     loop {
         rest = rest.trim_start();
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_known_by_what_stands_before_its_text() {
+    fn a_block_scalar_is_recognised_by_its_prefix() {
         for text in [": |\n  x", ":\n  - - >-\n x", " &a !!str |2+ # why\n  x", "\n# so\n- |\n", "--- |\n"] {
             assert!(begins_block(text), "{text:?}");
         }

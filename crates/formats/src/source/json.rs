@@ -1,11 +1,12 @@
-//! JSON with positions. Iterative: the depth of the input never becomes depth of the stack.
+//! Parses JSON with positions. Iterative, so that nested input does not deepen the call stack.
 //!
-//! Stops at the first syntax error, because what follows would be guesses; the common slips (a trailing comma, a
-//! comment, single quotes) get a hint.
+//! Stops at the first syntax error, because later ones would be guesses; common mistakes (a trailing comma, a comment,
+//! single quotes) get a hint.
 
 use super::{Entry, Flaw, Mark, Meter, Node, Span, TOO_DEEP, Value, scalar};
 use crate::code;
 use stepwell_core::limits;
+use stepwell_core::quote::quote;
 
 pub fn read(text: &str) -> Result<Node, Flaw> {
     let mut cursor = Cursor { bytes: text.as_bytes(), text, at: 0, mark: Mark::START, meter: Meter::default() };
@@ -13,7 +14,7 @@ pub fn read(text: &str) -> Result<Node, Flaw> {
     cursor.space();
     match cursor.peek() {
         None => Ok(root),
-        Some(_) => Err(cursor.flaw("nothing may follow the end of the document")),
+        Some(_) => Err(cursor.flaw("unexpected text after the end of the document")),
     }
 }
 
@@ -72,7 +73,7 @@ impl Cursor<'_> {
                     self.node(value, start)
                 }
             };
-            // The value is complete: hand it up until some frame wants another.
+            // The value is complete: add it to its frame, and close frames until one expects another value.
             loop {
                 let Some(frame) = open.pop() else { return Ok(node) };
                 self.space();
@@ -144,10 +145,10 @@ impl Cursor<'_> {
                     return Ok(out);
                 }
                 Some(b'\\') => out.push(self.escape()?),
-                Some(b'\t') => return Err(self.flaw("a tab in a string is written \\t")),
+                Some(b'\t') => return Err(self.flaw("write a tab in a string as \\t")),
                 _ => {
                     return Err(Flaw::new(code::BAD_JSON, "this string is not closed", Span::at(start))
-                        .hint("a line break in a string is written \\n"));
+                        .hint("write a line break in a string as \\n"));
                 }
             }
         }
@@ -230,8 +231,8 @@ impl Cursor<'_> {
         }
         let span = Span { start, end: self.mark };
         let shown: String = word.chars().take(40).collect();
-        Err(Flaw::new(code::BAD_JSON, format!("{shown:?} is not a JSON value"), span)
-            .hint("text stands in double quotes; the only bare words are true, false and null"))
+        Err(Flaw::new(code::BAD_JSON, format!("{} is not a JSON value", quote(&shown)), span)
+            .hint("put text in double quotes; the only bare words are true, false and null"))
     }
 
     fn no_trailing_comma(&mut self, close: u8) -> Result<(), Flaw> {
@@ -240,7 +241,7 @@ impl Cursor<'_> {
         if self.peek() != Some(close) {
             return Ok(());
         }
-        let message = format!("a comma may not stand before `{}`", char::from(close));
+        let message = format!("a comma is not allowed before `{}`", char::from(close));
         Err(Flaw::new(code::BAD_JSON, message, Span::at(comma)).hint("remove it; JSON has no trailing commas"))
     }
 
@@ -283,8 +284,8 @@ impl Cursor<'_> {
     fn flaw(&self, message: &str) -> Flaw {
         let flaw = Flaw::new(code::BAD_JSON, message, Span::at(self.mark));
         match self.peek() {
-            Some(b'\'') => flaw.hint("JSON strings stand in double quotes"),
-            Some(b'/' | b'#') => flaw.hint("JSON has no comments; YAML has"),
+            Some(b'\'') => flaw.hint("put JSON strings in double quotes"),
+            Some(b'/' | b'#') => flaw.hint("JSON has no comments; use YAML for comments"),
             Some(b'"') if message.starts_with("expected `,`") => flaw.hint("a comma is missing before this"),
             None => flaw.hint("the document ends too early"),
             _ => flaw,
@@ -318,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_serde_json_accepts_is_read_the_same_and_what_it_refuses_is_refused() {
+    fn accepts_and_rejects_the_same_as_serde_json() {
         for text in [
             r#"{"a": [1, -2.5, 1e3, true, null, "x\n\u00e9\ud83d\ude00"], "b": {}, "c": []}"#,
             "[]",
@@ -348,7 +349,7 @@ mod tests {
             "1e999999",
             "\"a\tb\"",
         ] {
-            let sound = |node: &mut Node| super::super::sift(node).list.is_empty();
+            let sound = |node: &mut Node| super::super::collect_flaws(node).list.is_empty();
             let ours = read(text).ok().and_then(|mut node| sound(&mut node).then(|| node.to_json()));
             let theirs = serde_json::from_str::<serde_json::Value>(text).ok();
             assert_eq!(ours, theirs, "{text}");

@@ -1,16 +1,16 @@
-//! Text that a document spreads over several lines: which of its bytes stand on which line.
+//! Text that spans several lines of a document: maps its bytes to lines.
 
 use super::{Mark, Span};
 
-/// Where the words of one line of the document begin, in the text and in the document.
+/// Where the words of one line begin, in the text and in the document.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     offset: u32,
     mark: Mark,
 }
 
-/// Finds `text` again in the lines of the document that `span` covers. `None` where it does not stand there word for
-/// word, as when it was written with escapes.
+/// Locates `text` in the lines of the document that `span` covers. `None` if it is not there word for word, for example
+/// because it was written with escapes.
 pub fn locate(text: &str, span: Span, document: &[&str], quoted: bool) -> Option<Box<[Line]>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -38,7 +38,7 @@ pub fn locate(text: &str, span: Span, document: &[&str], quoted: bool) -> Option
     rest.trim_start().is_empty().then(|| found.into_boxed_slice())
 }
 
-/// The place of some bytes of the text, as far as they stand on one line.
+/// The span of a byte range of the text, limited to one line.
 pub fn within(lines: &[Line], text: &str, start: usize, end: usize) -> Option<Span> {
     let next = lines.partition_point(|line| line.offset as usize <= start);
     let line = lines.get(next.checked_sub(1)?)?;

@@ -1,12 +1,12 @@
-//! Text becomes a tree of [`Node`]s that remember where they were written. JSON and YAML meet here; after this layer
-//! nobody knows which it was.
+//! Parses text into a tree of [`Node`]s with positions. JSON and YAML both end up here; later layers do not know the
+//! format.
 //!
-//! Everything a hostile document could blow up is bounded before memory is spent: bytes, depth, values after aliases
-//! are expanded, and the text those values hold.
+//! Everything that a hostile document could inflate is bounded before memory is used: bytes, depth, values after alias
+//! expansion, and the text in those values.
 //!
-//! A flaw that leaves the rest readable (a number too large, a key written twice) is noted, and reading goes on.
+//! After a flaw that leaves the rest readable (a number too large, a duplicate key), reading continues.
 //!
-//! Not here: what any field means.
+//! Not here: the meaning of fields.
 
 mod guard;
 mod json;
@@ -19,6 +19,7 @@ use lines::Line;
 use serde_json::Number;
 use std::collections::HashSet;
 use stepwell_core::limits;
+use stepwell_core::quote::quote;
 
 /// A place in the text: line and column from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -31,7 +32,7 @@ impl Mark {
     pub const START: Mark = Mark { line: 1, column: 1 };
 }
 
-/// From the first character to just after the last.
+/// A range from the first character to just after the last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
     pub start: Mark,
@@ -44,12 +45,12 @@ impl Span {
     }
 }
 
-/// A value and where it was written; `span` is absent when the document came as a value already.
+/// A value and where it was written; `span` is `None` if the document came as a value.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub value: Value,
     pub span: Option<Span>,
-    /// For text over several lines: where each of them stands.
+    /// For text over several lines: the position of each line.
     lines: Option<Box<[Line]>>,
 }
 
@@ -61,7 +62,7 @@ pub enum Value {
     String(String),
     List(Vec<Node>),
     Map(Vec<Entry>),
-    /// Stands where something could not be read; the flaw is reported, and nothing else about this place.
+    /// A placeholder for something that could not be read; only the flaw is reported for this place.
     Bad(Box<Flaw>),
 }
 
@@ -72,7 +73,7 @@ pub struct Entry {
     pub value: Node,
 }
 
-/// Something wrong with the text itself, before any field is looked at.
+/// A fault of the text itself, found before any field is read.
 #[derive(Clone, Debug)]
 pub struct Flaw {
     pub code: &'static str,
@@ -93,25 +94,25 @@ impl Flaw {
     }
 }
 
-/// A document as far as it could be read, and what was wrong with it.
+/// A document as far as it could be read, and its flaws.
 pub struct Read {
     pub root: Node,
     pub flaws: Flaws,
 }
 
-/// Flaws that leave the rest readable. Those beyond what anybody reads are only counted.
+/// Flaws that leave the rest readable. Flaws beyond a limit are only counted.
 #[derive(Default)]
 pub struct Flaws {
     pub list: Vec<Flaw>,
     pub more: usize,
-    /// Where values stand that could not be read.
+    /// The places of values that could not be read.
     pub places: HashSet<Span>,
     seen: HashSet<(&'static str, Span)>,
 }
 
 impl Flaws {
     fn add(&mut self, flaw: Flaw) {
-        // What stands behind an anchor is met again at each of its aliases.
+        // The value of an anchor appears again at each of its aliases.
         if flaw.span.is_some_and(|span| !self.seen.insert((flaw.code, span))) {
             return;
         }
@@ -123,15 +124,15 @@ impl Flaws {
     }
 }
 
-/// Reads a document. The extension of `file` decides the format, else how the text begins.
+/// Reads a document. The extension of `file` decides the format; without one, the beginning of the text does.
 pub fn read(bytes: &[u8], file: Option<&str>) -> Result<Read, Flaw> {
     let text = decode(bytes)?;
     let mut root = if is_json(text, file) { json::read(text) } else { yaml::read(text) }?;
-    let flaws = sift(&mut root);
+    let flaws = collect_flaws(&mut root);
     Ok(Read { root, flaws })
 }
 
-/// Takes a document that arrived as a value, under the same limits.
+/// Converts a document that is already a value, under the same limits.
 pub fn from_value(value: &serde_json::Value) -> Result<Node, Flaw> {
     let mut meter = Meter::default();
     convert(value, 0, &mut meter).map_err(|(code, message)| Flaw {
@@ -143,11 +144,11 @@ pub fn from_value(value: &serde_json::Value) -> Result<Node, Flaw> {
     })
 }
 
-/// The text without its byte order mark, if it is text that a person can have written.
+/// Decodes the text without its byte order mark, and rejects what is not text.
 pub fn decode(bytes: &[u8]) -> Result<&str, Flaw> {
     let start = Span::at(Mark::START);
     if bytes.len() > limits::MAX_DOCUMENT_BYTES {
-        // Callers read no further than they must, so how many there are is not known.
+        // Callers stop reading at the limit, so the actual size is unknown.
         let message = format!("the document has more than {} bytes", limits::MAX_DOCUMENT_BYTES);
         return Err(Flaw::new(code::LIMIT_BYTES, message, start));
     }
@@ -178,7 +179,7 @@ fn is_json(text: &str, file: Option<&str>) -> bool {
     match extension.as_deref() {
         Some("json") => true,
         Some("yaml" | "yml") => false,
-        // `{name: …}` is YAML written in braces; JSON has its keys in quotes.
+        // `{name: …}` is YAML in flow style; JSON keys are quoted.
         _ => match text.trim_start().strip_prefix('{') {
             Some(rest) => rest.trim_start().starts_with(['"', '}']),
             None => text.trim_start().starts_with('['),
@@ -186,7 +187,7 @@ fn is_json(text: &str, file: Option<&str>) -> bool {
     }
 }
 
-/// Where the next character after `text` stands.
+/// The position of the next character after `text`.
 fn end_of(text: &str) -> Mark {
     let mut mark = Mark::START;
     let mut chars = text.chars().peekable();
@@ -200,7 +201,7 @@ fn end_of(text: &str) -> Mark {
     mark
 }
 
-/// Counts what a document costs while it is being read.
+/// Counts the cost of a document while it is being read.
 #[derive(Default)]
 struct Meter {
     nodes: usize,
@@ -212,10 +213,10 @@ impl Meter {
         self.nodes = self.nodes.saturating_add(nodes);
         self.text = self.text.saturating_add(text);
         if self.nodes > limits::MAX_NODES {
-            return Err((code::LIMIT_NODES, "the document holds too many values"));
+            return Err((code::LIMIT_NODES, "the document contains too many values"));
         }
         if self.text > limits::MAX_DOCUMENT_BYTES {
-            return Err((code::LIMIT_NODES, "the document holds too much text once aliases are expanded"));
+            return Err((code::LIMIT_NODES, "the document contains too much text after alias expansion"));
         }
         Ok(())
     }
@@ -252,8 +253,8 @@ fn convert(value: &serde_json::Value, depth: usize, meter: &mut Meter) -> Result
     Ok(Node::new(value, None))
 }
 
-/// Collects the flaws in the tree, and takes out what cannot stay: of a key written twice, the first is kept.
-fn sift(root: &mut Node) -> Flaws {
+/// Collects the flaws in the tree and removes faulty entries; of a duplicate key, the first entry is kept.
+fn collect_flaws(root: &mut Node) -> Flaws {
     let mut flaws = Flaws::default();
     let mut open = vec![(root, String::new())];
     while let Some((node, path)) = open.pop() {
@@ -264,11 +265,11 @@ fn sift(root: &mut Node) -> Flaws {
             }
             Value::Map(entries) => {
                 drop_repeated(entries, &path, &mut flaws);
-                let inner = entries.iter_mut().rev().filter(|entry| entry.value.may_hold_flaws());
+                let inner = entries.iter_mut().rev().filter(|entry| entry.value.may_contain_flaws());
                 open.extend(inner.map(|entry| (&mut entry.value, join_key(&path, &entry.key))));
             }
             Value::List(items) => {
-                let inner = items.iter_mut().enumerate().rev().filter(|(_, item)| item.may_hold_flaws());
+                let inner = items.iter_mut().enumerate().rev().filter(|(_, item)| item.may_contain_flaws());
                 open.extend(inner.map(|(n, item)| (item, format!("{path}[{n}]"))));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -284,11 +285,11 @@ fn drop_repeated(entries: &mut Vec<Entry>, path: &str, flaws: &mut Flaws) {
     entries.retain(|entry| {
         let repeated = repeated.next() == Some(true);
         if repeated {
-            let message = format!("{:?} is written twice here", entry.key);
+            let message = format!("{} is written twice here", quote(&entry.key));
             let (path, hint) = (join_key(path, &entry.key), Some("keep one of the two".into()));
             flaws.add(Flaw { code: code::DUPLICATE_KEY, message, hint, path, span: entry.key_span });
         }
-        // A merge key that could not be followed is no field of the map.
+        // A faulty merge key is not a field of the map.
         let merge = match &entry.value.value {
             Value::Bad(flaw) if entry.key == yaml::MERGE => Some(flaw),
             _ => None,
@@ -300,7 +301,7 @@ fn drop_repeated(entries: &mut Vec<Entry>, path: &str, flaws: &mut Flaws) {
     });
 }
 
-/// `parent.key`, or `parent["odd key"]` when the key would make the path unreadable.
+/// `parent.key`, or `parent["odd key"]` if the key would make the path ambiguous.
 pub fn join_key(parent: &str, key: &str) -> String {
     let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '$'));
     match (plain, parent.is_empty()) {
@@ -311,7 +312,7 @@ pub fn join_key(parent: &str, key: &str) -> String {
             if short.len() < key.len() {
                 short.push('…');
             }
-            format!("{parent}[{short:?}]")
+            format!("{parent}[{}]", quote(&short))
         }
     }
 }
@@ -321,7 +322,7 @@ impl Node {
         Node { value, span, lines: None }
     }
 
-    fn may_hold_flaws(&self) -> bool {
+    fn may_contain_flaws(&self) -> bool {
         matches!(self.value, Value::Map(_) | Value::List(_) | Value::Bad(_))
     }
 
@@ -337,7 +338,7 @@ impl Node {
         }
     }
 
-    /// What a person would call this value in a message.
+    /// The type of the value, for messages.
     pub fn describe(&self) -> &'static str {
         match &self.value {
             Value::Null => "null",
@@ -346,7 +347,7 @@ impl Node {
             Value::String(_) => "text",
             Value::List(_) => "a list",
             Value::Map(_) => "an object",
-            Value::Bad(_) => "what stands here",
+            Value::Bad(_) => "an invalid value",
         }
     }
 
@@ -368,7 +369,7 @@ impl Node {
         }
     }
 
-    /// The span of some bytes of this text, when the text stands in the document character by character.
+    /// The span of a byte range of this text, or of the whole text if it is not in the document character by character.
     pub fn within(&self, start: usize, end: usize) -> Option<Span> {
         let (span, text) = (self.span?, self.as_str()?);
         if span.start.line != span.end.line {

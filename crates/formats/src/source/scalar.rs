@@ -1,11 +1,11 @@
-//! Numbers and words: which plain scalars of YAML are not text, and which numbers JSON can keep.
+//! Plain scalars of YAML that are not text, and numbers that JSON can represent.
 //!
 //! The YAML 1.2 core schema: `yes`, `no`, `on` and `off` are text.
 
 use super::Value;
 use serde_json::Number;
 
-/// Reads a plain YAML scalar. `Err` carries why a number cannot be kept.
+/// Parses a plain YAML scalar. `Err` explains why a number cannot be represented.
 pub fn plain(text: &str) -> Result<Value, String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
@@ -15,7 +15,7 @@ pub fn plain(text: &str) -> Result<Value, String> {
     }
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Err("infinity and not-a-number cannot be kept".into());
+        return Err("infinity and not-a-number are not supported".into());
     }
     if let Some((digits, radix)) = radix(text) {
         return match u64::from_str_radix(digits, radix) {
@@ -58,7 +58,7 @@ fn is_number(text: &str) -> bool {
     !exponent.is_empty() && digits(exponent) == exponent.len()
 }
 
-/// A decimal number: whole ones exactly or not at all, others to the nearest double.
+/// Parses a decimal number: integers exactly or not at all, others to the nearest double.
 pub fn number(text: &str) -> Result<Number, String> {
     let whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     if whole {
@@ -75,7 +75,7 @@ fn too_large(text: &str) -> String {
     if shown.len() < text.len() {
         shown.push('…');
     }
-    format!("the number {shown} cannot be kept exactly")
+    format!("the number {shown} cannot be represented exactly")
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_cannot_be_kept_is_refused_rather_than_rounded() {
+    fn a_number_out_of_range_is_rejected_rather_than_rounded() {
         for text in ["18446744073709551616", "1e999999", ".inf", "-.INF", ".nan", "0xfffffffffffffffff"] {
             check(text, "refused");
         }

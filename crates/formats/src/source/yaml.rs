@@ -1,8 +1,8 @@
-//! YAML 1.2 from the events of `saphyr-parser`, which scans iteratively and in linear time (measured on some 270,000
-//! repeated patterns; flow nesting is cut off at 255 by itself, all nesting at our own limit).
+//! Builds YAML 1.2 from the events of `saphyr-parser`, which scans iteratively and in linear time (measured on some
+//! 270,000 repeated patterns; it limits flow nesting to 255, and we limit all nesting).
 //!
-//! Aliases are copies, paid for before they are made. Tags other than the core ones, several documents and keys that
-//! are not scalars are refused. Merge keys (`<<`) are understood, because people use them.
+//! Aliases are copies, charged before they are made. Tags other than the core ones, several documents and keys that are
+//! not scalars are rejected. Merge keys (`<<`) are supported, because people use them.
 
 use super::guard::{self, Guard};
 use super::{Entry, Flaw, Mark, Meter, Node, Span, TOO_DEEP, Value, lines, scalar};
@@ -11,11 +11,11 @@ use saphyr_parser::{Event, Input, Marker, Parser, ScalarStyle, ScanError, Span a
 use std::collections::HashMap;
 use stepwell_core::limits;
 
-/// The key whose value is another object's entries.
+/// The merge key: its value provides entries of another object.
 pub const MERGE: &str = "<<";
 
 pub fn read(text: &str) -> Result<Node, Flaw> {
-    if guard::is_harmless(text) {
+    if guard::has_few_indicators(text) {
         return build(text, Parser::new_from_str(text), None);
     }
     let guard = Guard::new(text);
@@ -35,7 +35,7 @@ fn build<'i, I: Input>(text: &str, mut parser: Parser<'i, I>, guard: Option<&Gua
     let mut documents = 0;
     while let Some(event) = parser.next_event() {
         if guard.is_some_and(Guard::has_tripped) {
-            return Err(hoarded(builder.last));
+            return Err(too_many_tokens(builder.last));
         }
         let (event, span) = event.map_err(|error| broken(&error))?;
         builder.last = marked(&span.end);
@@ -44,7 +44,7 @@ fn build<'i, I: Input>(text: &str, mut parser: Parser<'i, I>, guard: Option<&Gua
             documents += 1;
             if documents > 1 {
                 return Err(Flaw::new(code::MANY_DOCUMENTS, "a second document begins here", spanned(span))
-                    .hint("put each workflow into a file of its own"));
+                    .hint("put each workflow into its own file"));
             }
         }
         builder.event(event, span)?;
@@ -54,13 +54,13 @@ fn build<'i, I: Input>(text: &str, mut parser: Parser<'i, I>, guard: Option<&Gua
 
 struct Builder<'t> {
     text: &'t str,
-    /// Lines of the text, once some are needed.
+    /// The lines of the text, computed when first needed.
     lines: Option<Vec<&'t str>>,
     open: Vec<Frame>,
     anchors: HashMap<usize, Anchor>,
     meter: Meter,
     root: Option<Node>,
-    /// Where the last event ended.
+    /// The end of the last event.
     last: Mark,
 }
 
@@ -75,7 +75,7 @@ enum Items {
     Map(Vec<Entry>, Option<(String, Span)>),
 }
 
-/// A finished node that aliases may copy, and what a copy costs.
+/// A finished node that aliases copy, and the cost of a copy.
 struct Anchor {
     node: Node,
     size: Size,
@@ -131,7 +131,7 @@ impl Builder<'_> {
         self.charge(1, 0, span)?;
         if self.wants_key() {
             return Err(bad_key("a key is plain text, not an object or a list", span)
-                .hint("text that holds {{…}} must stand in quotes: \"{{…}}\""));
+                .hint("put text with {{…}} in quotes: \"{{…}}\""));
         }
         if self.open.len() >= limits::MAX_DEPTH {
             return Err(Flaw::new(TOO_DEEP.0, TOO_DEEP.1, span));
@@ -149,10 +149,10 @@ impl Builder<'_> {
             return Err(bad_key("a key cannot be an alias", span));
         }
         let Some(Anchor { node, size }) = self.anchors.get(&anchor) else {
-            return Err(Flaw::new(code::BAD_ALIAS, "this alias stands inside what it names", span));
+            return Err(Flaw::new(code::BAD_ALIAS, "this alias is inside the value it refers to", span));
         };
         let size = *size;
-        // Paid for first: a few lines of aliases of aliases can ask for more memory than there is.
+        // Charge first: a few lines of nested aliases can request more memory than there is.
         self.meter.charge(size.nodes, size.text).map_err(|(code, message)| Flaw::new(code, message, span))?;
         if self.open.len() + size.depth > limits::MAX_DEPTH {
             return Err(Flaw::new(TOO_DEEP.0, TOO_DEEP.1, span));
@@ -198,7 +198,7 @@ impl Builder<'_> {
         self.meter.charge(nodes, text).map_err(|(code, message)| Flaw::new(code, message, span))
     }
 
-    /// The scanner lets a quoted scalar reach over the comment behind it; an excerpt should not underline that.
+    /// The scanner extends a quoted scalar over the comment after it; an excerpt should not underline the comment.
     fn without_comment(&mut self, span: Span, style: ScalarStyle, text: &str) -> Span {
         const LONG_LINE: usize = 4_096;
         let quote = match style {
@@ -276,8 +276,8 @@ fn core_tag(tag: &Tag) -> Option<&str> {
     }
 }
 
-/// Puts the entries of `<<` behind the map's own. What is written in the map itself wins, then the earlier source.
-/// Where that cannot be done, `<<` stays with the flaw as its value.
+/// Appends the entries of `<<` to the map. The map's own entries win, then the earlier source. If `<<` is invalid, it
+/// stays, with the flaw as its value.
 fn merge(mut entries: Vec<Entry>) -> Vec<Entry> {
     let Some(at) = entries.iter().position(|entry| entry.key == MERGE) else { return entries };
     let Entry { key_span, value, .. } = entries.remove(at);
@@ -310,7 +310,7 @@ fn merge(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// Recursion is bounded: the node was built under the depth limit.
+/// The recursion is bounded, because the node was built under the depth limit.
 fn measure(node: &Node) -> Size {
     let add = |size: Size, inner: Size| Size {
         nodes: size.nodes + inner.nodes,
@@ -335,17 +335,17 @@ fn bad_key(message: &str, span: Span) -> Flaw {
 }
 
 fn bad_tag(span: Span) -> Flaw {
-    Flaw::new(code::BAD_TAG, "this tag is not understood", span)
-        .hint("remove it; only the core tags (!!str …) are read")
+    Flaw::new(code::BAD_TAG, "this tag is not supported", span)
+        .hint("remove it; only the core tags (!!str …) are supported")
 }
 
-fn hoarded(after: Mark) -> Flaw {
+fn too_many_tokens(after: Mark) -> Flaw {
     let message = format!(
-        "what stands from here on holds more than {} of the characters , [ ] {{ }} : ? & * ! before anything is complete",
+        "more than {} of the characters , [ ] {{ }} : ? & * ! follow here before a value is complete",
         guard::MAX_INDICATORS
     );
     Flaw::new(code::LIMIT_NODES, message, Span::at(after))
-        .hint("write long lists and objects in lines instead of brackets, long text as a block (`|`), or use JSON")
+        .hint("write long lists and objects in block style, long text as a block scalar (`|`), or use JSON")
 }
 
 fn broken(error: &ScanError) -> Flaw {
@@ -354,7 +354,7 @@ fn broken(error: &ScanError) -> Flaw {
     match error.info() {
         info if info.contains("recursion limit") => Flaw::new(TOO_DEEP.0, TOO_DEEP.1, Span::at(marked(error.marker()))),
         info if info.contains("mapping values are not allowed") => {
-            flaw.hint("text that holds `: ` must stand in quotes, and keys of one object at one indent")
+            flaw.hint("put text with `: ` in quotes, and indent the keys of an object equally")
         }
         info if info.contains("unknown anchor") => Flaw { code: code::BAD_ALIAS, ..flaw },
         info if info.contains("tab") => flaw.hint("indent with spaces"),
@@ -379,7 +379,7 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let show = |flaw: &Flaw| format!("{} {:?}", flaw.code, flaw.span.map(|s| (s.start.line, s.start.column)));
         let found = match read(text) {
-            Ok(mut node) => match super::super::sift(&mut node).list.first() {
+            Ok(mut node) => match super::super::collect_flaws(&mut node).list.first() {
                 Some(flaw) => show(flaw),
                 None => node.to_json().to_string(),
             },
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_workflow_file_never_needs_is_refused_where_it_stands() {
+    fn unsupported_yaml_is_rejected_at_its_position() {
         check("a: 1\n---\nb: 2\n", "many-documents Some((2, 1))");
         check("a: !secret x\n", "bad-tag Some((1, 4))");
         check("a: !!int x\n", "bad-tag Some((1, 4))");

@@ -1,21 +1,21 @@
-//! Cron expressions and time zones as text: which are accepted. When they fire is in `cron.rs`.
+//! Parses and validates cron expressions and time zones. `cron.rs` computes when they fire.
 
 use crate::fields::quoted;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 const MAX_CRON_BYTES: usize = 256;
-/// Parts of one field between commas: there are no more minutes.
+/// Comma-separated parts of one field: an hour has no more minutes.
 const MAX_CRON_PARTS: usize = 60;
 const NICKNAMES: [&str; 6] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@hourly"];
 
-/// A zone of the database that is part of the program, so that every machine has the same.
+/// A zone of the bundled database, so that every machine has the same zones.
 pub fn zone(name: &str) -> Option<TimeZone> {
     TimeZoneDatabase::bundled().get(name).ok()
 }
 
-/// An expression that can be read and will fire some day. The library is given only what it judges quickly: a field
-/// in which nothing matches sends it through all the hours of three thousand years.
+/// Parses an expression that fires at some time. Checks the fields before they reach the library, because a field
+/// without a match makes it search through all the hours of three thousand years.
 pub fn parse(expression: &str) -> Result<croner::Cron, String> {
     let expression = expression.trim();
     if expression.len() > MAX_CRON_BYTES {
@@ -43,10 +43,10 @@ fn check_fields(expression: &str) -> Result<(), String> {
     for (field, name) in fields.iter().rev().zip(["weekday", "month", "day", "hour", "minute", "second"]) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "*/,-#?+".contains(c);
         if let Some(odd) = field.chars().find(|&c| !plain(c)) {
-            return Err(format!("{odd:?} cannot stand in a cron expression"));
+            return Err(format!("a cron expression cannot contain {}", quoted(&odd.to_string())));
         }
         if field.split(',').any(str::is_empty) {
-            return Err(format!("the {name} {} has a comma with nothing beside it", quoted(field)));
+            return Err(format!("the {name} {} has an empty part beside a comma", quoted(field)));
         }
         if field.split(',').count() > MAX_CRON_PARTS {
             return Err(format!("the {name} has more than {MAX_CRON_PARTS} parts"));
@@ -55,8 +55,8 @@ fn check_fields(expression: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Looks through forty years of days: weekdays and leap days repeat after twenty-eight. Which day does not depend on the
-/// time of day, so one time that matches will do.
+/// Whether the expression ever fires. Searches forty years of days: weekdays and leap days repeat after twenty-eight.
+/// The day does not depend on the time of day, so one matching time is enough.
 fn fires(cron: &croner::Cron) -> bool {
     const DAYS: usize = 40 * 366;
     let pattern = &cron.pattern;
@@ -64,7 +64,7 @@ fn fires(cron: &croner::Cron) -> bool {
     let [Some(hour), Some(minute), Some(second)] = time.map(|value| value.and_then(|v| i8::try_from(v).ok())) else {
         return false;
     };
-    // Any fixed day will do to begin with.
+    // Any fixed start date works.
     let mut days = std::iter::successors(Some(jiff::civil::date(2026, 1, 1)), |day| day.tomorrow().ok()).take(DAYS);
     days.any(|day| cron.is_time_matching(&day.at(hour, minute, second, 0)).unwrap_or(false))
 }
@@ -75,7 +75,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_cron_expression_is_read_and_must_fire_some_day() {
+    fn a_cron_expression_must_be_valid_and_fire_at_some_time() {
         for good in [
             "0 8 * * 1-5",
             "*/5 * * * *",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cron_expression_is_judged_at_once() {
+    fn every_cron_expression_is_validated_quickly() {
         let many = format!("{} * * * *", "1,".repeat(126).trim_end_matches(','));
         for text in [
             ",,, * * * *",
@@ -121,7 +121,7 @@ mod tests {
         ] {
             let started = Instant::now();
             let found = parse(text);
-            // Far above what is needed, for a busy machine.
+            // Far more than needed, for a busy machine.
             assert!(started.elapsed() < Duration::from_secs(1), "{text}: {:?}", started.elapsed());
             let why = found.err().unwrap_or_default();
             assert!(!why.contains("Pattern") && !why.contains("omponent"), "{why}");

@@ -1,6 +1,6 @@
-//! What starts a run: `trigger: api`, `trigger: cron` with its expression beside it, or a list of objects.
+//! Reads triggers: `trigger: api`, `trigger: cron` with its expression in another field, or a list of objects.
 //!
-//! Not here: when a schedule fires (`cron.rs`), who listens and who is let in (the server).
+//! Not here: when a schedule fires (`cron.rs`); receiving and authenticating calls (the server).
 
 pub mod expression;
 mod webhook;
@@ -19,19 +19,19 @@ const CRON_HINT: &str = "write minute, hour, day, month and weekday, such as `0 
                          a field is *, 5, 1-5, */15 or several with commas";
 const CRON_FIELDS: [&str; 3] = ["cron", "cron_expression", "schedule"];
 const NAMES: [&str; 4] = ["api", "webhook", "cron", "at"];
-/// What only some kinds of trigger have.
+/// Fields that only some kinds of trigger have.
 const ELSEWHERE: [&str; 7] = ["timezone", "tz", "when_skipped", "when_repeated", "overlap", "catch_up", "input"];
 
 pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Vec<Trigger> {
     let given = fields.take_one(&["trigger", "triggers"], draft).map(|(_, field)| field);
-    let mut beside =
-        Beside { cron: fields.take_one(&CRON_FIELDS, draft), zone: fields.take("timezone"), at: fields.take("at") };
+    let mut siblings =
+        Siblings { cron: fields.take_one(&CRON_FIELDS, draft), zone: fields.take("timezone"), at: fields.take("at") };
     let mut triggers = Vec::new();
     match &given {
         None => {
-            if beside.cron.is_some() {
-                triggers.extend(beside.cron(draft));
-            } else if let Some(field) = beside.at.take() {
+            if siblings.cron.is_some() {
+                triggers.extend(siblings.cron(draft));
+            } else if let Some(field) = siblings.at.take() {
                 triggers.extend(at(draft, &field, Json::Null));
             } else {
                 triggers.push(Trigger::Api);
@@ -40,37 +40,37 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Vec<Trigger> 
         Some(field) if matches!(field.node.value, Value::List(_)) => {
             let items = draft.items(field);
             if items.is_empty() {
-                let fault = Fault::new(code::BAD_VALUE, "nothing would start this workflow");
+                let fault = Fault::new(code::BAD_VALUE, "the list of triggers is empty");
                 draft.fault(&field.place, fault.hint("write `trigger: api`"));
             }
             for item in draft.at_most(items, MAX_TRIGGERS) {
-                triggers.extend(one(draft, &item, &mut beside));
+                triggers.extend(one(draft, &item, &mut siblings));
             }
         }
-        Some(field) => triggers.extend(one(draft, field, &mut beside)),
+        Some(field) => triggers.extend(one(draft, field, &mut siblings)),
     }
     for (name, left) in
-        [("cron expression", beside.cron.map(|(_, f)| f)), ("time zone", beside.zone), ("time", beside.at)]
+        [("cron expression", siblings.cron.map(|(_, f)| f)), ("time zone", siblings.zone), ("time", siblings.at)]
     {
         if let Some(field) = left {
             let fault = Fault::new(code::NOT_ALLOWED, format!("this {name} belongs to no trigger"));
             draft.fault(
                 &field.place,
-                fault.hint("write `trigger: cron` beside a cron expression, `trigger: at` beside a time"),
+                fault.hint("write `trigger: cron` with a cron expression, `trigger: at` with a time"),
             );
         }
     }
     triggers
 }
 
-/// Fields that stand beside `trigger: cron` or `trigger: at` in the definition itself.
-struct Beside<'d> {
+/// Fields of the definition itself that belong to `trigger: cron` or `trigger: at`.
+struct Siblings<'d> {
     cron: Option<(&'static str, Field<'d>)>,
     zone: Option<Field<'d>>,
     at: Option<Field<'d>>,
 }
 
-impl<'d> Beside<'d> {
+impl<'d> Siblings<'d> {
     fn cron(&mut self, draft: &mut Draft<'d>) -> Option<Trigger> {
         let (_, field) = self.cron.take()?;
         let zone = self.zone.take();
@@ -78,7 +78,7 @@ impl<'d> Beside<'d> {
     }
 }
 
-fn one<'d>(draft: &mut Draft<'d>, field: &Field<'d>, beside: &mut Beside<'d>) -> Option<Trigger> {
+fn one<'d>(draft: &mut Draft<'d>, field: &Field<'d>, siblings: &mut Siblings<'d>) -> Option<Trigger> {
     let Some(name) = field.node.as_str() else { return object(draft, field) };
     let missing =
         |what: &str, hint: &str| Fault::new(code::MISSING_FIELD, format!("{what} is missing")).hint(hint.to_owned());
@@ -86,16 +86,16 @@ fn one<'d>(draft: &mut Draft<'d>, field: &Field<'d>, beside: &mut Beside<'d>) ->
         "api" | "manual" => Some(Trigger::Api),
         "webhook" => Some(Trigger::Webhook(Webhook::default())),
         "cron" | "schedule" => {
-            if beside.cron.is_none() {
-                let hint = "write it beside as `cron: \"0 8 * * 1-5\"`";
+            if siblings.cron.is_none() {
+                let hint = "add `cron: \"0 8 * * 1-5\"`";
                 draft.fault(&field.place, missing("the cron expression", hint));
             }
-            beside.cron(draft)
+            siblings.cron(draft)
         }
-        "at" => match beside.at.take() {
+        "at" => match siblings.at.take() {
             Some(time) => at(draft, &time, Json::Null),
             None => {
-                draft.fault(&field.place, missing("the time", "write it beside as `at: 2026-02-22T10:00:00Z`"));
+                draft.fault(&field.place, missing("the time", "add `at: 2026-02-22T10:00:00Z`"));
                 None
             }
         },
@@ -134,7 +134,7 @@ fn object<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Trigger> {
     trigger
 }
 
-/// A trigger's own input, taken as it is.
+/// A trigger's own input, taken literally.
 fn input(fields: &mut Fields<'_>) -> Json {
     fields.take("input").map(|field| field.node.to_json()).unwrap_or_default()
 }
@@ -143,33 +143,33 @@ fn at<'d>(draft: &mut Draft<'d>, field: &Field<'d>, input: Json) -> Option<Trigg
     let text = draft.text(field)?;
     let time = Time::parse(text);
     if time.is_none() {
-        let fault = Fault::new(code::BAD_TIME, "this is not an instant");
+        let fault = Fault::new(code::BAD_TIME, "this is not a time");
         draft.fault(&field.place, fault.hint("write it as 2026-02-22T10:00:00Z"));
     }
     time.map(|at| Trigger::At { at, input })
 }
 
-/// A schedule with all that an object can say about it.
+/// A schedule written as an object, with all its settings.
 fn schedule<'d>(draft: &mut Draft<'d>, expression: &Field<'d>, fields: &mut Fields<'d>) -> Option<Cron> {
     let zone = fields.take_one(&["timezone", "tz"], draft).map(|(_, field)| field);
     let input = input(fields);
-    let mut word = Words { draft, fields };
-    let skipped = word.read("when_skipped", &[("run", Skipped::Run), ("skip", Skipped::Skip)]);
-    let repeated = word.read("when_repeated", &[("once", Repeated::Once), ("twice", Repeated::Twice)]);
+    let mut choices = Choices { draft, fields };
+    let skipped = choices.read("when_skipped", &[("run", Skipped::Run), ("skip", Skipped::Skip)]);
+    let repeated = choices.read("when_repeated", &[("once", Repeated::Once), ("twice", Repeated::Twice)]);
     let overlap =
-        word.read("overlap", &[("allow", Overlap::Allow), ("skip", Overlap::Skip), ("cancel", Overlap::Cancel)]);
-    let catch_up = word.read("catch_up", &[("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]);
+        choices.read("overlap", &[("allow", Overlap::Allow), ("skip", Overlap::Skip), ("cancel", Overlap::Cancel)]);
+    let catch_up = choices.read("catch_up", &[("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]);
     let cron = cron(draft, expression, zone.as_ref())?;
     Some(Cron { input, skipped, repeated, overlap, catch_up, ..cron })
 }
 
-/// Fields that are one of a few words.
-struct Words<'a, 'd> {
+/// Reads fields with a fixed set of values.
+struct Choices<'a, 'd> {
     draft: &'a mut Draft<'d>,
     fields: &'a mut Fields<'d>,
 }
 
-impl Words<'_, '_> {
+impl Choices<'_, '_> {
     fn read<T: Copy + Default>(&mut self, name: &'static str, choices: &[(&'static str, T)]) -> T {
         let field = self.fields.take(name);
         field.and_then(|field| self.draft.choice(&field, choices)).unwrap_or_default()

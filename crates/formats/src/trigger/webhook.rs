@@ -1,4 +1,4 @@
-//! `webhook: {verify, dedupe}`: how a call proves where it comes from, and what tells it from its repetition.
+//! `webhook: {verify, dedupe}`: how a call is authenticated, and how a repeated delivery is recognised.
 
 use crate::code;
 use crate::draft::Draft;
@@ -9,7 +9,7 @@ use stepwell_core::definition::{Dedupe, Encoding, Scheme, Verify, Webhook};
 use stepwell_core::limits;
 
 const MAX_PREFIX_BYTES: usize = 64;
-/// Bodies nest no deeper than other documents.
+/// Bodies are nested no deeper than other documents.
 const MAX_PATH_PARTS: usize = 64;
 const MAX_PATH_BYTES: usize = 1_024;
 
@@ -29,10 +29,11 @@ pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Webhook> {
         }
     }
     let mut fields = Fields::of(field, draft)?;
-    // An empty `verify:` is more likely unfinished than meant to let everybody in, so here null is not left out.
+    // An empty `verify:` is more likely unfinished than meant to accept every call, so null is not treated as absent
+    // here.
     let (verify, dedupe) = (fields.take_raw("verify"), fields.take("dedupe"));
     fields.finish(draft, "a webhook trigger", &[]);
-    // A fault keeps the definition from being used, so what is left out here never lets a call in unverified.
+    // A fault rejects the definition, so an invalid `verify` never lets a call in unverified.
     let verify = verify.and_then(|field| self::verify(draft, &field));
     let dedupe = dedupe.and_then(|field| self::dedupe(draft, &field));
     Some(Webhook { verify, dedupe })
@@ -51,7 +52,7 @@ fn verify<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Verify> {
     let named = fields.take("scheme");
     let named = match &named {
         Some(scheme) => draft.choice(scheme, &[("standard", Named::Standard), ("header", Named::Header)]),
-        // Naming a header says which scheme is meant.
+        // Naming a header implies the scheme.
         None if fields.has("header") => Some(Named::Header),
         None => Some(Named::Standard),
     };
@@ -70,7 +71,7 @@ fn header_scheme<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>) -> Option<Sc
     let header = match fields.take("header") {
         Some(header) => header_name(draft, &header),
         None => {
-            let fault = Fault::new(code::MISSING_FIELD, "the header that holds the signature is missing");
+            let fault = Fault::new(code::MISSING_FIELD, "the header of the signature is missing");
             draft.fault(&fields.place, fault.hint("write it as `header: X-Hub-Signature-256`"));
             None
         }
@@ -82,24 +83,24 @@ fn header_scheme<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>) -> Option<Sc
     Some(Scheme::Header { header: header?, prefix, encoding })
 }
 
-/// What is wrong is not repeated in the message: it may be the secret itself.
+/// The message does not repeat the value: it may be the secret itself.
 fn secret_name<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<String> {
     let text = draft.text(field)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if text.is_empty() || text.len() > limits::MAX_NAME_BYTES || !text.chars().all(plain) {
-        let fault = Fault::new(code::BAD_NAME, "this is not the name of a secret");
+        let fault = Fault::new(code::BAD_NAME, "this is not a valid secret name");
         draft.fault(&field.place, fault.hint("write its name (letters, digits, `_`), never the secret itself"));
         return None;
     }
     Some(text.to_owned())
 }
 
-/// The name of a header, in lower case: requests may spell it as they like.
+/// A header name, in lower case: header names are case-insensitive.
 fn header_name<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<String> {
     let text = draft.text(field)?;
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if text.is_empty() || text.len() > limits::MAX_NAME_BYTES || !text.chars().all(token) {
-        let fault = Fault::new(code::BAD_VALUE, format!("{} is not the name of a header", quoted(text)));
+        let fault = Fault::new(code::BAD_VALUE, format!("{} is not a header name", quoted(text)));
         draft.fault(&field.place, fault);
         return None;
     }
@@ -110,7 +111,7 @@ fn prefix<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<String> {
     let text = draft.text(field)?;
     let shown = |c: char| c.is_ascii_graphic() || c == ' ';
     if text.len() > MAX_PREFIX_BYTES || !text.chars().all(shown) {
-        let message = format!("a prefix is at most {MAX_PREFIX_BYTES} ASCII characters that can be seen");
+        let message = format!("a prefix has at most {MAX_PREFIX_BYTES} printable ASCII characters");
         draft.fault(&field.place, Fault::new(code::BAD_VALUE, message));
         return None;
     }

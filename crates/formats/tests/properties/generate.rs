@@ -1,8 +1,8 @@
-//! Random valid definitions of all three dialects, and random but repeatable answers of the world to them.
+//! Random valid definitions of all three dialects, and random but repeatable outcomes of their steps.
 //!
 //! Nothing generated reads a value that depends on the order of events: an expression names only steps that are
-//! terminal whenever it is evaluated. What remains order-dependent by nature (an abort cancels whatever runs, an
-//! `each` that stops leaves items unopened) the reference reports after the fact (`Reference::order_mattered`).
+//! terminal whenever it is evaluated. The reference reports afterwards (`Reference::order_mattered`) if the outcome
+//! depended on the order anyway: an abort cancels whatever is running, and a for_each that stops leaves items unopened.
 
 mod drawn;
 mod features;
@@ -43,7 +43,7 @@ impl Rng {
         &xs[self.below(xs.len())]
     }
 
-    /// One of the values, each as likely as its weight says.
+    /// One of the values, with probability proportional to its weight.
     pub fn weighted<T: Copy>(&mut self, choices: &[(usize, T)]) -> T {
         let mut left = self.below(choices.iter().map(|(weight, _)| weight).sum());
         for (weight, value) in choices {
@@ -81,12 +81,12 @@ pub fn definition(rng: &mut Rng, dialect: Dialect, size: usize) -> Value {
     definition
 }
 
-/// What the definition has in it.
+/// The features that the definition uses.
 pub fn features(definition: &Value) -> Features {
     features::find(definition)
 }
 
-/// The input of a run: what the generated definitions read from it is always there.
+/// The input of a run, with everything that the generated definitions read from it.
 pub fn input(rng: &mut Rng) -> Value {
     let items: Vec<usize> = (1..=1 + rng.below(3)).collect();
     json!({"items": items, "empty": [], "n": 1 + rng.below(3), "flag": rng.chance(50)})
@@ -99,7 +99,7 @@ pub enum Verdict {
     Timeout,
 }
 
-/// How this attempt of this step ends, whatever happens around it.
+/// How this attempt of this step ends, regardless of everything else.
 pub fn verdict(seed: u64, path: &str, attempt: u32) -> Verdict {
     Rng::new(mix(seed, path, attempt, 1)).weighted(&[
         (80, Verdict::Success),
@@ -109,7 +109,7 @@ pub fn verdict(seed: u64, path: &str, attempt: u32) -> Verdict {
     ])
 }
 
-/// What this attempt gives if it succeeds: values that make conditions go either way.
+/// The result of this attempt if it succeeds: values that make conditions true or false.
 pub fn output(seed: u64, path: &str, attempt: u32) -> Value {
     let mut rng = Rng::new(mix(seed, path, attempt, 2));
     match rng.below(10) {
@@ -120,7 +120,7 @@ pub fn output(seed: u64, path: &str, attempt: u32) -> Value {
     }
 }
 
-/// One of `n` ways for this step to go: an answer at a gate, a timer or a webhook first, a child's end.
+/// One of `n` outcomes of this step: an answer at a gate, a timer or a webhook first, a child's end.
 pub fn choice(seed: u64, path: &str, attempt: u32, n: usize) -> usize {
     Rng::new(mix(seed, path, attempt, 3)).below(n)
 }

@@ -1,9 +1,9 @@
-//! Random definitions in every dialect, random orders of events with repeats, losses, crashes, cancels and retries: after
-//! every event the planner must agree with the reference interpreter about every step, and the same definition must end
-//! the same way whatever the order of events.
+//! Random definitions in every dialect, with random orders of events including repeats, losses, crashes, cancels and
+//! retries. After every event the planner must agree with the reference interpreter about every step, and the same
+//! definition must end the same way whatever the order of events.
 //!
-//! `STEPWELL_CASES` sets the cases per dialect, `STEPWELL_SEED` the first seed. A failure prints its seed, the definition
-//! and the events so far.
+//! `STEPWELL_CASES` sets the cases per dialect, `STEPWELL_SEED` the first seed. A failure prints its seed, the
+//! definition and the events so far.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
@@ -21,7 +21,7 @@ use stepwell_core::definition::Definition;
 use walk::{Order, Walk};
 
 const DEFAULT_CASES: u64 = 8_000;
-/// How many other orders of the same case must end the same way.
+/// How many other orders of the same case are compared.
 const OTHER_ORDERS: u64 = 2;
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -65,9 +65,9 @@ fn agree(dialect: Dialect) {
     println!("{dialect:?}: {}", totals.lock().unwrap().text());
 }
 
-/// Random runs that did not complete go on under a version in which one call was changed.
+/// Random runs that did not complete are retried under a version with one changed call.
 #[test]
-fn a_run_goes_on_under_a_changed_version_and_ends() {
+fn a_run_retried_under_a_changed_version_ends() {
     let (first, cases) = (setting("STEPWELL_SEED", 1), setting("STEPWELL_CASES", DEFAULT_CASES) / 4);
     let mut went_on = 0u64;
     for seed in first..first + cases {
@@ -87,7 +87,7 @@ fn a_run_goes_on_under_a_changed_version_and_ends() {
             went_on += u64::from(walk.go_on_under(&new));
         }
     }
-    println!("{went_on} of {} runs went on under a newer version", 3 * cases);
+    println!("{went_on} of {} runs were retried under a newer version", 3 * cases);
     assert!(went_on > 0);
 }
 
@@ -117,7 +117,7 @@ fn case(seed: u64, dialect: Dialect) -> Case {
     let text = generate::definition(&mut rng, dialect, size);
     let input = generate::input(&mut rng);
     let definition = stepwell_formats::read_value(&text)
-        .unwrap_or_else(|faults| panic!("seed {seed}: the definition is refused: {:#?}\n{text:#}", faults.list));
+        .unwrap_or_else(|faults| panic!("seed {seed}: the definition is rejected: {:#?}\n{text:#}", faults.list));
 
     let mut rough =
         Walk::new(&definition, &text, &input, Order { seed, shuffle: rng.below(usize::MAX) as u64, calm: false });
@@ -127,7 +127,7 @@ fn case(seed: u64, dialect: Dialect) -> Case {
     Case { features: generate::features(&text), events, retried, reordered, status }
 }
 
-/// Without cancels and aborts, the order of events decides nothing.
+/// Without cancels and aborts, the order of events does not matter.
 fn same_in_any_order(seed: u64, definition: &Definition, text: &Value, input: &Value) -> bool {
     let walk = |shuffle: u64| {
         let mut walk = Walk::new(definition, text, input, Order { seed, shuffle, calm: true });

@@ -1,8 +1,8 @@
-//! An independent interpreter of the rules of the plan (design, section 2.1, and docs/semantics.md), written from
-//! those pages alone, to compare the planner with.
+//! An independent interpreter of the planner's rules (design, section 2.1, and docs/semantics.md), written from those
+//! pages alone, as a reference for the planner.
 //!
-//! Naive on purpose: after every input it sweeps over all steps of all open scopes until nothing changes, and reads
-//! the state of every edge off the step that it starts at. No counters, no clocks, no attempt numbers.
+//! Deliberately naive: after every input it sweeps over all steps of all open scopes until nothing changes, and derives
+//! the state of every edge from the step it starts at. No counters, no clocks, no attempt numbers.
 
 mod compile;
 mod expr;
@@ -26,7 +26,7 @@ pub enum Phase {
     Waiting,
     Gate,
     Child,
-    /// A loop or each with instances running.
+    /// A loop or for_each with running instances.
     Open,
 }
 
@@ -54,7 +54,7 @@ impl Reference {
         reference
     }
 
-    /// Takes one input; did it have an effect?
+    /// Applies one input. Returns whether it had an effect.
     pub fn apply(&mut self, input: &Input) -> bool {
         let run = &mut self.run;
         let root = Place::root(&self.root);
@@ -99,8 +99,8 @@ impl Reference {
         self.run.status
     }
 
-    /// Whether another order of the same events may end otherwise: the run was aborted, or an item failed in an
-    /// `each` that stops and had fewer places, but not just one, than items.
+    /// Whether another order of the same events may end differently: the run was aborted, or an item failed in a
+    /// for_each that stops on failure and ran several but not all items at once.
     pub fn order_mattered(&self) -> bool {
         self.run.order_mattered
     }
@@ -122,7 +122,7 @@ enum EdgeState {
     Failed,
 }
 
-/// What a step does to its out-edges.
+/// The effect of a step on its out-edges.
 #[derive(Clone, Default)]
 enum Exit {
     /// Not finished, or ended by an abort.
@@ -132,22 +132,22 @@ enum Exit {
     Handle(String),
     AllUntaken,
     AllFailed,
-    /// A loop that an edge left: by edge.
+    /// A loop that was left, with the state of each edge.
     Leaving(BTreeMap<usize, EdgeState>),
 }
 
-/// All that is known of one step.
+/// The state of one step.
 #[derive(Clone, Default)]
 struct Row {
     state: State,
-    /// Neither skipped nor left idle, even if cancelled later.
+    /// Whether the step was neither skipped nor left idle, even if cancelled later.
     ran: bool,
     exit: Exit,
     failures: u32,
     losses: u32,
     body: Value,
     message: Option<Value>,
-    /// Loops and eaches: how each opened instance ended, `None` while it is open.
+    /// For loops and for_each: how each opened instance ended, `None` while it is open.
     instances: Vec<Option<&'static str>>,
     items: Vec<Value>,
 }
@@ -165,10 +165,10 @@ impl Row {
     }
 }
 
-/// An instance of a scope: whose body it is, and which one.
+/// An instance of a scope.
 struct Place<'a> {
     scope: &'a Scope,
-    /// What comes before a step's name in its path: empty, or `each[3].`
+    /// The path prefix of its steps: empty, or `each[3].`
     prefix: String,
     outer: Option<Outer<'a>>,
 }
@@ -222,11 +222,11 @@ enum Readiness {
     Skip,
 }
 
-/// The state of a run. The compiled scopes come in from outside with every call.
+/// The state of a run. The compiled scopes are passed to every call.
 struct Run {
     input: Value,
     is_flow: bool,
-    /// What went to `ctx`, in order: the path of the step that wrote it (empty for items), the variable, the value.
+    /// Writes to `ctx`, in order: the path of the writing step (empty for items), the variable, the value.
     writes: Vec<(String, String, Value)>,
     rows: BTreeMap<String, Row>,
     status: &'static str,
@@ -251,7 +251,7 @@ impl Run {
         self.status == "running"
     }
 
-    /// Gives every step of the instance a row; after a retry some are there already, idle.
+    /// Creates a row for every step of the instance; after a retry some exist already, idle.
     fn open(&mut self, place: &Place) {
         for step in 0..place.scope.steps.len() {
             self.rows.entry(place.path(step)).or_default();
@@ -276,8 +276,8 @@ impl Run {
         }
     }
 
-    /// Looks at every step of the instance, and of all instances open inside, for a skip or for anything to do; stops
-    /// at the first. Did anything change?
+    /// Checks every step of the instance, and of all open instances inside, for a skip or other progress; stops at the
+    /// first. Returns whether anything changed.
     fn sweep(&mut self, place: &Place, only_skips: bool) -> bool {
         for step in 0..place.scope.steps.len() {
             let changed = match self.row(place, step).state {
@@ -365,7 +365,7 @@ impl Run {
         true
     }
 
-    /// Hands an input to the step it names, if that step waits for such a thing.
+    /// Delivers an input to the step it names, if that step waits for it.
     fn deliver(&mut self, place: &Place, path: &str, input: &Input) -> bool {
         let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
         let (name, instance) = match name.split_once('[') {
@@ -463,12 +463,12 @@ impl Run {
         true
     }
 
-    /// R3 for success. In flow the result picks the branch, and a result that no entry matches is a failure.
+    /// R3 for success. In flow the result chooses the branch, and a result without a matching entry is a failure.
     fn succeed(&mut self, place: &Place, index: usize, output: Value) -> bool {
         let step = place.step(index);
         let handle =
             if step.branches.is_empty() { Some("success".to_string()) } else { self.branch(place, step, &output) };
-        // A result that no branch fits can still be read.
+        // A result without a matching branch can still be read.
         self.row_mut(place, index).body = output.clone();
         let Some(handle) = handle else { return self.fail(place, index, "failed") };
         if let Some(variable) = &step.variable {
@@ -492,7 +492,7 @@ impl Run {
                 self.row_mut(place, index).state = State::Ended(status);
                 return self.abort(if denied { "cancelled" } else { "failed" });
             }
-            // Edges that leave a loop belong to steps inside it, whatever their handle.
+            // Edges out of a loop belong to steps inside it, whatever their handle.
             None if matches!(step.kind, Kind::Cycle { .. }) => Exit::AllFailed,
             None if denied && drawn("denied") => Exit::Handle("denied".to_string()),
             None if drawn("error") => Exit::Handle("error".to_string()),

@@ -1,4 +1,4 @@
-//! One walk through a definition: the planner and the reference side by side, event by event.
+//! One walk through a definition: compares the planner and the reference, event by event.
 
 use super::generate::{self, Rng, Verdict};
 use super::reference::{Input, Phase as Expected, Reference};
@@ -13,7 +13,7 @@ use stepwell_core::run::{At, Phase, Run};
 use stepwell_core::simulate::{World, someone};
 use stepwell_core::time::Millis;
 
-/// What becomes of steps depends on `seed` alone, what happens first on `shuffle`. A calm walk has no losses, crashes,
+/// The outcomes of steps depend on `seed` alone, the order of events on `shuffle`. A calm walk has no losses, crashes,
 /// cancels or retries.
 #[derive(Clone, Copy)]
 pub struct Order {
@@ -27,16 +27,16 @@ const MAX_RETRIES: u32 = 2;
 
 pub struct Walk<'a> {
     world: World<'a>,
-    /// Gone once the run is on another version, which the reference does not know.
+    /// `None` once the run is on another version, which the reference does not support.
     reference: Option<Reference>,
     definition: &'a Value,
     order: Order,
     rng: Rng,
-    /// Reports per path that were not losses: decides an attempt's fate whatever number it has.
+    /// Reports per path that were not losses: determines an attempt's outcome, whatever its number.
     reports: HashMap<String, u32>,
-    /// Calls of which it was decided whether they are held or put off.
+    /// Calls for which it was decided whether they are held or deferred.
     stopped: BTreeSet<String>,
-    /// Events that counted, with the path of their step: delivered again they must change nothing.
+    /// Events that counted, with the path of their step: repeating them must change nothing.
     past: Vec<(Option<String>, Event)>,
     story: Vec<String>,
     events: u64,
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         self.recover();
     }
 
-    /// Goes on under a newer version, if the run can, and to its end. What stands must not be touched.
+    /// Retries the run under a newer version, if possible, and continues to its end. Kept results must not change.
     pub fn go_on_under(&mut self, newer: &'a Definition) -> bool {
         let (old, new) = (self.world.graph, &newer.graph);
         let Ok(standing) = standing(old, new, &self.world.run) else { return false };
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
         self.world.run.path(self.world.graph, at)
     }
 
-    /// What a network and a machine can do at any moment.
+    /// Faults of a network or a machine, at any moment.
     fn trouble(&mut self) {
         match self.rng.below(100) {
             0..10 => self.repeat(),
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Something that counted is delivered again.
+    /// Delivers an event that counted again.
     fn repeat(&mut self) {
         if self.past.is_empty() {
             return;
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         if retryable {
             self.feed(Event::Retried { by: someone().into() }, Input::Retry);
             self.retries += 1;
-            // These name no attempt: after a retry they would rightly count once more.
+            // These name no attempt: after a retry they would correctly count again.
             self.past.retain(|(_, event)| !matches!(event, Event::Delivered { .. } | Event::Cancelled { .. }));
         }
         retryable
@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
         self.take(chosen);
     }
 
-    /// What can happen now. Of the ways a wait can end only the one its path is meant for is offered.
+    /// What can happen now. A wait can end in only one way, determined by its path.
     fn moves(&mut self) -> Vec<Move> {
         let world = &self.world;
         let mut moves: Vec<Move> = world.running.iter().map(|&(at, attempt)| Move::Report(at, attempt)).collect();
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
             match state.phase {
                 Phase::Gate if !self.expires(at) => moves.push(Move::Answer(at, state.attempt)),
                 Phase::Webhook if !self.expires(at) => moves.push(Move::Call(at)),
-                // An early call must end as a call in time would.
+                // An early call must have the same outcome as a call in time.
                 Phase::Idle if webhook && state.mail().is_none() && !self.would_expire(at) => {
                     moves.push(Move::Call(at))
                 }
@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
         moves
     }
 
-    /// Is this wait or gate, which has a timeout, meant to run into it?
+    /// Whether this wait or gate is meant to time out.
     fn expires(&self, at: At) -> bool {
         let state = self.world.run.step(self.world.graph, at);
         state.is_some_and(|state| state.due.is_some()) && self.would_expire(at)
@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
             Move::Report(at, attempt) => {
                 let path = self.path(at);
                 if self.stopped.insert(path.clone()) {
-                    // Before its first attempt a call may be held for an approval, or put off.
+                    // Before its first attempt a call may be held for an approval, or deferred.
                     match generate::choice(seed, &format!("{path}?"), 0, 10) {
                         0 => {
                             let event = Event::Held { at, attempt, ask: Arc::default(), timeout: None, note: None };
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
         *turn
     }
 
-    /// Gives both the same event; they must agree about everything afterwards.
+    /// Feeds both the same event; they must agree about everything afterwards.
     fn feed(&mut self, event: Event, input: Input) {
         self.events += 1;
         self.story.push(format!("{input:?}"));
@@ -432,7 +432,7 @@ fn address(event: &Event) -> Option<At> {
     }
 }
 
-/// The same event for the step as it is numbered now.
+/// The same event with the step's current number.
 fn readdressed(event: Event, to: Option<At>) -> Event {
     let Some(to) = to else { return event };
     let mut event = event;

@@ -10,7 +10,7 @@ fn a_step_is_retried_until_its_attempts_are_used_up() {
 }
 
 #[test]
-fn a_failure_that_is_not_worth_retrying_ends_the_step() {
+fn a_failure_that_is_not_retryable_ends_the_step() {
     check(RETRY, &["a breaks"], "a=failed b=skipped | failed");
 }
 
@@ -31,7 +31,7 @@ fn a_repeated_report_changes_nothing() {
 }
 
 #[test]
-fn a_lost_node_costs_no_attempt_of_the_budget() {
+fn a_lost_node_does_not_count_as_an_attempt() {
     check(
         RETRY,
         &["a lost", "a lost", "a fails", "timer", "a fails", "timer", "a fails"],
@@ -40,7 +40,7 @@ fn a_lost_node_costs_no_attempt_of_the_budget() {
 }
 
 #[test]
-fn a_step_that_takes_its_node_down_every_time_is_given_up() {
+fn a_step_whose_node_is_lost_every_time_fails() {
     let mut events = vec!["a lost"; 26];
     events.push("~a lost");
     check(RETRY, &events, "a=failed#26 b=skipped | failed");

@@ -1,10 +1,10 @@
-//! What an approval is for: the calls that a gate shows, digests, and calls that are held or put off.
+//! Approvals: the calls that a gate lists, digests, and calls that are held or deferred.
 
 use super::story::{GATE, RETRY, Story, check, compile, graph};
 use serde_json::{Value, json};
 use stepwell_core::event::Ignored;
 
-/// The calls that a gate lists once these events have come: `pay {"sum":1}; tell ?`.
+/// The calls that a gate lists after these events: `pay {"sum":1}; tell ?`.
 fn listed(definition: &str, input: Value, events: &[&str], gate: &str) -> String {
     let definition = compile(definition);
     let mut story = Story::start(&definition, input);
@@ -39,7 +39,7 @@ tasks:
 }
 
 #[test]
-fn a_call_that_another_way_leads_to_is_not_covered() {
+fn a_call_that_another_path_reaches_is_not_covered() {
     let nodes = "start:start; gate:approval; other; pay; no";
     let edges = "start>gate start>other gate>pay other>pay gate.denied>no";
     assert_eq!(listed(&graph(nodes, edges), json!({}), &[], "gate"), "");
@@ -48,7 +48,7 @@ fn a_call_that_another_way_leads_to_is_not_covered() {
 }
 
 #[test]
-fn arguments_that_depend_on_what_is_still_to_come_are_not_yet_known() {
+fn arguments_that_depend_on_later_steps_are_not_yet_known() {
     let text = "
 name: w
 tasks:
@@ -94,7 +94,7 @@ fn an_answer_counts_for_the_digest_it_names() {
 }
 
 #[test]
-fn a_gate_that_asks_again_has_another_digest() {
+fn a_gate_that_opens_again_has_another_digest() {
     let definition = compile(GATE);
     let mut story = Story::start(&definition, json!({}));
     let first = story.asked("ask")["digest"].as_str().unwrap().to_string();
@@ -106,7 +106,7 @@ fn a_gate_that_asks_again_has_another_digest() {
 }
 
 #[test]
-fn a_gate_that_escalates_asks_others_for_as_long_again_and_is_then_denied() {
+fn an_escalated_gate_waits_for_another_timeout_and_is_then_denied() {
     let gate = |more: &str| format!("{{name: w, tasks: {{g: {{approval: {{timeout: 1h, escalate_to: eve{more}}}}}}}}}");
     for text in [gate(", on_timeout: escalate"), gate("")] {
         check(&text, &["+119m"], "g=gate | paused");
@@ -116,7 +116,7 @@ fn a_gate_that_escalates_asks_others_for_as_long_again_and_is_then_denied() {
 }
 
 #[test]
-fn a_held_call_waits_for_approval_and_is_then_made_without_using_up_an_attempt() {
+fn a_held_call_waits_for_approval_and_does_not_use_up_an_attempt() {
     check(RETRY, &["a held"], "a=gate | paused");
     check(RETRY, &["a held", "~a#1 ok", "a approved"], "a=running#2 | running");
     check(RETRY, &["a held", "a approved", "a ok", "b ok"], "a=success#2 b=success | completed");
@@ -127,7 +127,7 @@ fn a_held_call_waits_for_approval_and_is_then_made_without_using_up_an_attempt()
 }
 
 #[test]
-fn a_held_call_that_is_denied_or_forgotten_is_a_denial() {
+fn a_held_call_that_is_denied_or_times_out_is_a_denial() {
     check(RETRY, &["a held", "a denied"], "a=denied b=skipped | cancelled");
     check(RETRY, &["a held 1h", "+59m"], "a=gate | paused");
     check(RETRY, &["a held 1h", "+1h"], "a=denied b=skipped | cancelled");
@@ -143,21 +143,21 @@ fn several_people_approve_a_held_call() {
 }
 
 #[test]
-fn a_call_that_is_put_off_is_made_later_and_uses_up_no_attempt() {
-    check(RETRY, &["a put off 1m", "+59s"], "a=backoff | running");
-    check(RETRY, &["a put off 1m", "+1m"], "a=running#2 | running");
-    let mut put_off: Vec<&str> = Vec::new();
+fn a_deferred_call_is_made_later_and_does_not_use_up_an_attempt() {
+    check(RETRY, &["a deferred 1m", "+59s"], "a=backoff | running");
+    check(RETRY, &["a deferred 1m", "+1m"], "a=running#2 | running");
+    let mut deferred: Vec<&str> = Vec::new();
     for _ in 0..10 {
-        put_off.extend(["a put off 1m", "+1m"]);
+        deferred.extend(["a deferred 1m", "+1m"]);
     }
-    check(RETRY, &put_off, "a=running#11 | running");
+    check(RETRY, &deferred, "a=running#11 | running");
     let fails = ["a fails", "a woken", "a fails", "a woken"];
-    check(RETRY, &[&put_off[..], &fails].concat(), "a=running#13 | running");
-    check(RETRY, &[&put_off[..], &fails, &["a fails"]].concat(), "a=failed#13 b=skipped | failed");
+    check(RETRY, &[&deferred[..], &fails].concat(), "a=running#13 | running");
+    check(RETRY, &[&deferred[..], &fails, &["a fails"]].concat(), "a=failed#13 b=skipped | failed");
 }
 
 #[test]
-fn what_a_held_call_asks_names_the_call_and_its_digest() {
+fn the_request_of_a_held_call_names_the_call_and_its_digest() {
     let definition = compile("{name: w, tasks: {a: {tool: echo, args: {x: '{{input.x}}'}}}}");
     let mut story = Story::start(&definition, json!({"x": 1}));
     story.tell("a held");

@@ -30,7 +30,7 @@ tasks:
 ";
 
 #[test]
-fn a_failure_that_an_if_looks_at_and_a_step_ran_for_is_handled() {
+fn a_failure_is_handled_if_an_if_let_a_step_run() {
     check(
         HANDLED,
         &["charge fails", "sorry ok"],
@@ -50,7 +50,7 @@ tasks:
 }
 
 #[test]
-fn a_skip_travels_down_until_an_if_is_asked() {
+fn a_skip_propagates_down_to_the_next_if() {
     let text = "
 name: cascade
 tasks:
@@ -92,7 +92,7 @@ fn an_any_join_that_nothing_reaches_is_skipped() {
 }
 
 #[test]
-fn an_error_edge_handles_a_failure_and_leaves_the_other_untaken() {
+fn an_error_edge_handles_a_failure_and_the_other_edge_is_untaken() {
     let text = graph("s:start; a; good; bad", "s>a a>good a.error>bad");
     check(&text, &["a breaks", "bad ok"], "s=success a=failed good=skipped bad=success | completed");
     check(&text, &["a ok", "good ok"], "s=success a=success good=success bad=skipped | completed");
@@ -105,7 +105,7 @@ fn a_failed_edge_reaches_through_skipped_steps_and_keeps_an_all_join_from_runnin
 }
 
 #[test]
-fn fail_workflow_ends_the_run_at_once_and_cancels_the_rest() {
+fn fail_workflow_ends_the_run_immediately_and_cancels_the_rest() {
     let text = graph("s:start; a:tool errorHandling: fail_workflow; b; c", "s>a s>b b>c");
     check(&text, &["a breaks"], "s=success a=failed b=cancelled c=cancelled | failed");
 }
@@ -123,7 +123,7 @@ fn a_disabled_node_is_passed_through() {
 }
 
 #[test]
-fn a_condition_among_tasks_says_what_it_chose_and_lets_its_dependents_decide() {
+fn a_condition_in_tasks_returns_its_choice_and_its_dependents_decide() {
     let text = "
 name: choice
 tasks:

@@ -1,4 +1,4 @@
-//! Loops and eaches (R5).
+//! Loops and for_each (R5).
 
 use super::story::{EACH, Story, check, check_input, compile, graph};
 use serde_json::json;
@@ -55,7 +55,7 @@ fn for_each_keeps_at_most_max_parallel_items_open_and_results_in_order() {
 }
 
 #[test]
-fn for_each_of_nothing_is_an_empty_list() {
+fn for_each_over_no_items_is_an_empty_list() {
     let definition = compile(EACH);
     let story = Story::start(&definition, json!({"items": []}));
     assert_eq!(story.line(), "all=success after=running | running");

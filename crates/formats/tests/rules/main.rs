@@ -1,5 +1,5 @@
-//! The rules of the plan, one sentence per test. Each story also checks, after every event, that folding the log and
-//! restoring a snapshot both give the state the planner had.
+//! The rules of the planner, one sentence per test. Each story also checks, after every event, that folding the log and
+//! restoring a snapshot both result in the planner's state.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Cases in which a run that was rebuilt, carried to a newer version or pushed to a limit once went wrong.
+//! Regression tests for runs that were rebuilt, migrated to a newer version or pushed to a limit.
 
 use super::story::{Story, check, check_input, compile, graph, newer};
 use serde_json::json;
@@ -37,7 +37,7 @@ flow:
     );
 }
 
-/// What stands and what runs again when a run goes from one definition to another.
+/// What is kept and what runs again when a run is retried under another definition.
 fn stands(old: &str, events: &[&str], new: &str) -> String {
     let (old, new) = (compile(old), compile(new));
     let mut story = Story::start(&old, json!({"l": [1]}));
@@ -92,7 +92,7 @@ fn a_scope_stands_only_if_its_whole_body_is_unchanged() {
 }
 
 #[test]
-fn swapped_ways_out_of_a_loop_are_a_change() {
+fn swapped_exits_of_a_loop_are_a_change() {
     let nodes = "s:start; a; c:condition branches: [{id: again, condition: 'false'}, {id: out, condition: 'true'}], \
                  defaultBranch: two; y; z";
     let old = graph(nodes, "s>a a>c c.again>a c.out>z c.two>y");
@@ -109,7 +109,7 @@ fn a_step_added_after_a_condition_that_stands_runs() {
 }
 
 #[test]
-fn attempts_go_on_counting_when_a_step_goes_and_comes_back() {
+fn attempts_continue_counting_when_a_step_is_removed_and_comes_back() {
     let with = compile("{name: v, tasks: {a: {tool: echo, retries: 0}, b: {tool: echo, retries: 0}}}");
     let mut story = Story::start(&with, json!({}));
     ["a ok", "b fails"].iter().for_each(|event| story.tell(event));
@@ -138,7 +138,7 @@ fn a_run_cancelled_in_the_queue_can_be_retried_after_recovery() {
 }
 
 #[test]
-fn payload_numbers_are_never_given_out_twice() {
+fn payload_numbers_are_never_reused() {
     let definition = compile("{name: v, tasks: {a: {tool: echo}, b: {needs: a, tool: echo}}}");
     let story = Story::start(&definition, json!({}));
     let snapshot = story.world.run.snapshot(&definition.graph);
@@ -177,7 +177,7 @@ fn reading_into_a_truncated_result_fails_wherever_it_is_read() {
 }
 
 #[test]
-fn an_item_whose_output_could_not_be_had_runs_again_alone() {
+fn an_item_whose_output_failed_runs_again_alone() {
     let text = "
 name: m
 tasks:
@@ -217,7 +217,7 @@ tasks:
 }
 
 #[test]
-fn a_result_that_could_not_be_stored_again_is_refused() {
+fn a_result_that_could_not_be_stored_is_rejected() {
     let mut deep = json!(1);
     for _ in 0..118 {
         deep = json!([deep]);
@@ -231,7 +231,7 @@ fn a_result_that_could_not_be_stored_again_is_refused() {
 }
 
 #[test]
-fn going_on_needs_a_finished_run_and_the_same_dialect() {
+fn retrying_under_a_newer_version_needs_a_finished_run_and_the_same_dialect() {
     let tasks = compile("{name: t, tasks: {a: {tool: echo, retries: 0}}}");
     let flow = compile("{name: t, flow: {start: {tool: echo}}}");
     let mut story = Story::start(&tasks, json!({}));
@@ -277,7 +277,7 @@ fn a_newer_version_brings_its_own_max_duration_and_a_description_changes_nothing
 }
 
 #[test]
-fn whatever_a_step_waits_for_someone_can_say_how_it_ended() {
+fn any_waiting_step_can_be_overridden() {
     let tasks = "
 name: stuck
 tasks:
@@ -286,15 +286,15 @@ tasks:
   hook: {wait_for_webhook: {timeout: 1h}}
   after: {needs: [call, nap, hook], if: tasks.call.body.n == 1, tool: echo}
 ";
-    let all = ["call overruled ok {\"n\": 1}", "nap overruled ok null", "hook overruled ok {}"];
+    let all = ["call overridden ok {\"n\": 1}", "nap overridden ok null", "hook overridden ok {}"];
     check(tasks, &all, "call=success nap=success hook=success after=running | running");
-    // In the pause between two attempts as well; a failure is one like any other, and is not tried again.
-    let backoff = ["call fails", "call overruled fails", "nap overruled ok null", "hook overruled ok {}"];
+    // Also between two attempts; an overridden failure is an ordinary failure, and is not retried.
+    let backoff = ["call fails", "call overridden fails", "nap overridden ok null", "hook overridden ok {}"];
     check(tasks, &backoff, "call=failed nap=success hook=success after=skipped | failed");
 }
 
 #[test]
-fn a_gate_is_not_overruled_and_a_step_that_ended_stays_as_it_ended() {
+fn a_gate_cannot_be_overridden_and_an_ended_step_keeps_its_outcome() {
     let gated = compile("name: g\ntasks:\n  ask: {approval: {message: go}}\n  call: {tool: echo}\n");
     let mut story = Story::start(&gated, json!({}));
     story.tell("call ok");

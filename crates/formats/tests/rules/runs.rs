@@ -1,4 +1,4 @@
-//! How a run ends, and how it is retried, on its own version or a newer one (R4, R6, R7).
+//! How a run ends, and how it is retried, under its own version or a newer one (R4, R6, R7).
 
 use super::story::{DIAMOND, EACH, GATE, RETRY, Story, check, check_input, compile, graph, newer};
 use serde_json::json;
@@ -29,7 +29,7 @@ fn retry_runs_again_what_failed_and_what_follows_and_nothing_else() {
 }
 
 #[test]
-fn a_retry_has_a_fresh_budget_and_old_reports_stay_stale() {
+fn a_retry_resets_the_attempts_and_old_reports_stay_stale() {
     check(
         RETRY,
         &["a breaks", "retry", "~a#1 ok", "a fails", "timer", "a fails", "timer", "a ok"],
@@ -43,12 +43,12 @@ fn a_completed_run_has_nothing_to_retry() {
 }
 
 #[test]
-fn a_cancelled_run_goes_on_where_it_stopped() {
+fn a_cancelled_run_resumes_where_it_stopped() {
     check(DIAMOND, &["a ok", "b ok", "cancel", "retry"], "a=success b=success c=running#2 | running");
 }
 
 #[test]
-fn a_handled_failure_stands_when_a_run_is_retried() {
+fn a_handled_failure_is_kept_when_a_run_is_retried() {
     let text = "
 name: stands
 tasks:
@@ -60,7 +60,7 @@ tasks:
 }
 
 #[test]
-fn a_retried_for_each_goes_on_with_the_items_that_did_not_succeed() {
+fn a_retried_for_each_resumes_with_the_items_that_did_not_succeed() {
     check_input(
         EACH,
         json!({"items": [1, 2, 3]}),
@@ -70,7 +70,7 @@ fn a_retried_for_each_goes_on_with_the_items_that_did_not_succeed() {
 }
 
 #[test]
-fn a_retried_loop_goes_on_in_the_pass_that_failed() {
+fn a_retried_loop_resumes_in_the_pass_that_failed() {
     let text = graph("s:start; a; b", "s>a a>b b>a");
     check(
         &text,
@@ -92,7 +92,7 @@ fn a_retry_restarts_max_duration() {
 }
 
 #[test]
-fn on_a_newer_version_only_what_is_unchanged_and_succeeded_stands() {
+fn under_a_newer_version_only_unchanged_successful_steps_are_kept() {
     let old = compile(DIAMOND);
     let new = compile(&DIAMOND.replace("c: {needs: a, tool: echo}", "c: {needs: a, tool: log}"));
     let mut story = Story::start(&old, json!({}));

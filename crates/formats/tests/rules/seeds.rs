@@ -1,4 +1,4 @@
-//! The definitions that the product was asked to run, as they were written, each stepped to the end described for it.
+//! The definitions from the requirements, unchanged, each run to its specified end.
 
 use super::story::{Story, compile};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn seed(name: &str, input: Value) -> Seed {
     Seed { definition: compile(&std::fs::read_to_string(path).unwrap()), input }
 }
 
-/// The same with other code, which reads what the test looks at: code is given what it names.
+/// The same with other code, which reads what the test checks: a code step gets only what it names.
 fn seed_reading(name: &str, code: &str, input: Value) -> Seed {
     let path = format!("{}/tests/cases/seeds/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap().replace("return ctx.input;", code);
@@ -93,7 +93,7 @@ fn checkout_flow_with_a_callback_fulfils_the_order() {
 }
 
 #[test]
-fn checkout_flow_that_nobody_calls_back_handles_the_timeout() {
+fn checkout_flow_without_a_callback_handles_the_timeout() {
     seed("checkout-flow", json!({"amount": 5, "order_id": 1})).check(
         &["create-checkout ok", "+1h", "handle-timeout ok"],
         "create-checkout=success payment-result=timeout fulfill-order=skipped handle-timeout=success | completed",
@@ -115,7 +115,7 @@ fn research_runs_its_three_tools_in_order_though_one_input_is_missing() {
 fn branching_follows_the_result_whether_it_is_true_or_the_word() {
     let seed = seed("branching", json!({"title": "t"}));
     for yes in ["check_admin ok [true]", "check_admin ok \"maybe\""] {
-        // Neither true nor false: no entry matches, and the run says what the result was.
+        // Neither true nor false: no entry matches, and the error contains the result.
         let story = seed.tell(&[yes]);
         assert!(story.line().ends_with("| failed"), "{}", story.line());
         assert!(story.error_of("check_admin").starts_with("no branch matches the result"));
@@ -131,7 +131,7 @@ fn branching_follows_the_result_whether_it_is_true_or_the_word() {
 }
 
 #[test]
-fn a_flow_step_is_tried_three_times_after_30_and_120_seconds_and_then_fails_the_run() {
+fn a_flow_step_is_retried_after_30_and_120_seconds_and_then_fails_the_run() {
     let seed = seed("research", json!({"topic": "x"}));
     seed.check(&["search fails", "+29s"], "search=backoff | running");
     seed.check(&["search fails", "+30s"], "search=running#2 | running");
@@ -154,7 +154,7 @@ fn an_approval_gate_holds_the_write_until_someone_approves() {
 }
 
 #[test]
-fn a_gate_that_notifies_someone_is_denied_when_its_time_is_up() {
+fn a_gate_that_notifies_someone_is_denied_when_it_times_out() {
     let seed = seed("approval-notify", json!({"id": 1}));
     seed.check(&["read ok"], "read=success confirm=gate | paused");
     seed.check(&["read ok", "+1h"], "read=success confirm=denied write=cancelled | cancelled");
@@ -185,7 +185,7 @@ fn an_error_path_is_taken_after_the_last_of_three_attempts() {
 }
 
 #[test]
-fn error_recovery_goes_on_where_success_would_have() {
+fn error_recovery_continues_where_success_would_have() {
     let seed = seed("error-recovery", json!({}));
     seed.check(
         &["risky breaks", "recover ok", "after ok"],
@@ -201,7 +201,7 @@ fn error_recovery_goes_on_where_success_would_have() {
 }
 
 #[test]
-fn fail_workflow_fails_the_run_at_once() {
+fn fail_workflow_fails_the_run_immediately() {
     let story = seed("fail-workflow", json!({}));
     let steps: Vec<String> = story.definition.graph.steps.iter().map(|step| step.def.name.to_string()).collect();
     assert!(steps.contains(&"risky".to_string()), "{steps:?}");
@@ -210,7 +210,7 @@ fn fail_workflow_fails_the_run_at_once() {
 }
 
 #[test]
-fn a_loop_walks_its_items_one_by_one_and_collects_the_results() {
+fn a_loop_runs_its_items_one_by_one_and_collects_the_results() {
     let seed = seed_reading("loop", "return [ctx.item, ctx.i]", json!({"items": ["a", "b"]}));
     let story = seed.tell(&["each[0].work ok \"A\""]);
     assert_eq!(story.line(), "start=success each=open each[0].work=success each[1].work=running | running");
@@ -231,7 +231,7 @@ fn a_loop_with_more_items_than_allowed_fails_and_never_truncates() {
 }
 
 #[test]
-fn a_condition_takes_one_branch_and_a_delay_does_not_hold_anything_else() {
+fn a_condition_takes_one_branch_and_a_delay_does_not_block_other_steps() {
     let story_seed = seed("conditional", json!({"amount": 500}));
     let line = story_seed.tell(&[]).line();
     assert!(line.contains("=skipped"), "{line}");

@@ -1,10 +1,10 @@
-//! Tells a run as a story: events as short sentences, the state as one line of text.
+//! Describes a run as a story: events as short sentences, the state as one line of text.
 //!
 //! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a breaks` (not), `a times out`, `a lost`, `a unknown`,
 //! `a approved`, `a approved by bob`, `a denied`, `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
-//! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a put off 1m`, `timer` (the next
+//! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a deferred 1m`, `timer` (the next
 //! one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`.
-//! `a#2 ok` reports for attempt 2 whatever the current one is. An event that must change nothing starts with `~`.
+//! `a#2 ok` reports for attempt 2, whatever the current one is. An event that must change nothing starts with `~`.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub fn compile(text: &str) -> Definition {
     }
 }
 
-/// A definition as the version to go on under.
+/// A definition as the version to retry under.
 pub fn newer(definition: &Definition, version: u32) -> Newer<'_> {
     Newer { graph: &definition.graph, version, max_duration: definition.max_duration }
 }
@@ -116,13 +116,13 @@ impl<'g> Story<'g> {
                 let timeout = Millis::parse(rest);
                 return self.world.stop(at, attempt, Event::Held { at, attempt, ask, timeout, note: None });
             }
-            "put" => {
-                let due = self.world.now + Millis::parse(rest.trim_start_matches("off ")).unwrap();
+            "deferred" => {
+                let due = self.world.now + Millis::parse(rest).unwrap();
                 return self.world.stop(at, attempt, Event::Deferred { at, attempt, due, note: None });
             }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),
             "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),
-            "overruled" => {
+            "overridden" => {
                 let outcome = match rest.split_once(' ') {
                     Some(("ok", body)) => Outcome::Success(Reply::body(serde_json::from_str(body).unwrap())),
                     _ => failure(Failure::new("overridden", "it will not end"), None),
@@ -147,7 +147,7 @@ impl<'g> Story<'g> {
         at.and_then(|at| self.world.run.step(self.world.graph, at)).map_or(0, |state| state.attempt)
     }
 
-    /// Lets time pass and fires every timer on the way.
+    /// Lets time pass and fires every timer that comes due.
     fn pass(&mut self, length: Millis) -> Result<Result<Transition, Ignored>, Broken> {
         let end = self.world.now + length;
         while let Some((&timer, &due)) = self.world.timers.iter().min_by_key(|&(timer, due)| (*due, *timer)) {
@@ -161,7 +161,7 @@ impl<'g> Story<'g> {
         Ok(Ok(Transition::default()))
     }
 
-    /// `a=success b=running#2 | running`: steps that had their turn, in order, and the run.
+    /// `a=success b=running#2 | running`: the steps that started, in order, and the run.
     pub fn line(&self) -> String {
         let (graph, run) = (self.world.graph, &self.world.run);
         let mut words = Vec::new();
@@ -193,7 +193,7 @@ impl<'g> Story<'g> {
         state.input.and_then(|id| self.world.run.values.get(id)).cloned().unwrap_or_default()
     }
 
-    /// What a gate or a held step asks.
+    /// The request of a gate or a held step.
     pub fn asked(&self, path: &str) -> Value {
         let at = self.world.run.find(self.world.graph, path).unwrap();
         let state = self.world.run.step(self.world.graph, at).unwrap();

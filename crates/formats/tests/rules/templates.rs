@@ -1,4 +1,4 @@
-//! What templates and outputs do in a run.
+//! Templates and outputs in a run.
 
 use super::story::{RETRY, Story, check, compile};
 use serde_json::json;
@@ -24,7 +24,7 @@ fn the_input_is_frozen_for_all_attempts() {
 }
 
 #[test]
-fn the_output_of_a_run_is_what_the_definition_says() {
+fn the_output_of_a_run_comes_from_the_definition() {
     let text = "{name: o, output: {sum: '{{tasks.a.body.n}}'}, tasks: {a: {tool: echo}}}";
     let definition = compile(text);
     let mut story = Story::start(&definition, json!({}));
@@ -33,7 +33,7 @@ fn the_output_of_a_run_is_what_the_definition_says() {
 }
 
 #[test]
-fn an_output_that_cannot_be_had_fails_the_run() {
+fn an_output_that_cannot_be_resolved_fails_the_run() {
     let text = "{name: o, output: {sum: '{{tasks.a.body.n}}'}, tasks: {a: {tool: echo}}}";
     check(text, &["a ok {}"], "a=success | failed");
 }

@@ -39,7 +39,7 @@ fn a_webhook_wait_ends_with_its_call() {
 }
 
 #[test]
-fn a_call_that_comes_early_is_kept_and_a_second_one_refused() {
+fn an_early_call_is_kept_and_a_second_one_is_ignored() {
     check(
         HOOK,
         &["paid called {\"id\": 7}", "~paid called {\"id\": 8}", "first ok"],
@@ -48,7 +48,7 @@ fn a_call_that_comes_early_is_kept_and_a_second_one_refused() {
 }
 
 #[test]
-fn a_wait_that_nobody_calls_times_out_and_that_is_handled() {
+fn a_wait_without_a_call_times_out_and_that_is_handled() {
     check(HOOK, &["first ok", "+1h", "gone ok"], "first=success paid=timeout ship=skipped gone=success | completed");
 }
 
@@ -66,7 +66,7 @@ fn a_denial_that_nothing_handles_cancels_the_run() {
 }
 
 #[test]
-fn a_denial_beside_a_failure_fails_the_run() {
+fn a_denial_together_with_a_failure_fails_the_run() {
     let text = "{name: both, tasks: {ask: {approval: {message: ok?}}, a: {tool: echo, retries: 0}}}";
     check(text, &["ask denied", "a breaks"], "ask=denied a=failed | failed");
 }
@@ -86,7 +86,7 @@ fn an_escalated_gate_can_still_be_answered_and_expires_later() {
 }
 
 #[test]
-fn several_people_must_approve_and_nobody_twice() {
+fn several_people_must_approve_and_each_counts_once() {
     let text = GATE.replace("timeout: 1h", "approvals: 2");
     check(&text, &["ask approved by ann", "~ask approved by ann"], "ask=gate | paused");
     check(&text, &["ask approved by ann", "ask approved by bob"], "ask=success do=running | running");

@@ -1,18 +1,18 @@
-//! The shape that flow and graph definitions share: nodes and arrows, grown block by block.
+//! The common shape of flow and graph definitions: nodes and arrows, generated block by block.
 //!
-//! A block has one entry and leads to one exit, so loops have one entry by construction. What the steps are called
-//! and read is decided by `flow.rs` and `graph.rs`; this file also says what each of them may read.
+//! A block has one entry and leads to one exit, so loops have one entry by construction. `flow.rs` and `graph.rs`
+//! decide the kinds of steps and what they read; this file also determines what each of them may read.
 
 use super::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// One way on.
+    /// One successor.
     Step,
-    /// Several ways on at once.
+    /// Several successors at once.
     Fork,
-    /// One of several ways on.
+    /// One of several successors.
     Choice,
     /// A graph loop over a list.
     Each,
@@ -21,13 +21,13 @@ pub enum Shape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     Plain,
-    /// Not written down: the open end of a flow branch whose fork names the join.
+    /// Not written: the open end of a flow branch whose fork names the join.
     Implied,
     /// The numbered entry of a choice.
     Branch,
     Error,
     Denied,
-    /// Into the body of an each.
+    /// Into the body of a for_each.
     Body,
 }
 
@@ -35,7 +35,7 @@ pub enum Way {
 pub struct Arrow {
     pub way: Way,
     pub to: String,
-    /// To a loop's header, or back to the each.
+    /// To a loop's header, or back to the for_each.
     pub back: bool,
 }
 
@@ -43,17 +43,17 @@ pub struct Arrow {
 pub struct Node {
     pub name: String,
     pub shape: Shape,
-    /// Graph and flow: asks a person.
+    /// Graph and flow: an approval gate.
     pub gate: bool,
     pub arrows: Vec<Arrow>,
-    /// Flow: the join named beside `parallel`.
+    /// Flow: the `join` of a `parallel`.
     pub join: Option<String>,
     pub any: bool,
-    /// The path ends here, and says so.
+    /// The path ends here, explicitly.
     pub done: bool,
-    /// The each whose body it is in; paths there return or just end.
+    /// The for_each whose body it is in; paths there return or just end.
     pub each: Option<String>,
-    /// Calls something, whatever else is drawn at random: its result decides a loop.
+    /// Always a call, because its result decides a loop.
     pub calls: bool,
 }
 
@@ -63,17 +63,17 @@ enum Exit {
         name: String,
         back: bool,
     },
-    /// The join that an outer fork names.
+    /// The join named by an outer fork.
     Open(String),
     End,
 }
 
 #[derive(Clone, Default)]
 struct Around {
-    /// Headers (back) and continuations of the loops around, to jump to.
+    /// Jump targets: headers (back) and continuations of the enclosing loops.
     jumps: Vec<(String, bool)>,
     in_loop: bool,
-    /// Inside a fork inside a flow loop: no way out but the join.
+    /// Inside a fork inside a flow loop: the join is the only exit.
     no_leave: bool,
     each: Option<String>,
     each_depth: usize,
@@ -81,7 +81,7 @@ struct Around {
 
 pub struct Drawing {
     pub nodes: Vec<Node>,
-    /// No forks anywhere: nothing ever runs beside anything else.
+    /// No forks anywhere: no two steps run at the same time.
     pub sequential: bool,
 }
 
@@ -91,13 +91,13 @@ pub fn draw(rng: &mut Rng, graph: bool, first: &str, size: usize) -> Drawing {
     let mut pen = Pen { rng, graph, sequential, nodes: Vec::new(), count: 0, any: BTreeSet::new() };
     pen.block(first.to_string(), &Exit::End, size, &Around::default());
     let mut nodes = pen.nodes;
-    // The entry first, the rest by name: readers like it, and nothing may depend on it.
+    // The entry first, the rest by name, for readability; nothing may depend on the order.
     nodes.sort_by_key(|node| (node.name != first, node.name.len(), node.name.clone()));
     Drawing { nodes, sequential }
 }
 
 impl Drawing {
-    /// The eaches whose bodies this node is in, outermost last.
+    /// The for_each nodes around this node, outermost last.
     pub fn each_around(&self, node: &Node) -> Vec<String> {
         let mut around = Vec::new();
         let mut here = node.each.clone();
@@ -108,8 +108,8 @@ impl Drawing {
         around
     }
 
-    /// For each node, those that are terminal whenever it goes: all before it, but before an `any` join only what is
-    /// before every one of its arrows.
+    /// For each node, the nodes that are terminal whenever it starts: all before it, but for an `any` join only those
+    /// that are before every one of its arrows.
     pub fn readable(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut found = BTreeMap::new();
         for node in &self.nodes {
@@ -202,7 +202,7 @@ impl Pen<'_> {
         self.nodes.push(node);
     }
 
-    /// Sometimes a failure goes on where success does, sometimes to a step of its own.
+    /// Sometimes a failure leads to the same step as success, sometimes to a separate step.
     fn failure_ways(&mut self, node: &mut Node, exit: &Exit, around: &Around) {
         let ways: &[Way] = if self.graph && node.gate { &[Way::Denied, Way::Error] } else { &[Way::Error] };
         for way in ways {
@@ -216,7 +216,7 @@ impl Pen<'_> {
                 node.arrows.push(straight);
                 continue;
             }
-            // An open end beside the branches of a fork would be nobody's branch: a handler there ends its path.
+            // An open end next to the branches of a fork would belong to no branch: a handler there ends its path.
             let rejoins = matches!(exit, Exit::To { .. }) && self.rng.chance(60);
             if !rejoins && around.no_leave {
                 continue;
@@ -301,7 +301,7 @@ impl Pen<'_> {
         self.nodes.push(node);
     }
 
-    /// A loop: a body, then a choice between going back and going on.
+    /// A loop: a body, then a choice between going back and continuing.
     fn cycle(&mut self, entry: String, exit: &Exit, size: usize, around: &Around) {
         let next = match exit {
             Exit::To { name, back: false } => name.clone(),
@@ -313,7 +313,7 @@ impl Pen<'_> {
         };
         let mut inner = Around { in_loop: true, ..around.clone() };
         inner.jumps.extend([(next.clone(), false), (entry.clone(), true)]);
-        // In a graph a condition decides, which needs a result to look at.
+        // In a graph a condition decides, which needs a result to test.
         let last = if self.graph { self.fresh() } else { entry.clone() };
         let turn = if !self.graph && size <= 2 { entry.clone() } else { self.fresh() };
         if turn != entry {

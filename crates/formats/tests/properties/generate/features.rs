@@ -1,4 +1,4 @@
-//! What a definition has in it, so that a test can say how many of its cases covered what.
+//! The features that a definition uses, so that a test can report its coverage.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Features {
     /// A cycle drawn with `next`, `branch` or edges.
     pub loops: bool,
-    /// A step with more than one way in.
+    /// A step with more than one in-edge.
     pub joins: bool,
     pub forks: bool,
     /// `branch`, or a condition node.
     pub branches: bool,
     pub ifs: bool,
-    /// A step that asks for attempts of its own.
+    /// A step that sets its own attempts.
     pub retries: bool,
     pub gates: bool,
     pub for_each: bool,
@@ -83,7 +83,7 @@ struct Arrow {
     to: String,
 }
 
-/// Every arrow of a definition, whatever its dialect; those of a graph loop's body back to it are left out.
+/// Every arrow of a definition, whatever its dialect, except from a graph loop's body back to the loop.
 fn arrows(definition: &Value) -> Vec<Arrow> {
     let mut found = Vec::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
@@ -114,7 +114,7 @@ fn arrows(definition: &Value) -> Vec<Arrow> {
     found
 }
 
-/// Does the `loop` handle of a loop node reach another loop node before it returns?
+/// Whether the `loop` handle of a loop node reaches another loop node before it returns.
 fn has_nested_loop_node(definition: &Value) -> bool {
     let edges = || definition["edges"].as_array().into_iter().flatten();
     let nodes = definition["nodes"].as_array().into_iter().flatten();

@@ -13,7 +13,7 @@ pub fn flow(rng: &mut Rng, size: usize) -> Value {
         let before: Vec<String> = readable[&node.name].iter().filter(calls).cloned().collect();
         let mut step = kind(rng, node);
         let routes = failure(rng, node, &mut step);
-        // A template that fails and ends the run, while another step finishes at once, would be a race.
+        // A template that fails and ends the run while another step finishes immediately would be a race.
         arguments(rng, &mut step, &before, routes || drawing.sequential);
         transition(rng, node, &mut step, &before);
         flow.insert(node.name.clone(), Value::Object(step));
@@ -21,7 +21,7 @@ pub fn flow(rng: &mut Rng, size: usize) -> Value {
     Value::Object(flow)
 }
 
-/// Forks without a tool pass through; of those with one, `kind` decides by the same rule.
+/// Whether the node is a call. Forks without a tool are not; `kind` uses the same rule.
 fn is_call(node: &Node) -> bool {
     !node.gate && node.shape != Shape::Fork && !is_other(node)
 }
@@ -70,7 +70,7 @@ fn kind(rng: &mut Rng, node: &Node) -> Map<String, Value> {
     step
 }
 
-/// Writes `on_error`; does a failure go anywhere but to the end of the run?
+/// Writes `on_error`. Returns whether a failure leads anywhere but to the end of the run.
 fn failure(rng: &mut Rng, node: &Node, step: &mut Map<String, Value>) -> bool {
     let plain = node.arrows.iter().find(|arrow| matches!(arrow.way, Way::Plain | Way::Implied));
     let value = match node.arrows.iter().find(|arrow| arrow.way == Way::Error) {
@@ -79,7 +79,7 @@ fn failure(rng: &mut Rng, node: &Node, step: &mut Map<String, Value>) -> bool {
             Some(plain) if plain.to == error.to && rng.chance(60) => json!("continue"),
             _ => json!(error.to),
         },
-        // Nothing to go on to: the failure waits for the end of the other paths.
+        // No successor: the failure waits for the end of the other paths.
         None if node.done && rng.chance(10) => json!("continue"),
         None if node.shape == Shape::Fork && step.contains_key("tool") && rng.chance(20) => json!("continue"),
         None => return false,

@@ -97,7 +97,7 @@ impl Writer<'_> {
         self.arrows(node, default);
     }
 
-    /// Writes the fields of this kind of node and returns what the dialect calls it.
+    /// Writes the fields of this kind of node and returns its type in the dialect.
     fn configure(
         &mut self,
         node: &Node,
@@ -156,7 +156,7 @@ impl Writer<'_> {
         type_name
     }
 
-    /// Attempts, what a failure does, and a template.
+    /// Attempts, error handling and a template.
     fn policy(&mut self, node: &Node, kind: Kind, before: &[String], config: &mut Map<String, Value>) {
         match self.rng.below(10) {
             0..4 => config.insert("retries".into(), json!(self.rng.below(4))),
@@ -186,7 +186,7 @@ impl Writer<'_> {
         config.insert(if kind == Kind::Tool { "args" } else { "body" }.into(), json!({"x": template}));
     }
 
-    /// The branches of a condition; the index of the arrow that is the default, if there is one.
+    /// The branches of a condition. Returns the index of the default arrow, if there is one.
     fn branches(&mut self, node: &Node, before: &[String], config: &mut Map<String, Value>) -> Option<usize> {
         let arms = node.arrows.iter().filter(|arrow| arrow.way == Way::Branch).count();
         let default = self.rng.chance(75).then_some(arms - 1);
@@ -211,7 +211,7 @@ impl Writer<'_> {
         default
     }
 
-    /// A variable to look at: of the call right before a loop's turn, of the item, or of any earlier call.
+    /// A variable to test: of the call right before a loop's condition, of the item, or of any earlier call.
     fn variable(&mut self, node: &Node, before: &[String]) -> (String, bool) {
         let last = self.drawing.nodes.iter().find(|other| {
             node.calls && other.calls && other.arrows.iter().any(|arrow| arrow.to == node.name && !arrow.back)

@@ -26,13 +26,13 @@ enum Kind {
     Child,
 }
 
-/// What a block of steps stands in.
+/// The context of a block of steps.
 struct Around {
     /// Steps outside that come before the whole block.
     before: Vec<Known>,
     depth: usize,
-    /// Templates may miss their value. Not where several items open at once and the first failure stops the rest:
-    /// which ones are open by then is nobody's business.
+    /// Whether templates may fail. Not where several items open at once and the first failure stops the rest, because
+    /// which items are open by then is unspecified.
     may_break: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Definitions of the three dialects, turned into nested scopes (design, section 2.1, "Compile").
 //!
-//! Reads what `generate.rs` writes and everything simple around it. It trusts its input: a definition that the
-//! validator refuses may panic here.
+//! Reads what `generate.rs` writes, and similar simple definitions. It trusts its input: a definition that the
+//! validator rejects may panic here.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,14 +26,14 @@ pub struct Step {
     pub kind: Kind,
     pub join: Join,
     pub condition: Option<String>,
-    /// A failure that nothing routes ends the run.
+    /// Whether a failure without a route ends the run.
     pub aborts: bool,
     /// Flow's `on_error: continue`: a failure is never unhandled.
     pub tolerates: bool,
     pub attempts: u32,
     pub at_most_once: bool,
     pub templates: Vec<String>,
-    /// Graph: where in `ctx` the output goes.
+    /// Graph: the `ctx` variable of the output.
     pub variable: Option<String>,
     /// Flow: the condition of each `branch` entry; entry `i` is the handle `branch:i`.
     pub branches: Vec<Option<String>>,
@@ -49,7 +49,7 @@ pub enum Kind {
     Gate {
         expires: bool,
     },
-    /// Finishes at once: start, end, disabled, pass-through.
+    /// Finishes immediately: start, end, disabled, pass-through.
     Instant,
     Choice {
         branches: Vec<(String, Test)>,
@@ -113,7 +113,7 @@ pub fn compile(definition: &Value) -> Scope {
     }
 }
 
-/// A step with nothing special about it.
+/// A step with defaults.
 fn plain(name: &str, kind: Kind, fields: &Map<String, Value>) -> Step {
     Step {
         name: name.to_string(),
@@ -140,7 +140,7 @@ fn attempts(fields: &Map<String, Value>, kind: &Kind, default: u32) -> u32 {
     }
 }
 
-/// All strings with `{{` in the fields that are resolved at GO.
+/// All strings with `{{` in the fields that are resolved when the step starts.
 fn templates(fields: &Map<String, Value>) -> Vec<String> {
     fn collect(value: &Value, found: &mut Vec<String>) {
         match value {
@@ -262,7 +262,7 @@ fn flow_step(name: &str, fields: &Map<String, Value>) -> Step {
     step
 }
 
-/// `join` beside `parallel`: every open end of the branches gets an edge to the join step, innermost forks first.
+/// `parallel` with `join`: every open end of the branches gets an edge to the join step, innermost forks first.
 fn join_open_ends(flat: &mut Flat, flow: &Map<String, Value>, mut joins: Vec<(String, String)>) {
     let branches = |flat: &Flat, fork: &str, join: &str| -> BTreeSet<String> {
         let starts = flat.from(fork).filter(|edge| edge.handle == "success").map(|edge| edge.to.clone()).collect();
@@ -360,7 +360,7 @@ fn graph_branch(branch: &Value) -> (String, Test) {
     (id, Test::Rules { all: branch["conditionLogic"] != "OR", rules: rules.collect() })
 }
 
-/// A definition before loops are found: all steps and all edges side by side.
+/// A definition before loops are found: a flat list of all steps and edges.
 #[derive(Default)]
 struct Flat {
     names: Vec<String>,
@@ -394,7 +394,7 @@ impl Flat {
         self.edges.iter().filter(move |edge| edge.from == name)
     }
 
-    /// The starts and all that edges lead to from there, as far as `inside` allows.
+    /// The starts and everything reachable from there, limited by `inside`.
     fn reach(&self, starts: Vec<String>, inside: impl Fn(&str) -> bool) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let mut todo = starts;
@@ -412,8 +412,8 @@ impl Flat {
         self.scope(Part { names, header: None, entries: &entries, limit })
     }
 
-    /// The scope of some of the steps. Bodies of graph loops come out first, then what is still strongly
-    /// connected becomes a loop step, by the same rule inside and inside again.
+    /// The scope of some of the steps. Extracts the bodies of graph loops first; then each remaining strongly connected
+    /// component becomes a loop step, recursively.
     fn scope(&mut self, part: Part) -> Scope {
         let mut names = part.names.clone();
         for (owner, body, entries) in self.each_bodies(&part) {
@@ -468,7 +468,7 @@ impl Flat {
         found.iter().filter(|(name, _, _)| !inner(name)).cloned().collect()
     }
 
-    /// All steps on a cycle with this one; edges to the header of the part are taken away.
+    /// All steps on a cycle with this one, without the edges to the header of the part.
     fn cycle_through(&self, name: &str, names: &[String], header: Option<&str>) -> BTreeSet<String> {
         let after = |name: &str| {
             let inside = |step: &str| Some(step) != header && names.iter().any(|known| known == step);

@@ -1,7 +1,7 @@
-//! The few expressions and templates that the generated definitions use, read on their own terms.
+//! An independent evaluator of the few expressions and templates that the generated definitions use.
 //!
-//! A missing value is `None`: a condition takes it for null, a template for an error. Not here: functions,
-//! arithmetic, and where names come from (the caller hands in a lookup).
+//! A missing value is `None`: null in a condition, an error in a template. Not here: functions, arithmetic, and name
+//! resolution (the caller passes a lookup).
 
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 /// Finds the value at a path such as `["tasks", "a", "body", "v"]`.
 pub type Lookup<'a> = dyn Fn(&[String]) -> Option<Value> + 'a;
 
-/// Is the condition true? A path that leads nowhere is null.
+/// Whether the condition is true. A path that leads nowhere is null.
 pub fn holds(text: &str, lookup: &Lookup) -> bool {
     evaluate(text, lookup) == Some(Value::Bool(true))
 }
@@ -21,7 +21,7 @@ pub fn evaluate(text: &str, lookup: &Lookup) -> Option<Value> {
     value
 }
 
-/// The value of a string that may hold `{{…}}`; `None` if one of them is missing.
+/// The value of a string that may contain `{{…}}`; `None` if one of them is missing.
 pub fn render(text: &str, lookup: &Lookup) -> Option<Value> {
     let mut rest = text;
     let mut out = String::new();
@@ -38,7 +38,8 @@ pub fn render(text: &str, lookup: &Lookup) -> Option<Value> {
     Some(Value::String(out + rest))
 }
 
-/// A flow condition: `result == literal` and `result != literal` compare as text, all else is an ordinary one.
+/// A flow condition: `result == literal` and `result != literal` compare as text, anything else is an ordinary
+/// condition.
 pub fn flow_holds(text: &str, result: &Value, lookup: &Lookup) -> bool {
     if let Some(rest) = text.trim().strip_prefix("result ") {
         let (operator, literal) = rest.split_at(2);
@@ -83,7 +84,7 @@ pub fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Ordering; unlike types have none.
+/// The order of two values; different types have none.
 pub fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.as_f64()?.partial_cmp(&right.as_f64()?),

@@ -1,8 +1,8 @@
-//! What can happen to a run, as the reference hears of it.
+//! The inputs of the reference: what can happen to a run.
 
 use serde_json::Value;
 
-/// What happened outside, in the order in which it was committed.
+/// An external event, in the order of commits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// The running attempt succeeded; the output is its `body` (`result` in flow).
@@ -17,11 +17,11 @@ pub enum Input {
     TimedOut {
         path: String,
     },
-    /// The running attempt is not made before somebody approves it.
+    /// The running attempt is held for an approval.
     Held {
         path: String,
     },
-    /// The running attempt is made later.
+    /// The running attempt is deferred.
     Deferred {
         path: String,
     },
@@ -33,7 +33,7 @@ pub enum Input {
     Fire {
         path: String,
     },
-    /// May come early.
+    /// May arrive early.
     Webhook {
         path: String,
         body: Value,
@@ -48,6 +48,6 @@ pub enum Input {
     },
     Cancel,
     Expire,
-    /// R7, on the same version.
+    /// R7, under the same version.
     Retry,
 }

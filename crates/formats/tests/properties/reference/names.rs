@@ -1,4 +1,4 @@
-//! What expressions mean inside a run: conditions, templates, and the step that a name stands for.
+//! Name resolution inside a run: conditions, templates, and the step that a name refers to.
 
 use super::compile::{Kind, Rule, Scope, Step, Test};
 use super::expr::{self, dig};
@@ -59,7 +59,7 @@ impl Run {
         }
     }
 
-    /// Position and item of the innermost each around this instance.
+    /// The position and item of the innermost for_each around this instance.
     fn item(&self, place: &Place) -> Option<(usize, Value)> {
         let outer = place.outer.as_ref()?;
         match outer.place.step(outer.step).kind {

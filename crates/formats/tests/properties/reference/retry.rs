@@ -1,18 +1,18 @@
-//! Retrying a run on its own version (R7; docs/semantics.md, "Retrying a run").
+//! Retries a run under its own version (R7; docs/semantics.md, "Retrying a run").
 
 use super::compile::{Join, Kind, Target};
 use super::{Exit, Phase, Place, Row, Run, State};
 use std::collections::BTreeSet;
 
 impl Run {
-    /// Takes a run that did not complete up again; no effect on any other.
+    /// Retries a run that did not complete; no effect on other runs.
     pub(super) fn retry(&mut self, root: &Place) -> bool {
         if !matches!(self.status, "failed" | "cancelled" | "timeout") {
             return false;
         }
         self.status = "running";
         self.reset(root);
-        // What a reset step wrote is taken back.
+        // Writes of reset steps are undone.
         let stands = |path: &String| path.is_empty() || self.rows.get(path).is_some_and(|row| row.ended().is_some());
         self.writes.retain(|(path, _, _)| stands(path));
         self.settle(root);
@@ -23,7 +23,7 @@ impl Run {
         self.row(place, step).ended() == Some("cancelled") || self.unhandled(place, step)
     }
 
-    /// Resets what has to run again in this instance, and goes on inside the scope steps that are reopened.
+    /// Resets what has to run again in this instance, and recurses into reopened scope steps.
     fn reset(&mut self, place: &Place) {
         let roots: Vec<usize> = (0..place.scope.steps.len()).filter(|step| self.is_root(place, *step)).collect();
         let (reopened, mut again): (BTreeSet<usize>, BTreeSet<usize>) =
@@ -44,8 +44,8 @@ impl Run {
         }
     }
 
-    /// The instances of a scope step that did not succeed and have a root inside. Items that failed under
-    /// `continue` are results and stand.
+    /// The instances of a scope step that did not succeed and have a root inside. Items that failed under `continue`
+    /// are results and are kept.
     fn instances_with_roots(&self, place: &Place, step: usize) -> Vec<usize> {
         let continues = matches!(&place.step(step).kind, Kind::Each(each) if !each.stops);
         let searched = |result: &Option<&str>| match result {
@@ -62,7 +62,7 @@ impl Run {
         instances.filter(has_root).collect()
     }
 
-    /// What edges lead to from the roots, but not to or through an `any` step that ran.
+    /// Everything reachable from the roots, but not to or through an `any` step that ran.
     fn reached(&self, place: &Place, roots: Vec<usize>) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut todo = roots;
@@ -78,7 +78,7 @@ impl Run {
         found
     }
 
-    /// Idle again; its instances are gone until it opens them anew.
+    /// Makes a step idle again; its instances are removed until it opens them again.
     fn reset_whole(&mut self, path: &str) {
         let inside = format!("{path}[");
         self.rows.retain(|other, _| !other.starts_with(&inside));

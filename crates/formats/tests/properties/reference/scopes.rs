@@ -1,4 +1,4 @@
-//! Loops and eaches (R5): opening instances, and what follows when they close.
+//! Loops and for_each (R5): opening instances, and the consequences of closing them.
 
 use super::compile::{Each, Kind, Scope, Target};
 use super::{EdgeState, Exit, Phase, Place, Run, State};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl Run {
-    /// GO of a scope step: fixes the items and opens the first instances.
+    /// Starts a scope step: fixes the items and opens the first instances.
     pub(super) fn enter(&mut self, place: &Place, index: usize) -> bool {
         if let Kind::Each(each) = &place.step(index).kind {
             let Some(Value::Array(items)) = self.render(place, &each.items) else {
@@ -36,7 +36,7 @@ impl Run {
         self.open(&place.inside(index, instance));
     }
 
-    /// Sweeps the open instances and does what follows from those that close.
+    /// Sweeps the open instances and applies the consequences of those that close.
     pub(super) fn advance(&mut self, place: &Place, index: usize, only_skips: bool) -> bool {
         if only_skips {
             let open = self.row(place, index).instances.iter().enumerate().filter(|(_, result)| result.is_none());
@@ -116,7 +116,7 @@ impl Run {
         }
         if stopped {
             let status = if bad.iter().all(|result| *result == "denied") { "denied" } else { "failed" };
-            // With as many places as items all were open before any could fail; with one, they take turns.
+            // If all items run at once, all are open before any can fail; if one at a time, they run in order.
             self.order_mattered |= each.width > 1 && row.items.len() > each.width;
             return self.fail(place, index, status);
         }

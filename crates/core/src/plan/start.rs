@@ -1,4 +1,4 @@
-//! A step's turn: evaluate its condition, resolve its input, and let it wait for what it waits for (rule R2).
+//! Starts a step: evaluates its condition, resolves its input and enters what it waits for (rule R2).
 
 use super::{Effect, Planner, Task};
 use crate::event::{Failure, Reply, TimerKind};
@@ -12,22 +12,22 @@ use crate::value::{Payload, check_size};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What the in-edges of an idle step say.
+/// What the in-edges of an idle step decide.
 pub(super) enum Readiness {
     Wait,
-    Go,
+    Start,
     Skip,
 }
 
 pub(super) fn readiness(join: Join, in_edges: u32, state: &StepState) -> Readiness {
     match join {
-        Join::Any if state.live > 0 => Readiness::Go,
+        Join::Any if state.live > 0 => Readiness::Start,
         _ if state.open > 0 => Readiness::Wait,
         // A step without in-edges is started by its scope.
-        _ if in_edges == 0 => Readiness::Go,
-        Join::Every if state.live == in_edges => Readiness::Go,
-        Join::Some if state.failed == 0 && state.live > 0 => Readiness::Go,
-        Join::Settled => Readiness::Go,
+        _ if in_edges == 0 => Readiness::Start,
+        Join::Every if state.live == in_edges => Readiness::Start,
+        Join::Some if state.failed == 0 && state.live > 0 => Readiness::Start,
+        Join::Settled => Readiness::Start,
         Join::Any | Join::Every | Join::Some => Readiness::Skip,
     }
 }
@@ -37,11 +37,11 @@ impl Planner<'_> {
         let graph = self.graph;
         let scope = self.run.instances[instance as usize].scope;
         for &step in &graph.scope(scope).starts {
-            self.agenda.push_back(Task::Go(At { instance, step }));
+            self.agenda.push_back(Task::Start(At { instance, step }));
         }
     }
 
-    pub(super) fn go(&mut self, at: At) {
+    pub(super) fn start(&mut self, at: At) {
         let def = &self.graph.step(at.step).def;
         if let Some(condition) = &def.condition {
             match condition.holds(&self.view(at.instance)) {
@@ -52,15 +52,15 @@ impl Planner<'_> {
         }
         match self.enter_kind(at, &def.kind) {
             Ok(()) => {}
-            Err(Refused::Template(missing)) => self.template_error(at, &missing),
-            Err(Refused::Size(failure)) => self.fail(at, Status::Failed, failure, None),
-            Err(Refused::Value(message)) => {
+            Err(StartError::Template(missing)) => self.template_error(at, &missing),
+            Err(StartError::Size(failure)) => self.fail(at, Status::Failed, failure, None),
+            Err(StartError::Value(message)) => {
                 self.fail(at, Status::TemplateError, Failure::new("template_error", message), None);
             }
         }
     }
 
-    fn enter_kind(&mut self, at: At, kind: &Kind) -> Result<(), Refused> {
+    fn enter_kind(&mut self, at: At, kind: &Kind) -> Result<(), StartError> {
         match kind {
             Kind::Call { call, input } => {
                 let input = self.call_input(at, *call, input)?;
@@ -82,7 +82,7 @@ impl Planner<'_> {
                     all.insert(name.to_string(), Arc::unwrap_or_clone(self.resolve(at, template)?.value));
                 }
                 let all = Value::Object(all);
-                check_size(&all).map_err(Refused::Size)?;
+                check_size(&all).map_err(StartError::Size)?;
                 self.succeed(at, Reply::body(all));
             }
             Kind::Sleep(sleep) => {
@@ -119,12 +119,12 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn resolve(&self, at: At, template: &Template) -> Result<Payload, Refused> {
-        template.resolve(&self.view(at.instance)).map(Payload::from).map_err(Refused::Template)
+    pub(super) fn resolve(&self, at: At, template: &Template) -> Result<Payload, StartError> {
+        template.resolve(&self.view(at.instance)).map(Payload::from).map_err(StartError::Template)
     }
 
-    /// Code sees the context as it is when its turn comes; it is frozen with the rest of the input.
-    fn call_input(&self, at: At, call: Call, input: &Template) -> Result<Payload, Refused> {
+    /// A code step gets the context as of now, stored with the rest of its input.
+    fn call_input(&self, at: At, call: Call, input: &Template) -> Result<Payload, StartError> {
         let mut payload = self.resolve(at, input)?;
         if call == Call::Javascript
             && let Value::Object(fields) = Arc::make_mut(&mut payload.value)
@@ -132,12 +132,12 @@ impl Planner<'_> {
             let code = fields.get("code").and_then(Value::as_str).unwrap_or_default();
             let context = self.view(at.instance).context_of(at.step, code);
             fields.insert("ctx".into(), context);
-            check_size(&payload.value).map_err(Refused::Size)?;
+            check_size(&payload.value).map_err(StartError::Size)?;
         }
         Ok(payload)
     }
 
-    fn wake_time(&self, at: At, sleep: &Sleep) -> Result<Time, Refused> {
+    fn wake_time(&self, at: At, sleep: &Sleep) -> Result<Time, StartError> {
         let (template, what) = match sleep {
             Sleep::For(length) => return Ok(self.env.now + *length),
             Sleep::ForValue(template) => (template, "a duration such as \"5m\", or seconds"),
@@ -151,13 +151,13 @@ impl Planner<'_> {
             (_, Value::Number(secs)) => secs.as_f64().and_then(Millis::from_secs_f64).map(|l| self.env.now + l),
             _ => None,
         };
-        until.ok_or_else(|| Refused::Value(format!("expected {what}, found {}", super::shown(&value))))
+        until.ok_or_else(|| StartError::Value(format!("expected {what}, found {}", super::shown(&value))))
     }
 
-    fn enter_each(&mut self, at: At, each: &Each) -> Result<(), Refused> {
+    fn enter_each(&mut self, at: At, each: &Each) -> Result<(), StartError> {
         let items = self.resolve(at, &each.items)?;
         let Value::Array(list) = &*items.value else {
-            return Err(Refused::Value(format!("expected a list of items, found {}", super::shown(&items.value))));
+            return Err(StartError::Value(format!("expected a list of items, found {}", super::shown(&items.value))));
         };
         let count = list.len();
         if count > each.limit as usize {
@@ -171,11 +171,11 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn choose(&mut self, at: At, arms: &[Arm]) -> Result<(), Refused> {
-        let chosen = first_match(arms, &self.view(at.instance)).map_err(Refused::Template)?;
+    fn choose(&mut self, at: At, arms: &[Arm]) -> Result<(), StartError> {
+        let chosen = first_match(arms, &self.view(at.instance)).map_err(StartError::Template)?;
         let name = chosen.map(|handle| handle_name(self.graph, at.step, handle));
         let reply = Reply::body(name.map_or(Value::Null, Value::from));
-        // Steps that `need` a condition follow it whatever it chose, and look at its body.
+        // Steps that `need` a condition follow it whatever it chose, and read its body.
         let exit = match self.graph.dialect {
             Dialect::Tasks => Exit::Took(Handle::SUCCESS),
             Dialect::Flow | Dialect::Graph => chosen.map_or(Exit::Untaken, Exit::Took),
@@ -184,7 +184,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The in-edges say no: either nothing led here, or what did has failed.
+    /// Skips a step by its in-edges: either no edge was taken, or a step before it failed.
     pub(super) fn skip_by_edges(&mut self, at: At) {
         let reason = if self.state(at).failed > 0 { SkipReason::UpstreamFailed } else { SkipReason::NotTaken };
         self.skip(at, reason);
@@ -202,8 +202,8 @@ impl Planner<'_> {
     }
 }
 
-/// Why a step could not begin.
-pub(super) enum Refused {
+/// Why a step could not start.
+pub(super) enum StartError {
     Template(Missing),
     Value(String),
     Size(Failure),
@@ -233,7 +233,7 @@ pub(super) fn first_match(arms: &[Arm], view: &View<'_>) -> Result<Option<Handle
     Ok(None)
 }
 
-/// In a condition a path that leads nowhere is null; only a truncated body is an error.
+/// Evaluates a rule. As in any condition, a path that leads nowhere is null; only a truncated body is an error.
 fn rule_holds(rule: &Rule, view: &View<'_>) -> Result<bool, Missing> {
     let (left, right) = (rule.left.read(view)?, rule.right.read(view)?);
     Ok(match &rule.pattern {
