@@ -14,6 +14,7 @@ mod progress;
 mod read;
 mod registry;
 pub mod sqlite;
+pub mod tls;
 mod transfer;
 mod turns;
 
