@@ -33,6 +33,7 @@ impl Rig {
         let long = Duration::from_secs(30);
         let limits = Limits { connections: 10, header_timeout: long, body_timeout: long, drain: long };
         tokio::spawn(serve(listener, things.merge(metrics), limits, std::future::pending()));
+        stepwell_store::tls::install();
         Rig { address, client: Client::new(), _directory: directory }
     }
 

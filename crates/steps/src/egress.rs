@@ -332,6 +332,7 @@ mod tests {
         });
         let answers = ["127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "127.0.0.1"].to_vec();
         let fickle = Fickle { egress: Egress { allow_private: true }, answers: answers.into() };
+        stepwell_store::tls::install();
         let client = reqwest::Client::builder().no_proxy().dns_resolver(std::sync::Arc::new(fickle)).build().unwrap();
         let ask = async || client.get(format!("http://fickle.example:{port}/")).send().await;
         assert!(ask().await.is_ok());

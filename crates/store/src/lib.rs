@@ -15,6 +15,7 @@ mod read;
 mod registry;
 mod round_robin;
 pub mod sqlite;
+pub mod tls;
 mod transfer;
 
 pub use commit::*;

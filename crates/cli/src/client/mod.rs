@@ -109,6 +109,7 @@ impl<'a> Call<'a> {
 
 impl Client {
     fn new(base: Url, key: Option<String>, file: Option<PathBuf>) -> anyhow::Result<Client> {
+        stepwell_store::tls::install();
         let http = reqwest::Client::builder().connect_timeout(CONNECT).redirect(reqwest::redirect::Policy::none());
         // What is on this machine is not reached through another.
         let http = if find::is_local(&base) { http.no_proxy() } else { http };
@@ -241,5 +242,15 @@ impl Client {
     /// For answers without a body.
     pub async fn tell(&self, call: Call<'_>) -> anyhow::Result<()> {
         self.send(self.request(call)?.timeout(ANSWER)).await.map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_made_with_tls() {
+        assert!(Client::new(Url::parse("https://stepwell.example.com").unwrap(), None, None).is_ok());
     }
 }

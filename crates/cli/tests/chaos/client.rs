@@ -31,6 +31,7 @@ pub struct Clients<'a> {
 
 impl<'a> Clients<'a> {
     pub fn new(nodes: &'a [Node], trouble: &'a Trouble) -> Clients<'a> {
+        stepwell_store::tls::install();
         // A node that stands still must not keep a client for ever.
         let http = reqwest::blocking::Client::builder().timeout(Duration::from_secs(3)).no_proxy().build().unwrap();
         let (next, started, is_over) = (AtomicUsize::new(0), Mutex::default(), AtomicBool::new(false));

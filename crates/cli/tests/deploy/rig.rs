@@ -68,6 +68,7 @@ impl Server {
     #[track_caller]
     pub fn start(command: &mut Command, data: &Path) -> Server {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        stepwell_store::tls::install();
         let client = Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
         let mut server = Server { child, client, url: String::new(), key: String::new() };
         let read = |name: &str| std::fs::read_to_string(data.join(name)).ok().map(|text| text.trim().to_string());

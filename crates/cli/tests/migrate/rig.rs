@@ -83,6 +83,7 @@ impl Place {
         // What steps call is on this machine.
         command.env("STEPWELL_PUBLIC_URL", PUBLIC_URL).env("STEPWELL_PRIVATE_ADDRESSES", "true");
         let child = command.spawn().unwrap();
+        stepwell_store::tls::install();
         let client = Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
         let mut server = Server { child, client, url: String::new(), key: String::new() };
         server.url = eventually("the server's address", || {

@@ -234,6 +234,7 @@ impl Api {
     }
 
     pub fn new(url: &str, key: Option<&str>) -> Api {
+        stepwell_store::tls::install();
         let client = Client::builder().timeout(PATIENCE).redirect(Policy::none()).no_proxy().build().unwrap();
         Api { url: url.into(), key: key.map(str::to_string), client: Some(client) }
     }

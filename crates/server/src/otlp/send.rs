@@ -33,6 +33,7 @@ pub struct Sender {
 
 impl Sender {
     pub fn new(config: &Otlp) -> Result<Sender, Error> {
+        stepwell_store::tls::install();
         let client = Client::builder().connect_timeout(CONNECT).timeout(ANSWER);
         let client = client.redirect(reqwest::redirect::Policy::none()).build()?;
         let mut headers = HeaderMap::new();
@@ -134,4 +135,16 @@ fn span(span: &Span) -> Value {
 
 fn nanos(time: Time) -> String {
     (i128::from(time.0.max(0)) * 1_000_000).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_is_made_with_tls() {
+        let endpoint = "https://collector.example.com".to_string();
+        let config = Otlp { endpoint, headers: Default::default(), service_name: "stepwell".to_string() };
+        assert!(Sender::new(&config).is_ok());
+    }
 }

@@ -146,6 +146,7 @@ impl Rig {
     }
 
     pub async fn get(&self, path: &str, key: &str, last: Option<&str>) -> reqwest::Response {
+        stepwell_store::tls::install();
         let mut request = reqwest::Client::new().get(self.url(path)).bearer_auth(key);
         if let Some(last) = last {
             request = request.header("Last-Event-ID", last);

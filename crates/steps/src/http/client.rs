@@ -121,6 +121,7 @@ impl Client {
 
 /// What every client of ours has in common. Where redirects lead is not said yet.
 pub fn builder(egress: Egress, connect_timeout: Duration) -> reqwest::ClientBuilder {
+    stepwell_store::tls::install();
     reqwest::Client::builder()
         .user_agent(USER_AGENT)
         // A proxy would make the connection that the egress rules are about.
@@ -180,5 +181,17 @@ impl Trail {
         let becomes_get = status == StatusCode::SEE_OTHER || self.method == Method::POST;
         self.maybe_done |= !repeated && becomes_get;
         self.redirected = Some(next.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_made_with_tls() {
+        let client = Client::new(Egress { allow_private: false }, Duration::from_secs(1));
+        assert!(client.http.is_some());
+        assert_eq!(client.no_tls, None);
     }
 }

@@ -94,3 +94,17 @@ fn told(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transport_is_made_for_every_encryption() {
+        for encryption in [Encryption::Tls, Encryption::StartTls, Encryption::None] {
+            let (host, from) = ("mail.example.com".to_string(), "a@example.com".to_string());
+            let smtp = Smtp { host, port: 25, from, username: None, password: None, encryption };
+            assert_eq!(Mail::new(&smtp).err(), None);
+        }
+    }
+}

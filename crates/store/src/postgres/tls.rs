@@ -20,8 +20,7 @@ pub struct Tls(Arc<ClientConfig>);
 impl Tls {
     /// Trusts the system's certificate authorities, or only those in the file.
     pub fn new(ca_file: Option<&Path>) -> Result<Tls, String> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = ClientConfig::builder_with_provider(crate::tls::provider()).with_safe_default_protocol_versions();
         let builder = builder.map_err(|error| error.to_string())?;
         let config = match ca_file {
             None => builder.with_platform_verifier().map_err(|error| error.to_string())?.with_no_client_auth(),
@@ -96,5 +95,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_made_without_a_provider_from_elsewhere() {
+        Tls::new(None).unwrap();
+        let missing = Tls::new(Some(Path::new("no-such-file.pem"))).err().unwrap();
+        assert!(missing.starts_with("no-such-file.pem: "), "{missing}");
     }
 }
