@@ -54,6 +54,7 @@ mod record;
 mod rights;
 mod runs;
 mod safe;
+pub mod schema;
 mod secrets;
 mod slots;
 mod step;
