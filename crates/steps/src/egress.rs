@@ -1,10 +1,10 @@
-//! Which addresses outgoing requests may reach. What counts is the address that is really connected to: names are
-//! checked after they are resolved, literal addresses before the request and at each redirect.
+//! Decides which addresses outgoing requests may reach. The address actually connected to is what counts: names are
+//! checked after resolution, literal addresses before the request and at each redirect.
 //!
-//! A proxy would connect in our place and so get round all of this: the client is built with `no_proxy`, and the
-//! proxy variables of the environment have no effect.
+//! A proxy would connect on our behalf and bypass these checks, so the client is built with `no_proxy` and ignores the
+//! proxy variables of the environment.
 //!
-//! Not here: which hosts the code of a workflow may call (`http::Hosts`).
+//! Not here: which hosts a workflow's code may call (`http::Hosts`).
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::error::Error;
@@ -13,25 +13,25 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use url::{Host, Url};
 
-/// The rules of one server. The default lets requests reach public addresses only.
+/// The egress rules of one server. The default allows public addresses only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Egress {
-    /// Loopback, private, shared (CGNAT) and unique local addresses may be reached.
+    /// Whether loopback, private, shared (CGNAT) and unique local addresses may be reached.
     pub allow_private: bool,
 }
 
-/// What an address is to these rules.
+/// How the rules classify an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
     Public,
-    /// Reached only where private addresses are allowed.
+    /// Reachable only if private addresses are allowed.
     Private,
-    /// Link-local, or known to hand out credentials of the machine: never reached.
+    /// Link-local, or known to serve the machine's credentials: never reachable.
     Never,
 }
 
-/// Why a request was not made. Names the host as it was written, not what it resolved to: the answers of an internal
-/// name server are nobody's business.
+/// Why a request was not made. Shows the host as written and not its addresses, so that the answers of an internal name
+/// server do not leak.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
     host: String,
@@ -42,11 +42,13 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = &self.host;
         match self.reach {
-            Reach::Never => write!(f, "{host} is a link-local or cloud metadata address; no request may go there"),
+            Reach::Never => {
+                write!(f, "{host} is a link-local or cloud metadata address; requests to it are never allowed")
+            }
             Reach::Private | Reach::Public => write!(
                 f,
-                "{host} is not a public address, and requests to private ones are not allowed on this server; \
-                 whoever runs it can set `private_addresses`"
+                "{host} is not a public address, and this server does not allow requests to private ones; \
+                    its operator can set `private_addresses`"
             ),
         }
     }
@@ -55,8 +57,8 @@ impl fmt::Display for Refused {
 impl Error for Refused {}
 
 impl Egress {
-    /// Checks a URL whose host is an address. Names pass: they are checked when they are resolved. The `url` crate has
-    /// turned forms such as `2130706433` and `0x7f.1` into addresses by now.
+    /// Checks a URL whose host is an address. Names pass here and are checked when they are resolved. The `url` crate
+    /// has already parsed forms such as `2130706433` and `0x7f.1` into addresses.
     pub fn check_url(self, url: &Url) -> Result<(), Refused> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
@@ -66,15 +68,15 @@ impl Egress {
         self.check(address).map_err(|reach| Refused { host: address.to_string(), reach })
     }
 
-    /// Looks a name up; the addresses of it that may be connected to.
+    /// Resolves a name and returns its permitted addresses.
     pub async fn addresses(self, host: &str) -> io::Result<Result<Vec<IpAddr>, Refused>> {
         let found = tokio::net::lookup_host((host, 0)).await?;
         Ok(self.permitted(host, found).map(|good| good.into_iter().map(|address| address.ip()).collect()))
     }
 
-    /// A socket in the file system: whoever listens there is on this machine.
+    /// Checks a Unix domain socket, whose peer is always on this machine.
     pub fn check_local(self) -> Result<(), Refused> {
-        let refused = || Refused { host: "a socket of this machine".into(), reach: Reach::Private };
+        let refused = || Refused { host: "a local socket".into(), reach: Reach::Private };
         if self.allow_private { Ok(()) } else { Err(refused()) }
     }
 
@@ -86,14 +88,14 @@ impl Egress {
         }
     }
 
-    /// The addresses of a name that may be connected to; refused if there are some and none may.
+    /// Returns the permitted addresses of a name, or an error if it has addresses and none is permitted.
     fn permitted(self, host: &str, found: impl Iterator<Item = SocketAddr>) -> Result<Vec<SocketAddr>, Refused> {
         let mut refused = None;
         let mut good = Vec::new();
         for address in found {
             match self.check(address.ip()) {
                 Ok(()) => good.push(address),
-                // Of several reasons the stricter one is told, whatever the order of the answers.
+                // Report the strictest reason, whatever the order of the addresses.
                 Err(Reach::Never) => refused = Some(Reach::Never),
                 Err(other) => refused = refused.or(Some(other)),
             }
@@ -105,7 +107,7 @@ impl Egress {
     }
 }
 
-/// Resolves names with the system's resolver and drops the addresses that may not be reached.
+/// Resolves names with the system's resolver and drops addresses that may not be reached.
 impl Resolve for Egress {
     fn resolve(&self, name: Name) -> Resolving {
         let egress = *self;
@@ -117,7 +119,7 @@ impl Resolve for Egress {
 }
 
 impl Egress {
-    /// What is connected to is one of these: nobody looks the name up again.
+    /// Returns the permitted addresses. The client connects to one of these and does not resolve the name again.
     fn answer(
         self,
         name: &Name,
@@ -128,7 +130,7 @@ impl Egress {
     }
 }
 
-/// Classifies an address. IPv6 addresses that carry an IPv4 one are what that one is.
+/// Classifies an address. An IPv6 address that embeds an IPv4 address is classified as that address.
 pub fn reach(address: IpAddr) -> Reach {
     match address {
         IpAddr::V4(address) => reach_v4(address),
@@ -140,13 +142,13 @@ pub fn reach(address: IpAddr) -> Reach {
 }
 
 fn reach_v4(address: Ipv4Addr) -> Reach {
-    /// Alibaba Cloud's metadata, and the host's services on Azure: neither is link-local.
+    /// Alibaba Cloud's metadata service and Azure's host services, which are not link-local.
     const METADATA: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
     if address.is_link_local() || METADATA.contains(&address) {
         return Reach::Never;
     }
     let private = match address.octets() {
-        // "This network": Linux connects 0.0.0.0 to the machine itself.
+        // "This network": Linux routes 0.0.0.0 to the machine itself.
         [0, ..] | [10, ..] | [127, ..] => true,
         [100, second, ..] => second & 0xc0 == 64,
         [172, second, ..] => second & 0xf0 == 16,
@@ -161,10 +163,10 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
 fn reach_v6(address: Ipv6Addr) -> Reach {
     let segments = address.segments();
     match segments {
-        // AWS (instance metadata, and the agents beside it that hand out credentials) and Google Cloud.
+        // AWS (instance metadata and the agents that serve credentials) and Google Cloud.
         [0xfd00, 0x0ec2, ..] | [0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254] => Reach::Never,
         [first, ..] if first & 0xffc0 == 0xfe80 => Reach::Never,
-        // A translator of this network's own (RFC 8215): where in it an IPv4 address stands is not known.
+        // Local-use NAT64 prefix (RFC 8215): the position of the embedded IPv4 address is unknown.
         [0x0064, 0xff9b, 1, ..] => Reach::Never,
         // Unspecified and loopback; documentation and discard ranges.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] | [0x2001, 0x0db8, ..] | [0x0100, 0, 0, 0, ..] => Reach::Private,
@@ -176,12 +178,12 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
     }
 }
 
-/// The IPv4 address inside a mapped, compatible, translated (NAT64) or 6to4 address.
+/// The IPv4 address embedded in a mapped, compatible, translated (NAT64) or 6to4 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., c, d] = address.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
-        // `::` and `::1` are addresses of their own.
+        // `::` and `::1` embed nothing.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(join(c, d)),
         [0x0064, 0xff9b, 0, 0, 0, 0, ..] => Some(join(c, d)),
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_and_link_local_addresses_are_never_reached_in_any_spelling() {
+    fn metadata_and_link_local_addresses_are_never_reachable_in_any_notation() {
         for host in [
             "169.254.169.254",
             "169.254.0.1",
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_not_public_need_to_be_allowed() {
+    fn private_addresses_need_permission() {
         for host in [
             "127.0.0.1",
             "127.1",
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_addresses_of_a_name_only_those_that_may_be_reached_are_left() {
+    fn a_name_keeps_only_its_permitted_addresses() {
         let at = |ip: &str| SocketAddr::new(ip.parse().unwrap(), 0);
         let permitted = |allow_private, ips: &[&str]| {
             let found: Vec<SocketAddr> = ips.iter().map(|ip| at(ip)).collect();
@@ -304,13 +306,13 @@ mod tests {
         assert_eq!(permitted(false, &[]), Ok(Vec::new()));
     }
 
-    /// Answers otherwise at each look-up, as a name server that means no good would.
-    struct Fickle {
+    /// Resolves to a different address each time, as a DNS rebinding attack does.
+    struct Rebinding {
         egress: Egress,
         answers: std::sync::Mutex<Vec<&'static str>>,
     }
 
-    impl Resolve for Fickle {
+    impl Resolve for Rebinding {
         fn resolve(&self, name: Name) -> Resolving {
             let next = self.answers.lock().unwrap().remove(0);
             let found = [SocketAddr::new(next.parse().unwrap(), 0)];
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_leads_elsewhere_the_next_time_is_looked_at_again() {
+    async fn every_resolution_of_a_name_is_checked() {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -331,10 +333,10 @@ mod tests {
             }
         });
         let answers = ["127.0.0.1", "169.254.169.254", "::ffff:169.254.169.254", "127.0.0.1"].to_vec();
-        let fickle = Fickle { egress: Egress { allow_private: true }, answers: answers.into() };
+        let resolver = Rebinding { egress: Egress { allow_private: true }, answers: answers.into() };
         stepwell_store::tls::install();
-        let client = reqwest::Client::builder().no_proxy().dns_resolver(std::sync::Arc::new(fickle)).build().unwrap();
-        let ask = async || client.get(format!("http://fickle.example:{port}/")).send().await;
+        let client = reqwest::Client::builder().no_proxy().dns_resolver(std::sync::Arc::new(resolver)).build().unwrap();
+        let ask = async || client.get(format!("http://rebinding.example:{port}/")).send().await;
         assert!(ask().await.is_ok());
         for _ in 0..2 {
             let error = format!("{:?}", ask().await.unwrap_err());

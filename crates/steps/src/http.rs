@@ -1,24 +1,24 @@
-//! The `http` kind: one request, its answer as the step's result.
+//! The `http` kind: sends one request and returns its response as the step's result.
 //!
-//! `request` reads a resolved input, `client` sends it, `answer` turns the response into a reply and `failure` says
-//! what went wrong, if the effect may be there, and if another attempt is worth it. The same path serves the tools
-//! that make requests.
+//! `request` parses a resolved input, `client` sends it, `response` turns the response into a reply, and `failure`
+//! classifies errors: what went wrong, whether the effect may have happened, whether a retry makes sense. Tools that
+//! make requests use the same path.
 //!
-//! Not here: attempts, pauses and the timeout of an attempt (the engine's); dropping the future ends the request.
+//! Not here: attempts, backoff and the timeout of an attempt (the engine). Dropping the future ends the request.
 
-mod answer;
 mod client;
 mod failure;
 mod hosts;
 mod request;
+mod response;
 
-pub use answer::{MAX_BODY_DEPTH, deeper_than};
 pub use client::Client;
 pub(crate) use client::builder;
 pub(crate) use failure::cause;
-pub use failure::shown;
+pub use failure::redacted;
 pub use hosts::Hosts;
 pub use request::{METHODS, Outgoing};
+pub use response::{MAX_BODY_DEPTH, deeper_than};
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl HttpKind {
 #[async_trait]
 impl StepKind for HttpKind {
     async fn run(&self, call: StepCall) -> Outcome {
-        match Outgoing::read(&call.input, &call.idempotency_key) {
+        match Outgoing::from_input(&call.input, &call.idempotency_key) {
             Ok(outgoing) => {
                 let outgoing =
                     outgoing.bound(&call.secrets.bound).guarded(&call.guard).traced(call.traceparent.as_deref());

@@ -1,7 +1,7 @@
-//! What steps do to the world: the kinds that make calls, the tools that are built in, and how notifications reach people.
+//! Step kinds that call the outside world, the built-in tools, and the delivery of notifications.
 //!
-//! Sleeps, waits, approvals, `for_each` and child workflows have no file here. The planner and the engine do them with
-//! timers, messages and rows, so that they cost nothing while they wait and survive a crash; nothing is executed.
+//! Sleeps, waits, approvals, `for_each` and child workflows are not implemented here. The planner and the engine
+//! model them as timers, messages and rows, so they cost nothing while they wait and survive a crash.
 
 pub mod egress;
 pub mod http;
@@ -9,6 +9,7 @@ pub mod javascript;
 pub mod mcp;
 mod notify;
 mod query;
+mod text;
 pub mod tool;
 mod tools;
 
@@ -20,27 +21,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use stepwell_engine::{Connections, Kinds};
 
-/// What whoever runs the server decides about calls. Has no `Debug`: it holds credentials.
+/// The operator's settings for outgoing calls. Has no `Debug`: it holds credentials.
 #[derive(Clone)]
 pub struct Config {
     pub egress: Egress,
-    /// How long making a connection may take, name and TLS included. The time of a whole attempt is the engine's.
+    /// Limit for establishing a connection, including DNS and TLS. The engine limits the attempt as a whole.
     pub connect_timeout: Duration,
-    /// Where `pushover_send` finds the service; the path is added to it.
+    /// Base URL of the Pushover service, without the API path.
     pub pushover_url: String,
-    /// Used by `pushover_send` where the arguments name none.
+    /// Default recipient of `pushover_send`, used if the arguments name none.
     pub pushover_user: Option<String>,
     pub pushover_token: Option<String>,
     pub javascript: javascript::Config,
-    /// Where notifications by email are handed over.
+    /// Mail server for email notifications.
     pub smtp: Option<Smtp>,
-    /// Where `query` steps find their databases.
+    /// Databases that `query` steps can use.
     pub connections: Arc<dyn Connections>,
     /// MCP servers whose tools `tool` steps can call.
     pub upstreams: Option<Arc<mcp::Upstreams>>,
 }
 
-/// Public addresses only; Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
+/// Allows public addresses only and reads Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
 impl Default for Config {
     fn default() -> Config {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -58,7 +59,7 @@ impl Default for Config {
     }
 }
 
-/// The kinds `http`, `javascript` and `tool`, which share one client, and `query`.
+/// The step kinds `http`, `javascript`, `tool` and `query`. The first three share one HTTP client.
 pub fn kinds(config: Config) -> Kinds {
     let client = client(&config);
     let tools = tools::built_in(&config, &client);
@@ -70,7 +71,7 @@ pub fn kinds(config: Config) -> Kinds {
         .with("tool", tool::ToolKind::new(Arc::new(tools), config.upstreams))
 }
 
-/// The built-in tools, to list them or to call them outside of a run. Makes a client of its own.
+/// The built-in tools, for listing or for calls outside a run. Creates its own HTTP client.
 pub fn tools(config: &Config) -> Tools {
     tools::built_in(config, &client(config))
 }

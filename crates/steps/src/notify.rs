@@ -1,7 +1,7 @@
-//! Takes notifications to people: each medium as its service wants it, through the one client with the egress rules, or by
-//! SMTP.
+//! Delivers notifications through Pushover, webhooks, Slack and ntfy, using the HTTP client that enforces the egress
+//! rules, or by SMTP.
 //!
-//! Not here: who is told, when it is tried again and how often a channel is used (the engine's).
+//! Not here: recipients, retries and rate limits of channels (the engine).
 
 mod email;
 mod services;
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use stepwell_engine::notify::{Courier, Parcel, Settings, Undelivered};
 use url::Url;
 
-/// Characters of what went wrong.
-const MAX_WHY: usize = 300;
-/// Characters of an ntfy topic.
+/// Maximum length of an error message, in characters.
+const MAX_REASON: usize = 300;
+/// Maximum length of an ntfy topic, in characters.
 const MAX_TOPIC: usize = 64;
 
-/// Sends through everything there is a channel for.
+/// The delivery of all kinds of channels.
 pub fn courier(config: &Config) -> Arc<dyn Courier> {
-    Arc::new(Post {
+    Arc::new(Channels {
         egress: config.egress,
         services: Services {
             client: Client::new(config.egress, config.connect_timeout),
@@ -36,14 +36,14 @@ pub fn courier(config: &Config) -> Arc<dyn Courier> {
     })
 }
 
-struct Post {
+struct Channels {
     egress: Egress,
     services: Services,
-    /// Why there is no way to send mail, if one was configured.
+    /// The mail transport, or why the configured one cannot be used. `None` if none is configured.
     mail: Option<Result<Mail, String>>,
 }
 
-impl Post {
+impl Channels {
     fn check_url(&self, text: &str) -> Result<(), (&'static str, String)> {
         let hint = "write an absolute URL such as https://example.com/hook";
         let url = Url::parse(text).map_err(|why| ("url", format!("this is not a URL: {why}; {hint}")))?;
@@ -51,19 +51,19 @@ impl Post {
             return Err(("url", format!("this must begin with http:// or https://; {hint}")));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(("url", "a URL without a name and password is needed here".into()));
+            return Err(("url", "this URL must not contain a user name or password".into()));
         }
         self.egress.check_url(&url).map_err(|why| ("url", why.to_string()))
     }
 }
 
 #[async_trait]
-impl Courier for Post {
+impl Courier for Channels {
     fn check(&self, settings: &Settings) -> Result<(), (&'static str, String)> {
         match settings {
             Settings::Pushover { token, url, .. } => {
                 if token.is_none() && self.services.pushover_token.is_none() {
-                    let why = "this server has no application token of its own: give one";
+                    let why = "this server has no default application token; set one";
                     return Err(("token", why.into()));
                 }
                 url.iter().try_for_each(|url| self.check_url(url))
@@ -77,7 +77,7 @@ impl Courier for Post {
                 url.iter().try_for_each(|url| self.check_url(url))
             }
             Settings::Email { to } => match &self.mail {
-                None => Err(("to", "this server sends no email; whoever runs it can set `smtp`".into())),
+                None => Err(("to", "this server does not send email; its operator can set `smtp`".into())),
                 Some(_) => email::check(to).map_err(|why| ("to", why)),
             },
         }
@@ -87,14 +87,14 @@ impl Courier for Post {
         match (&parcel.to, &self.mail) {
             (Settings::Email { to }, Some(Ok(mail))) => mail.send(parcel, to).await,
             (Settings::Email { .. }, Some(Err(why))) => Err(Undelivered::for_now(why.clone())),
-            (Settings::Email { .. }, None) => Err(Undelivered::for_now("this server sends no email")),
+            (Settings::Email { .. }, None) => Err(Undelivered::for_now("this server does not send email")),
             _ => self.services.send(parcel).await,
         }
     }
 }
 
-/// Bounded, and in one line.
+/// Truncates an error message and puts it on one line.
 fn short(why: &str) -> String {
     let line: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    line.chars().take(MAX_WHY).collect()
+    line.chars().take(MAX_REASON).collect()
 }

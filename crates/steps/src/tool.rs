@@ -1,15 +1,15 @@
-//! The `tool` kind: a call by name, with arguments that fit the tool's schema.
+//! The `tool` kind: calls a tool by name with arguments that match its schema.
 //!
-//! [`Tools`] is the one way to call a tool, from a step as from elsewhere, so that no call goes unchecked.
+//! Every call goes through [`Tools`], so no tool runs with unchecked arguments.
 //!
-//! Not here: who may call what (the engine's grants and policies), and how tools of MCP servers are called (`mcp`).
+//! Not here: authorisation (the engine's grants and policies) and calls to MCP servers (`mcp`).
 
 mod arguments;
 
 pub use arguments::integer;
 
 use crate::mcp::Upstreams;
-use arguments::Shape;
+use arguments::ArgumentSchema;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,18 +18,18 @@ use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
 use stepwell_engine::{StepCall, StepKind, Suspended};
 
-/// Names that a message lists when none is near to what was asked for.
+/// How many names an `unknown_tool` message lists if none is close to the requested one.
 const MAX_LISTED: usize = 20;
 
-/// How a tool presents itself.
+/// A tool's name, description and schema.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
-    /// JSON Schema of the arguments. Of it are checked, before a call: the properties by name, `required`, `type`,
-    /// `enum`, `minimum`, `maximum` and `additionalProperties: false`. A null for an optional property counts as none.
+    /// JSON Schema of the arguments. Checked before a call: property names, `required`, `type`, `enum`, `minimum`,
+    /// `maximum` and `additionalProperties: false`. A null for an optional property counts as absent.
     pub input_schema: Value,
-    /// A repeated call does no harm.
+    /// Whether repeating a call is harmless.
     pub idempotent: bool,
 }
 
@@ -37,16 +37,16 @@ pub struct ToolSpec {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Makes one call with checked arguments; `ctx.input` is the arguments, too. The future may be dropped at any time.
+    /// Calls the tool with checked arguments, which are also `ctx.input`. The future may be dropped at any time.
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome;
 }
 
 struct Entry {
     tool: Box<dyn Tool>,
-    shape: Shape,
+    schema: ArgumentSchema,
 }
 
-/// The tools that can be called here, by name.
+/// The available tools, by name.
 #[derive(Default)]
 pub struct Tools {
     entries: BTreeMap<String, Entry>,
@@ -54,8 +54,8 @@ pub struct Tools {
 
 impl Tools {
     pub fn with(mut self, tool: impl Tool + 'static) -> Tools {
-        let shape = Shape::of(&tool.spec().input_schema);
-        self.entries.insert(tool.spec().name.clone(), Entry { tool: Box::new(tool), shape });
+        let schema = ArgumentSchema::new(&tool.spec().input_schema);
+        self.entries.insert(tool.spec().name.clone(), Entry { tool: Box::new(tool), schema });
         self
     }
 
@@ -63,21 +63,21 @@ impl Tools {
         self.entries.get(name).map(|entry| &*entry.tool)
     }
 
-    /// In the order of their names.
+    /// All specs, ordered by name.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.entries.values().map(|entry| entry.tool.spec())
     }
 
-    /// Looks the tool up, checks the arguments and calls it.
+    /// Looks up the tool, checks the arguments and calls it.
     pub async fn call(&self, name: &str, args: Arc<Value>, ctx: &StepCall) -> Outcome {
         let Some(entry) = self.entries.get(name) else { return failed(self.unknown(name, &[])) };
-        match entry.shape.check(&args) {
+        match entry.schema.check(&args) {
             Ok(()) => entry.tool.call(args, ctx).await,
             Err(why) => failed(Failure::new("bad_arguments", format!("`{name}` was not called: {why}"))),
         }
     }
 
-    /// `others` can be called as well.
+    /// The failure for an unknown name. `others` are names that can be called as well.
     fn unknown(&self, name: &str, others: &[String]) -> Failure {
         let names = || self.entries.keys().chain(others).map(String::as_str);
         let hint = match nearest(name, names()) {
@@ -97,20 +97,20 @@ pub(crate) fn failed(failure: Failure) -> Outcome {
 pub struct ToolKind {
     tools: Arc<Tools>,
     upstreams: Option<Arc<Upstreams>>,
-    /// Names of built-in tools that a server has taken.
-    taken: Mutex<BTreeSet<String>>,
+    /// Built-in tools that an MCP server's tool has replaced, so that each is logged once.
+    replaced: Mutex<BTreeSet<String>>,
 }
 
 impl ToolKind {
     pub fn new(tools: Arc<Tools>, upstreams: Option<Arc<Upstreams>>) -> ToolKind {
-        ToolKind { tools, upstreams, taken: Mutex::default() }
+        ToolKind { tools, upstreams, replaced: Mutex::default() }
     }
 
-    /// Whoever runs the server may not have meant it.
-    fn tell_taken(&self, name: &str) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.tools.get(name).is_some() && taken.insert(name.to_owned()) {
-            tracing::warn!(tool = name, "a tool of an MCP server is called in place of the built-in one");
+    /// Logs that a built-in tool is replaced, because the operator may not have intended it.
+    fn warn_replaced(&self, name: &str) {
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.tools.get(name).is_some() && replaced.insert(name.to_owned()) {
+            tracing::warn!(tool = name, "an MCP server's tool replaces the built-in tool of the same name");
         }
     }
 }
@@ -126,8 +126,9 @@ impl StepKind for ToolKind {
     }
 
     async fn run(&self, call: StepCall) -> Outcome {
-        let waits =
-            |_| failed(Failure::new("cannot_wait", "the tool asks for more time or an answer; there is none here"));
+        let waits = |_| {
+            failed(Failure::new("cannot_wait", "the tool needs to wait or asks for input, which this call cannot do"))
+        };
         self.attempt(call).await.unwrap_or_else(waits)
     }
 
@@ -139,7 +140,7 @@ impl StepKind for ToolKind {
         call.input = Arc::clone(&args);
         if let Some(upstreams) = &self.upstreams {
             if let Some(outcome) = upstreams.call(&name, &args, &call).await {
-                self.tell_taken(&name);
+                self.warn_replaced(&name);
                 return outcome;
             }
             if self.tools.get(&name).is_none() {
@@ -150,7 +151,7 @@ impl StepKind for ToolKind {
     }
 }
 
-/// Moved out of the input where nobody else holds it, so that large arguments are not copied.
+/// Takes the arguments out of the input. They are moved if nothing else holds the input, to avoid copying large values.
 fn args(input: &mut Arc<Value>) -> Value {
     let args = match Arc::get_mut(input) {
         Some(input) => input.get_mut("args").map(Value::take),

@@ -109,7 +109,11 @@ async fn other_hosts_are_refused_before_anything_is_sent() {
     let kinds = javascript(1);
     for hosts in [&["localhost"][..], &["*.0.0.1"], &["127.0.0.1:1"]] {
         let reply = success(run(&kinds, allowed(code, &url, hosts)).await);
-        assert!(reply.body.as_str().unwrap().contains("not among the `allow_hosts`"), "{hosts:?}: {}", reply.body);
+        assert!(
+            reply.body.as_str().unwrap().contains("not in the workflow's `allow_hosts`"),
+            "{hosts:?}: {}",
+            reply.body
+        );
     }
     let none = run(&kinds, call("return await fetch('http://127.0.0.1')", json!({}))).await;
     assert!(failure(none).0.message.contains("fetch is not defined"));
@@ -125,7 +129,7 @@ async fn a_redirect_to_another_host_is_not_followed() {
     let code = "const elsewhere = ctx.url.replace('127.0.0.1', 'localhost');
         try { await fetch(ctx.url + '/moved?to=' + elsewhere) } catch (error) { return error.message }";
     let reply = success(fetched(code, &url).await);
-    assert!(reply.body.as_str().unwrap().contains("redirected to a host that is not among"), "{}", reply.body);
+    assert!(reply.body.as_str().unwrap().contains("leads to a host that is not in"), "{}", reply.body);
     assert_eq!(seen.lock().unwrap().len(), 1);
     let code = "return (await (await fetch(ctx.url + '/moved?to=' + ctx.url + '/there')).json()).path";
     assert_eq!(*success(fetched(code, &url).await).body, json!("/there"));
@@ -192,12 +196,12 @@ async fn requests_are_bounded_in_size_and_number() {
     let (url, seen) = echo();
     let code = "const body = 'x'.repeat(2 << 20);
         try { await fetch(ctx.url, {method: 'POST', body}) } catch (error) { return error.message }";
-    assert_eq!(*success(fetched(code, &url).await).body, json!("a request has at most 1 MB"));
+    assert_eq!(*success(fetched(code, &url).await).body, json!("a request may have at most 1 MB"));
     assert_eq!(seen.lock().unwrap().len(), 0);
     let code = "const all = []; for (let i = 0; i < 3000; i++) all.push(fetch('http://elsewhere/').catch(error => error.message));
         const said = await Promise.all(all); return [said[999].includes('allow_hosts'), said[1000], said.length]";
     let reply = success(fetched(code, &url).await);
-    assert_eq!(*reply.body, json!([true, "a step makes at most 1000 requests", 3_000]));
+    assert_eq!(*reply.body, json!([true, "a step may make at most 1000 requests", 3_000]));
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ async fn a_result_that_is_not_json_is_refused_with_the_reason() {
         ("return () => 1", "it is a function"),
         ("return {f() {}}", "\"f\" in it is a function"),
         ("return Symbol('x')", "it is a symbol"),
-        ("const a = {}; a.a = a; return a", "it holds itself"),
+        ("const a = {}; a.a = a; return a", "it contains itself"),
         ("let a = []; for (let i = 0; i < 200; i++) a = [a]; return a", "recursion limit"),
         ("return '\\ud800'", "hex escape"),
     ] {

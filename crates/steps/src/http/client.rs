@@ -1,11 +1,11 @@
-//! The one client that every outgoing request goes through: pooled, within the egress rules, without cookies.
+//! The HTTP client of all outgoing requests: pooled, restricted by the egress rules, without cookies.
 //!
-//! HTTP/1.1 only: calls of steps are single and short, and every server speaks it. No compressed answers are asked for:
-//! 256 KB is the most that is ever read.
+//! HTTP/1.1 only: steps make single, short calls, and every server speaks it. It does not request compressed responses,
+//! because at most 256 KB are read.
 
 use super::Outgoing;
-use super::answer::{self, Broken, Text};
 use super::failure::{self, Trail};
+use super::response::{self, BodyError, TextResponse};
 use crate::egress::Egress;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Method, Response, StatusCode};
@@ -15,27 +15,27 @@ use stepwell_core::event::{Failure, Outcome};
 
 const USER_AGENT: &str = concat!("stepwell/", env!("CARGO_PKG_VERSION"));
 const MAX_REDIRECTS: usize = 10;
-/// Shorter than most servers keep a connection open (5 s is common): a request sent just as the server hangs up is
-/// lost, and nobody can tell if it had arrived.
+/// Shorter than the keep-alive of most servers (5 s is common). A request sent just as the server closes the connection
+/// is lost, and the client cannot tell whether it arrived.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_PER_HOST: usize = 128;
 
 tokio::task_local! {
-    /// Where the request of this task has been redirected to. A redirect policy belongs to the whole client and reqwest
-    /// reports no trail with an error, but it asks the policy within the request's own future.
+    /// The redirects of this task's request. A redirect policy belongs to the whole client, and reqwest does not report
+    /// redirects with an error, but it calls the policy within the request's own future.
     static TRAIL: RefCell<Trail>;
 }
 
 pub struct Client {
     egress: Egress,
-    /// Missing only if not even a client without certificates could be made.
+    /// Missing only if not even a client without certificates can be built.
     http: Option<reqwest::Client>,
-    /// Why `https` does not work here.
+    /// Why `https` is unavailable.
     no_tls: Option<String>,
 }
 
 impl Client {
-    /// A machine without root certificates (a bare container) can still call `http` URLs.
+    /// Builds the client. A machine without root certificates (a bare container) can still call `http` URLs.
     pub fn new(egress: Egress, connect_timeout: Duration) -> Client {
         let builder =
             || builder(egress, connect_timeout).redirect(Policy::custom(move |attempt| redirect(egress, attempt)));
@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    /// Sends one request and reads its answer. Dropping the future closes the connection.
+    /// Sends one request and reads its response. Dropping the future closes the connection.
     pub async fn send(&self, outgoing: Outgoing) -> Outcome {
         let (response, trail) = match self.open(outgoing).await {
             Ok(opened) => opened,
@@ -58,36 +58,36 @@ impl Client {
         };
         let status = response.status();
         let retry_after = failure::retry_after(response.headers(), jiff::Timestamp::now());
-        let (reply, broken) = answer::read(response).await;
-        match broken {
-            // The status is the answer, even where its explanation is cut short.
+        let (reply, error) = response::read_reply(response).await;
+        match error {
+            // The status decides, even if the body is cut short.
             _ if !status.is_success() => {
-                let failure = failure::of_status(&trail, status, retry_after);
+                let failure = failure::from_status(&trail, status, retry_after);
                 Outcome::Failure { failure, reply: Some(reply) }
             }
-            Some(error) => failed(failure::of_error(&trail, &error)),
+            Some(error) => failed(failure::from_error(&trail, &error)),
             None => Outcome::Success(reply),
         }
     }
 
-    /// The same for code, which looks at the status itself and wants the body as it came.
-    pub async fn fetch(&self, outgoing: Outgoing) -> Result<Text, Failure> {
+    /// Sends a request for `fetch` in user code, which evaluates the status itself and needs the body as text.
+    pub async fn fetch(&self, outgoing: Outgoing) -> Result<TextResponse, Failure> {
         let (response, trail) = self.open(outgoing).await?;
-        answer::text(response).await.map_err(|broken| match broken {
-            Broken::Connection(error) => failure::of_error(&trail, &error),
-            Broken::TooLong => failure::too_long(&trail),
+        response::read_text(response).await.map_err(|error| match error {
+            BodyError::Connection(error) => failure::from_error(&trail, &error),
+            BodyError::TooLarge => failure::too_large(&trail),
         })
     }
 
-    /// Sends a request, as far as the head of its answer.
+    /// Sends a request and waits for the head of its response.
     async fn open(&self, outgoing: Outgoing) -> Result<(Response, Trail), Failure> {
         let Outgoing { method, url, headers, body, hosts, bound, guard } = outgoing;
         let mut trail = Trail { hosts, bound, ..Trail::new(method.clone(), url.clone()) };
         if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(&url)) {
             return Err(failure::host_refused(&trail));
         }
-        if let Some(bound) = trail.elsewhere(&url) {
-            return Err(failure::bound(&trail, &bound.to_string()));
+        if let Some(bound) = trail.forbidden_secret(&url) {
+            return Err(failure::secret_bound(&trail, &bound.to_string()));
         }
         if let Err(refused) = self.egress.check_url(&url) {
             return Err(failure::refused(&trail, &refused));
@@ -99,7 +99,7 @@ impl Client {
         };
         if let Some(guard) = guard {
             let rules = guard.rules().await?;
-            rules.check(&url).map_err(|why| failure::by_policy(&trail, why))?;
+            rules.check(&url).map_err(|why| failure::denied_by_policy(&trail, why))?;
             trail.rules = Some(rules);
         }
         let mut request = http.request(method, url).headers(headers);
@@ -107,26 +107,26 @@ impl Client {
             request = request.body(body);
         }
         let sent = TRAIL.scope(RefCell::new(trail.clone()), async {
-            let answer = request.send().await;
-            (answer, TRAIL.with(RefCell::take))
+            let response = request.send().await;
+            (response, TRAIL.with(RefCell::take))
         });
-        let answer;
-        (answer, trail) = sent.await;
-        match answer {
+        let response;
+        (response, trail) = sent.await;
+        match response {
             Ok(response) => Ok((response, trail)),
-            Err(error) => Err(failure::of_error(&trail, &error)),
+            Err(error) => Err(failure::from_error(&trail, &error)),
         }
     }
 }
 
-/// What every client of ours has in common. Where redirects lead is not said yet.
+/// The settings that all HTTP clients share. The redirect policy is up to the caller.
 pub fn builder(egress: Egress, connect_timeout: Duration) -> reqwest::ClientBuilder {
     stepwell_store::tls::install();
     reqwest::Client::builder()
         .user_agent(USER_AGENT)
-        // A proxy would make the connection that the egress rules are about.
+        // A proxy would connect in our place, bypassing the egress rules.
         .no_proxy()
-        // It would hand the query of one host, secrets and all, to the next.
+        // A referer would disclose one host's query, including secrets, to the next host.
         .referer(false)
         .retry(reqwest::retry::never())
         .dns_resolver(egress)
@@ -141,24 +141,24 @@ fn failed(failure: Failure) -> Outcome {
 }
 
 fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    // The first of the previous URLs is where it began.
+    // The first of the previous URLs is the original one.
     if attempt.previous().len() > MAX_REDIRECTS {
-        return attempt.error(failure::Redirected::TooOften);
+        return attempt.error(failure::RedirectRefused::TooMany);
     }
     if !matches!(attempt.url().scheme(), "http" | "https") {
-        return attempt.error(failure::Redirected::OtherScheme);
+        return attempt.error(failure::RedirectRefused::Scheme);
     }
-    // Noted before the check, so that a refusal names the address that was refused.
-    // Outside of a task of ours there is no trail to keep.
+    // Recorded before the check, so that a refusal names the refused address. Outside a request's task there is nothing
+    // to record.
     let refused = TRAIL.try_with(|trail| {
         let mut trail = trail.borrow_mut();
         trail.follow(attempt.status(), attempt.url());
         if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(attempt.url())) {
-            return Some(failure::Redirected::OtherHost);
+            return Some(failure::RedirectRefused::Host);
         }
-        // What a redirect would not take along does not hold it back.
-        let bound = trail.elsewhere(attempt.url()).filter(|bound| !bound.left_behind);
-        bound.map(|bound| failure::Redirected::Bound(bound.to_string()))
+        // A secret that the redirect would drop anyway does not prevent it.
+        let bound = trail.forbidden_secret(attempt.url()).filter(|bound| !bound.left_behind);
+        bound.map(|bound| failure::RedirectRefused::Bound(bound.to_string()))
     });
     if let Some(refused) = refused.ok().flatten() {
         return attempt.error(refused);
@@ -166,16 +166,16 @@ fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if let Err(refused) = egress.check_url(attempt.url()) {
         return attempt.error(refused);
     }
-    let judged = TRAIL.try_with(|trail| trail.borrow().rules.as_ref().map(|rules| rules.check(attempt.url())));
-    match judged.ok().flatten() {
-        Some(Err(failure)) => attempt.error(failure::Redirected::Policy(failure)),
+    let decision = TRAIL.try_with(|trail| trail.borrow().rules.as_ref().map(|rules| rules.check(attempt.url())));
+    match decision.ok().flatten() {
+        Some(Err(failure)) => attempt.error(failure::RedirectRefused::Policy(failure)),
         Some(Ok(())) | None => attempt.follow(),
     }
 }
 
 impl Trail {
-    /// 307 and 308 ask for the same request elsewhere, so it was not carried out; after the others a POST goes on as a
-    /// GET, which is how a server shows the result of what it has done.
+    /// 307 and 308 ask to repeat the request elsewhere, so the server has not carried it out. After the others a POST
+    /// continues as a GET, which is how a server shows the result of what it has done.
     fn follow(&mut self, status: StatusCode, next: &url::Url) {
         let repeated = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let becomes_get = status == StatusCode::SEE_OTHER || self.method == Method::POST;

@@ -1,7 +1,7 @@
-//! What went wrong with a request: if its effect may be there all the same, and if another attempt is worth it.
+//! Classifies failures of requests: what went wrong, whether the effect may have happened, whether a retry makes sense.
 //!
-//! A URL can hold secrets in its query and its credentials. Messages show neither, and nothing here prints a
-//! `reqwest::Error`, whose text has the whole URL.
+//! A URL may hold secrets in its query and its credentials. Messages show neither, and nothing here prints a
+//! `reqwest::Error`, whose text contains the whole URL.
 
 use super::Hosts;
 use super::hosts;
@@ -19,19 +19,19 @@ use stepwell_core::time::Millis;
 use stepwell_engine::{Bound, HostRules};
 use url::Url;
 
-/// What was asked of whom, and where it was sent on to.
+/// A request and its redirects.
 #[derive(Clone, Default)]
 pub struct Trail {
     pub method: Method,
     pub url: Option<Url>,
     pub redirected: Option<Url>,
-    /// A server may have done what was asked before it pointed elsewhere.
+    /// Whether a server may have carried out the request before it redirected.
     pub maybe_done: bool,
-    /// Where it may be sent on to.
+    /// Hosts that redirects may lead to.
     pub hosts: Option<Arc<Hosts>>,
-    /// Secrets of the request that may be sent to some hosts only.
+    /// Secrets in the request that are bound to hosts.
     pub bound: Arc<[Bound]>,
-    /// Policies on the hosts that it is sent on to.
+    /// Policies on the hosts of redirects.
     pub rules: Option<Arc<dyn HostRules>>,
 }
 
@@ -40,8 +40,8 @@ impl Trail {
         Trail { method, url: Some(url), ..Trail::default() }
     }
 
-    /// A secret that may not be sent to this URL, one that a redirect takes along first.
-    pub fn elsewhere(&self, url: &Url) -> Option<&Bound> {
+    /// The bound secret that may not be sent to this URL; one that a redirect would carry along comes first.
+    pub fn forbidden_secret(&self, url: &Url) -> Option<&Bound> {
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
         let refused = self.bound.iter().filter(|bound| !bound.allows(host, port));
         refused.min_by_key(|bound| bound.left_behind)
@@ -52,43 +52,43 @@ impl fmt::Display for Trail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.method)?;
         if let Some(url) = &self.url {
-            write!(f, " {}", shown(url))?;
+            write!(f, " {}", redacted(url))?;
         }
         match &self.redirected {
-            Some(next) => write!(f, " (redirected to {})", shown(next)),
+            Some(next) => write!(f, " (redirected to {})", redacted(next)),
             None => Ok(()),
         }
     }
 }
 
-/// Why a redirect was not followed, other than by the egress rules.
+/// Why a redirect was not followed, apart from the egress rules.
 #[derive(Clone, Debug)]
-pub enum Redirected {
-    TooOften,
-    OtherScheme,
-    OtherHost,
-    /// Which secret may not be sent there.
+pub enum RedirectRefused {
+    TooMany,
+    Scheme,
+    Host,
+    /// The secret that may not be sent there.
     Bound(String),
-    /// What the organisation's policies say of that host.
+    /// The decision of the organisation's policies on that host.
     Policy(Failure),
 }
 
-impl fmt::Display for Redirected {
+impl fmt::Display for RedirectRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Redirected::Bound(why) => why,
-            Redirected::Policy(failure) => &failure.message,
-            Redirected::TooOften => "it was redirected more than 10 times; call the final URL directly",
-            Redirected::OtherScheme => "it was redirected to a URL that is neither http nor https",
-            Redirected::OtherHost => "it was redirected to a host that is not among the `allow_hosts` of the workflow",
+            RedirectRefused::Bound(why) => why,
+            RedirectRefused::Policy(failure) => &failure.message,
+            RedirectRefused::TooMany => "there were more than 10 redirects; call the final URL directly",
+            RedirectRefused::Scheme => "the redirect leads to a URL that is neither http nor https",
+            RedirectRefused::Host => "the redirect leads to a host that is not in the workflow's `allow_hosts`",
         })
     }
 }
 
-impl Error for Redirected {}
+impl Error for RedirectRefused {}
 
-/// A URL without its query, fragment and credentials, for people to read.
-pub fn shown(url: &Url) -> String {
+/// A URL without its query, fragment and credentials, for messages.
+pub fn redacted(url: &Url) -> String {
     let mut text = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
     if let Some(port) = url.port() {
         text.push_str(&format!(":{port}"));
@@ -98,75 +98,75 @@ pub fn shown(url: &Url) -> String {
 }
 
 pub fn refused(trail: &Trail, why: &Refused) -> Failure {
-    let failure = Failure::new("egress_refused", format!("{trail} was not made: {why}"));
+    let failure = Failure::new("egress_refused", format!("{trail} was not sent: {why}"));
     Failure { may_have_happened: trail.maybe_done, ..failure }
 }
 
 pub fn host_refused(trail: &Trail) -> Failure {
     let host = trail.url.as_ref().and_then(Url::host_str).unwrap_or_default();
-    Failure::new("host_refused", format!("{trail} was not made: {}", hosts::refused(host)))
+    Failure::new("host_refused", format!("{trail} was not sent: {}", hosts::refused(host)))
 }
 
-/// A secret may not be sent there.
-pub fn bound(trail: &Trail, why: &str) -> Failure {
-    Failure::new("secret_bound", format!("{trail} was not made: {why}"))
+/// A bound secret may not be sent to the URL's host.
+pub fn secret_bound(trail: &Trail, why: &str) -> Failure {
+    Failure::new("secret_bound", format!("{trail} was not sent: {why}"))
 }
 
-pub fn by_policy(trail: &Trail, why: Failure) -> Failure {
-    Failure { message: format!("{trail} was not made: {}", why.message).into(), ..why }
+pub fn denied_by_policy(trail: &Trail, why: Failure) -> Failure {
+    Failure { message: format!("{trail} was not sent: {}", why.message).into(), ..why }
 }
 
 pub fn no_tls(trail: &Trail, why: &str) -> Failure {
     let hint = "install the system's root certificates (the package is often called ca-certificates)";
-    Failure::new("tls_unavailable", format!("{trail} was not made, because TLS could not be set up: {why}; {hint}"))
+    Failure::new("tls_unavailable", format!("{trail} was not sent, because TLS could not be set up: {why}; {hint}"))
 }
 
-pub fn too_long(trail: &Trail) -> Failure {
+pub fn too_large(trail: &Trail) -> Failure {
     let most = limits::MAX_READABLE_BODY / 1024;
     Failure {
         may_have_happened: true,
-        ..Failure::new("too_large", format!("{trail}: the answer is longer than {most} KB"))
+        ..Failure::new("too_large", format!("{trail}: the response is longer than {most} KB"))
     }
 }
 
-/// A request that got no complete answer.
-pub fn of_error(trail: &Trail, error: &reqwest::Error) -> Failure {
+/// Classifies a request without a complete response.
+pub fn from_error(trail: &Trail, error: &reqwest::Error) -> Failure {
     if let Some(why) = find::<Refused>(error) {
         return refused(trail, why);
     }
-    if let Some(Redirected::Policy(why)) = find(error) {
-        let message = format!("{trail} has no answer: {}", why.message).into();
+    if let Some(RedirectRefused::Policy(why)) = find(error) {
+        let message = format!("{trail} was not completed: {}", why.message).into();
         return Failure { message, may_have_happened: trail.maybe_done, ..why.clone() };
     }
-    if let Some(why) = find::<Redirected>(error) {
+    if let Some(why) = find::<RedirectRefused>(error) {
         let code = match why {
-            Redirected::TooOften => "too_many_redirects",
-            Redirected::OtherScheme => "bad_redirect",
-            Redirected::OtherHost => "host_refused",
-            Redirected::Bound(_) => "secret_bound",
-            Redirected::Policy(why) => &why.code,
+            RedirectRefused::TooMany => "too_many_redirects",
+            RedirectRefused::Scheme => "bad_redirect",
+            RedirectRefused::Host => "host_refused",
+            RedirectRefused::Bound(_) => "secret_bound",
+            RedirectRefused::Policy(why) => &why.code,
         };
-        let failure = Failure::new(code, format!("{trail} has no answer: {why}"));
+        let failure = Failure::new(code, format!("{trail} was not completed: {why}"));
         return Failure { may_have_happened: trail.maybe_done, ..failure };
     }
     let cause = cause(error);
     if error.is_builder() {
-        return Failure::new("bad_request", format!("{trail} could not be made: {cause}"));
+        return Failure::new("bad_request", format!("{trail} could not be built: {cause}"));
     }
     let (code, message, may_have_happened) = if error.is_connect() {
-        ("connect_failed", format!("{trail}: no connection: {cause}"), trail.maybe_done)
+        ("connect_failed", format!("{trail}: connection failed: {cause}"), trail.maybe_done)
     } else {
-        ("connection_lost", format!("{trail} may have arrived, but its answer did not: {cause}"), true)
+        ("connection_lost", format!("{trail} may have arrived, but no complete response was received: {cause}"), true)
     };
     Failure { kind: FailureKind::Network, may_have_happened, ..Failure::retryable(code, message) }
 }
 
-/// An answer that is not a success. After a 5xx nobody knows how far the server got; other answers are its word that
-/// it did not do what was asked.
-pub fn of_status(trail: &Trail, status: StatusCode, retry_after: Option<Millis>) -> Failure {
+/// Classifies a response that is not a success. After a 5xx it is unknown how far the server got; with any other status
+/// the server states that it did not carry out the request.
+pub fn from_status(trail: &Trail, status: StatusCode, retry_after: Option<Millis>) -> Failure {
     let retryable = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
     let reason = status.canonical_reason().map(|reason| format!(" {reason}")).unwrap_or_default();
-    let message = format!("{trail} was answered with {}{reason}", status.as_u16());
+    let message = format!("{trail} returned {}{reason}", status.as_u16());
     Failure {
         retryable,
         may_have_happened: status.is_server_error() || trail.maybe_done,
@@ -175,21 +175,21 @@ pub fn of_status(trail: &Trail, status: StatusCode, retry_after: Option<Millis>)
     }
 }
 
-/// `Retry-After`, as seconds or as a date.
+/// Parses `Retry-After`, given in seconds or as a date.
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Millis> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are more than the limit, too.
+        // A number that overflows is above the limit anyway.
         Millis(text.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000))
     } else {
-        // A wrong day of the week does no harm.
+        // Tolerate a wrong day of the week.
         let date = rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()?;
         Millis(date.as_millisecond().saturating_sub(now.as_millisecond()).max(0) as u64)
     };
     Some(pause.min(limits::MAX_RETRY_AFTER))
 }
 
-/// The innermost reason that is not reqwest's own, which repeats the URL.
+/// The root cause, skipping reqwest's own errors, which repeat the URL.
 pub fn cause(error: &reqwest::Error) -> String {
     let innermost = chain(error).filter(|error| !error.is::<reqwest::Error>()).last();
     innermost.map_or_else(|| "the request failed".to_owned(), |error| error.to_string())
@@ -209,15 +209,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_shown_without_what_may_be_secret() {
-        let check = |url: &str, expected: &str| assert_eq!(shown(&Url::parse(url).unwrap()), expected);
+    fn a_displayed_url_hides_what_may_be_secret() {
+        let check = |url: &str, expected: &str| assert_eq!(redacted(&Url::parse(url).unwrap()), expected);
         check("https://user:pw@example.com/a/b?key=s3cret#part", "https://example.com/a/b");
         check("http://[::1]:8080", "http://[::1]:8080/");
         check("https://example.com:443/x", "https://example.com/x");
     }
 
     #[test]
-    fn retry_after_is_read_in_both_forms_and_bounded() {
+    fn retry_after_is_parsed_in_both_forms_and_bounded() {
         let now: Timestamp = "2026-02-22T10:00:00Z".parse().unwrap();
         let check = |text: &str, expected: Option<u64>| {
             let mut headers = HeaderMap::new();
@@ -230,23 +230,23 @@ mod tests {
         check("Sun, 22 Feb 2026 09:00:00 GMT", Some(0));
         check("Fri, 31 Dec 2099 23:59:59 GMT", Some(limits::MAX_RETRY_AFTER.0));
         check("99999999999999999999999", Some(limits::MAX_RETRY_AFTER.0));
-        for senseless in ["", "-1", "1.5", "soon", "Sun, 22 Feb"] {
-            check(senseless, None);
+        for invalid in ["", "-1", "1.5", "soon", "Sun, 22 Feb"] {
+            check(invalid, None);
         }
     }
 
     #[test]
-    fn a_status_says_if_another_attempt_is_worth_it_and_if_the_effect_may_be_there() {
+    fn a_status_determines_retryability_and_whether_the_effect_may_have_happened() {
         let trail = Trail::new(Method::POST, Url::parse("https://a.example/x?key=s3cret").unwrap());
         for code in [300u16, 304, 400, 401, 404, 408, 409, 422, 425, 429, 500, 501, 503, 504, 599] {
             let status = StatusCode::from_u16(code).unwrap();
-            let failure = of_status(&trail, status, Some(Millis::SECOND));
+            let failure = from_status(&trail, status, Some(Millis::SECOND));
             let retryable = [408, 425, 429].contains(&code) || code >= 500;
             assert_eq!((failure.retryable, failure.may_have_happened), (retryable, code >= 500), "{code}");
             assert_eq!(failure.retry_after.is_some(), retryable, "{code}");
             assert_eq!(*failure.code, *format!("http_{code}"));
         }
-        let failure = of_status(&trail, StatusCode::NOT_FOUND, None);
-        assert_eq!(*failure.message, *"POST https://a.example/x was answered with 404 Not Found");
+        let failure = from_status(&trail, StatusCode::NOT_FOUND, None);
+        assert_eq!(*failure.message, *"POST https://a.example/x returned 404 Not Found");
     }
 }

@@ -1,4 +1,4 @@
-//! The hosts that a workflow says its code may call: `api.example.com`, `*.example.org`, `localhost:8080`.
+//! The hosts that a workflow allows its code to call: `api.example.com`, `*.example.org`, `localhost:8080`.
 
 use super::request;
 use serde_json::Value;
@@ -10,28 +10,28 @@ pub struct Hosts {
 }
 
 struct Pattern {
-    /// As a URL has it; `.example.org` for what is below.
+    /// As in a URL; `.example.org` for a wildcard.
     host: String,
-    below: bool,
-    /// Any, if none is named.
+    subdomains: bool,
+    /// `None` allows any port.
     port: Option<u16>,
 }
 
 impl Hosts {
-    /// What is not a host allows nothing.
-    pub fn new(written: &[String]) -> Hosts {
-        Hosts { allowed: written.iter().filter_map(|text| Pattern::read(text)).collect() }
+    /// Parses the patterns. An invalid pattern allows nothing.
+    pub fn new(patterns: &[String]) -> Hosts {
+        Hosts { allowed: patterns.iter().filter_map(|text| Pattern::read(text)).collect() }
     }
 
     pub fn allow(&self, url: &Url) -> bool {
         let (Some(host), port) = (url.host_str(), url.port_or_known_default()) else { return false };
         self.allowed.iter().any(|pattern| {
-            let named = if pattern.below { host.ends_with(&pattern.host) } else { host == pattern.host };
+            let named = if pattern.subdomains { host.ends_with(&pattern.host) } else { host == pattern.host };
             named && (pattern.port.is_none() || pattern.port == port)
         })
     }
 
-    /// The host that a request would go to, if it may.
+    /// The host of a request, or an error if it is not allowed.
     pub fn host_of(&self, request: &Value) -> Result<String, Failure> {
         let url = request::url(request.get("url"))?;
         let host = url.host_str().unwrap_or_default();
@@ -40,12 +40,12 @@ impl Hosts {
 }
 
 pub fn refused(host: &str) -> String {
-    format!("{host} is not among the `allow_hosts` of the workflow")
+    format!("{host} is not in the workflow's `allow_hosts`")
 }
 
 impl Pattern {
     fn read(text: &str) -> Option<Pattern> {
-        let (below, name) = text.strip_prefix("*.").map_or((false, text), |name| (true, name));
+        let (subdomains, name) = text.strip_prefix("*.").map_or((false, text), |name| (true, name));
         let (name, port) = match name.rsplit_once(':') {
             Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port.parse().ok()?)),
             _ => (name, None),
@@ -54,7 +54,7 @@ impl Pattern {
             if name.contains(':') && !name.starts_with('[') { format!("[{name}]") } else { name.to_owned() };
         let url = Url::parse(&format!("http://{bracketed}/")).ok()?;
         let host = url.host_str()?;
-        Some(Pattern { host: if below { format!(".{host}") } else { host.to_owned() }, below, port })
+        Some(Pattern { host: if subdomains { format!(".{host}") } else { host.to_owned() }, subdomains, port })
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_allowed_by_its_name_or_by_what_it_is_below() {
+    fn a_host_is_allowed_by_name_or_wildcard() {
         let check = |pattern: &str, url: &str, allowed: bool| {
             let hosts = Hosts::new(&[pattern.to_owned()]);
             assert_eq!(hosts.allow(&Url::parse(url).unwrap()), allowed, "{pattern} {url}");

@@ -1,7 +1,8 @@
-//! A resolved input as a request. Templates are filled in by now, so anything may turn up here that the definition's
-//! checks could not see. Messages never show a value: it may be, or hold, a secret.
+//! Parses a resolved input into a request. Templates are already filled in, so the input may contain what the checks of
+//! the definition could not foresee. Messages never show a value, because it may be or contain a secret.
 
 use super::Hosts;
+use crate::text::{quoted, type_of};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -11,11 +12,11 @@ use stepwell_core::nearest::nearest;
 use stepwell_engine::{Bound, HostGuard, sign_webhook};
 use url::Url;
 
-/// The methods that can be asked for. `CONNECT` and `TRACE` are for proxies and diagnosis.
+/// The supported methods. `CONNECT` and `TRACE` are for proxies and diagnosis.
 pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// How messages are framed on a connection is the client's: connections are shared, so a request that lied about its
-/// length could shift the answers of others.
+/// Headers that frame messages on a connection are reserved for the client: connections are shared, so a request that
+/// lied about its length could shift other requests' responses.
 const FRAMING: [&str; 8] =
     ["connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
 
@@ -28,29 +29,30 @@ pub struct Outgoing {
     pub url: Url,
     pub headers: HeaderMap,
     pub body: Option<Vec<u8>>,
-    /// Where it may go, redirects included; anywhere within the egress rules if nothing is said.
+    /// Hosts it may go to, including redirects. `None`: any host within the egress rules.
     pub hosts: Option<Arc<Hosts>>,
-    /// Secrets in it that may be sent to some hosts only.
+    /// Secrets in it that are bound to hosts.
     pub bound: Arc<[Bound]>,
-    /// Policies on hosts, for what steps request.
+    /// Host policies for requests of steps.
     pub guard: Option<Arc<dyn HostGuard>>,
 }
 
 impl Outgoing {
-    /// Reads `{url, method?, headers?, body?}`.
-    pub fn read(input: &Value, idempotency_key: &str) -> Result<Outgoing, Failure> {
+    /// Parses `{url, method?, headers?, body?}`.
+    pub fn from_input(input: &Value, idempotency_key: &str) -> Result<Outgoing, Failure> {
         let url = url(input.get("url"))?;
         let method = method(input.get("method"))?;
         let mut headers = headers(input.get("headers"))?;
         let body = body(input.get("body"), &mut headers);
         if !headers.contains_key(IDEMPOTENCY_KEY) {
-            let key = HeaderValue::from_str(idempotency_key).map_err(|_| bad("the idempotency key is not a header"))?;
+            let key =
+                HeaderValue::from_str(idempotency_key).map_err(|_| bad("the idempotency key is not a valid header"))?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
         Ok(Outgoing::new(method, url, headers, body))
     }
 
-    /// To go anywhere within the egress rules.
+    /// A request without restrictions beyond the egress rules.
     pub fn new(method: Method, url: Url, headers: HeaderMap, body: Option<Vec<u8>>) -> Outgoing {
         Outgoing { method, url, headers, body, hosts: None, bound: Arc::default(), guard: None }
     }
@@ -59,30 +61,30 @@ impl Outgoing {
         Outgoing { hosts: Some(hosts), ..self }
     }
 
-    /// Names the secrets in it that may be sent to some hosts only.
+    /// Sets the secrets in it that are bound to hosts.
     pub fn bound(self, bound: &Arc<[Bound]>) -> Outgoing {
         Outgoing { bound: bound.clone(), ..self }
     }
 
-    /// Names the policies that it and its redirects are held to.
+    /// Sets the policies that apply to it and its redirects.
     pub fn guarded(self, guard: &Option<Arc<dyn HostGuard>>) -> Outgoing {
         Outgoing { guard: guard.clone(), ..self }
     }
 
-    /// Signs it as Standard Webhooks say, unless the definition has a signature of its own.
+    /// Signs the request as in Standard Webhooks, unless the definition sets its own signature.
     pub fn signed(mut self, secret: Option<&str>, id: &str) -> Result<Outgoing, Failure> {
         let Some(secret) = secret.filter(|_| !self.headers.contains_key("webhook-signature")) else { return Ok(self) };
         let time = jiff::Timestamp::now().as_second().to_string();
         let signature = sign_webhook(secret, (id, &time), self.body.as_deref().unwrap_or_default())
             .map_err(|why| Failure::new("bad_signing_secret", format!("the request cannot be signed: {why}")))?;
         for (name, value) in [("webhook-id", id), ("webhook-timestamp", &time), ("webhook-signature", &signature)] {
-            let value = HeaderValue::from_str(value).map_err(|_| bad("the signature is not a header"))?;
+            let value = HeaderValue::from_str(value).map_err(|_| bad("the signature is not a valid header"))?;
             self.headers.insert(HeaderName::from_static(name), value);
         }
         Ok(self)
     }
 
-    /// Makes what is called part of the run's trace, unless the definition says whose part it is.
+    /// Adds the run's trace context, unless the definition sets its own.
     pub fn traced(mut self, traceparent: Option<&str>) -> Outgoing {
         if let Some(Ok(value)) = traceparent.map(HeaderValue::from_str) {
             self.headers.entry(TRACEPARENT).or_insert(value);
@@ -98,7 +100,7 @@ fn bad(message: impl Into<String>) -> Failure {
 pub(super) fn url(given: Option<&Value>) -> Result<Url, Failure> {
     let text = match given {
         Some(Value::String(text)) => text.trim(),
-        Some(other) => return Err(bad(format!("`url` must be text, but it is {}", kind(other)))),
+        Some(other) => return Err(bad(format!("`url` must be text, but it is {}", type_of(other)))),
         None => return Err(bad("`url` is missing")),
     };
     let hint = "write an absolute URL such as https://example.com/api";
@@ -113,7 +115,7 @@ fn method(given: Option<&Value>) -> Result<Method, Failure> {
     let text = match given {
         None | Some(Value::Null) => return Ok(Method::POST),
         Some(Value::String(text)) => text.trim().to_ascii_uppercase(),
-        Some(other) => return Err(bad(format!("`method` must be text, but it is {}", kind(other)))),
+        Some(other) => return Err(bad(format!("`method` must be text, but it is {}", type_of(other)))),
     };
     if METHODS.contains(&text.as_str())
         && let Ok(method) = Method::from_bytes(text.as_bytes())
@@ -126,38 +128,38 @@ fn method(given: Option<&Value>) -> Result<Method, Failure> {
     }))
 }
 
-/// A header that is null is left out, so that `{{… ?? null}}` can decide if there is one.
+/// Parses headers. A null header is omitted, so that `{{… ?? null}}` can decide whether to send it.
 fn headers(given: Option<&Value>) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     let fields = match given {
         None | Some(Value::Null) => return Ok(headers),
         Some(Value::Object(fields)) => fields,
-        Some(other) => return Err(bad(format!("`headers` must be an object, but it is {}", kind(other)))),
+        Some(other) => return Err(bad(format!("`headers` must be an object, but it is {}", type_of(other)))),
     };
     for (name, value) in fields {
         let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| bad(format!("{} is not the name of a header", shortened(name))))?;
+            .map_err(|_| bad(format!("{} is not a valid header name", short_name(name))))?;
         if FRAMING.contains(&key.as_str()) {
-            return Err(bad(format!("the header `{key}` is set by the connection itself; leave it out")));
+            return Err(bad(format!("the header `{key}` is set by the HTTP client; remove it")));
         }
         let text = match value {
             Value::Null => continue,
             Value::String(text) => text.trim().to_owned(),
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             Value::Array(_) | Value::Object(_) => {
-                return Err(bad(format!("the header `{key}` must be text, but it is {}", kind(value))));
+                return Err(bad(format!("the header `{key}` must be text, but it is {}", type_of(value))));
             }
         };
         let mut text = HeaderValue::from_bytes(text.as_bytes())
-            .map_err(|_| bad(format!("the header `{key}` holds a line break or another control character")))?;
-        // Kept out of debug output of the libraries below.
+            .map_err(|_| bad(format!("the header `{key}` contains a line break or another control character")))?;
+        // Kept out of the debug output of libraries.
         text.set_sensitive(true);
         headers.append(key, text);
     }
     Ok(headers)
 }
 
-/// Text goes out as it is, everything else as JSON; null is no body.
+/// Text is sent unchanged, any other value as JSON; null means no body.
 fn body(given: Option<&Value>, headers: &mut HeaderMap) -> Option<Vec<u8>> {
     let (bytes, content_type) = match given {
         None | Some(Value::Null) => return None,
@@ -170,21 +172,9 @@ fn body(given: Option<&Value>, headers: &mut HeaderMap) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What a value is, for messages.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
-/// A name, quoted and bounded.
-fn shortened(name: &str) -> String {
-    format!("{:?}", name.chars().take(40).collect::<String>())
+/// Quotes and truncates a name.
+fn short_name(name: &str) -> String {
+    quoted(&name.chars().take(40).collect::<String>())
 }
 
 #[cfg(test)]
@@ -193,14 +183,14 @@ mod tests {
     use serde_json::json;
 
     fn check(input: Value, expected: &str) {
-        let Err(failure) = Outgoing::read(&input, "key") else { panic!("{input} was taken") };
+        let Err(failure) = Outgoing::from_input(&input, "key") else { panic!("{input} was accepted") };
         assert_eq!((&*failure.code, failure.retryable), ("bad_request", false));
         assert!(failure.message.contains(expected), "{input}: {}", failure.message);
         assert!(!failure.message.contains("s3cret"), "{}", failure.message);
     }
 
     #[test]
-    fn what_templates_left_that_is_no_request_is_named_without_its_value() {
+    fn an_invalid_input_is_reported_without_its_values() {
         let url = "http://example.com";
         check(json!({}), "`url` is missing");
         check(json!({"url": 7}), "`url` must be text, but it is a number");
@@ -211,18 +201,19 @@ mod tests {
         check(json!({"url": url, "method": "PSOT"}), "did you mean POST?");
         check(json!({"url": url, "method": "CONNECT"}), "is not an HTTP method");
         check(json!({"url": url, "headers": ["s3cret"]}), "`headers` must be an object, but it is a list");
-        check(json!({"url": url, "headers": {"a b": "s3cret"}}), "\"a b\" is not the name of a header");
-        check(json!({"url": url, "headers": {"X-A": "s3cret\r\nX-B: 1"}}), "`x-a` holds a line break");
+        check(json!({"url": url, "headers": {"a b": "s3cret"}}), "\"a b\" is not a valid header name");
+        check(json!({"url": url, "headers": {"a\u{1}": "s3cret"}}), r#""a\u0001" is not a valid header name"#);
+        check(json!({"url": url, "headers": {"X-A": "s3cret\r\nX-B: 1"}}), "`x-a` contains a line break");
         check(json!({"url": url, "headers": {"X-A": {"s3cret": 1}}}), "`x-a` must be text, but it is an object");
-        check(json!({"url": url, "headers": {"Content-Length": "0"}}), "`content-length` is set by the connection");
-        check(json!({"url": url, "headers": {"Transfer-Encoding": "chunked"}}), "leave it out");
+        check(json!({"url": url, "headers": {"Content-Length": "0"}}), "`content-length` is set by the HTTP client");
+        check(json!({"url": url, "headers": {"Transfer-Encoding": "chunked"}}), "remove it");
     }
 
     #[test]
-    fn a_trace_goes_along_unless_the_headers_name_another() {
+    fn the_trace_context_is_added_unless_the_headers_set_one() {
         let check = |headers: Value, traceparent: Option<&str>, sent: Option<&str>| {
             let input = json!({"url": "http://x", "headers": headers});
-            let outgoing = Outgoing::read(&input, "key").unwrap().traced(traceparent);
+            let outgoing = Outgoing::from_input(&input, "key").unwrap().traced(traceparent);
             let given = outgoing.headers.get(TRACEPARENT).map(|value| value.to_str().unwrap());
             assert_eq!(given, sent, "{input}");
             assert!(outgoing.headers.get_all(TRACEPARENT).iter().count() <= 1);
@@ -233,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_body_says_what_it_is_unless_the_headers_do() {
+    fn the_content_type_follows_the_body_unless_the_headers_set_it() {
         let check = |body: Value, headers: Value, sent: Option<&str>, content_type: Option<&str>| {
             let input = json!({"url": "http://x", "headers": headers, "body": body});
-            let outgoing = Outgoing::read(&input, "key").unwrap();
+            let outgoing = Outgoing::from_input(&input, "key").unwrap();
             assert_eq!(outgoing.body.as_deref(), sent.map(str::as_bytes), "{input}");
             let given = outgoing.headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap());
             assert_eq!(given, content_type, "{input}");

@@ -1,21 +1,21 @@
-//! What a worker gives up before it takes code: files, processes, the network, memory and time beyond what an evaluation
-//! may use. Then an engine that was tricked into running something else has nothing to run it with.
+//! Confines a worker before it accepts code: it gives up files, processes, the network, and memory and CPU time beyond
+//! what an evaluation may use. A compromised JavaScript engine then has nothing to attack with.
 //!
 //! Linux only. Elsewhere a worker still has no environment, dies with its pipe and is killed at the deadline.
 
-use super::wire::Job;
+use super::protocol::Job;
 
-/// A worker that has been shut in.
+/// A confined worker.
 pub struct Confined {
-    /// What could not be taken away.
-    pub lacks: Option<String>,
+    /// The restrictions that could not be applied.
+    pub missing: Option<String>,
     #[cfg(target_os = "linux")]
     base: linux::Base,
 }
 
 #[cfg(not(target_os = "linux"))]
 pub fn start() -> Confined {
-    Confined { lacks: Some("system calls and memory are not limited on this system".into()) }
+    Confined { missing: Some("system calls and memory are not limited on this system".into()) }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -35,18 +35,18 @@ mod linux {
     };
     use std::collections::BTreeMap;
 
-    /// Address space beyond the code's memory: messages, and what the allocator wastes.
+    /// Address space beyond the code's memory: messages and allocator overhead.
     const SLACK: u64 = 192 << 20;
-    /// Standard input, output and error, and none to open.
+    /// Standard input, output and error; no others can be opened.
     const DESCRIPTORS: u64 = 3;
-    /// The engine goes first where both want the processor.
+    /// The server has priority for the processor.
     const NICE: i32 = 5;
 
-    /// Bytes of address space the process has before any code.
+    /// Bytes of address space that the process uses before it runs code.
     pub struct Base(u64);
 
     pub fn start() -> Confined {
-        // Before all else: a server that is gone by now has closed the pipe, which ends the worker as well.
+        // First of all: a server that has died by now has closed the pipe, which ends the worker as well.
         let _ = process::set_parent_process_death_signal(Some(Signal::KILL));
         close_inherited();
         let _ = std::env::set_current_dir("/");
@@ -59,16 +59,16 @@ mod linux {
             (Resource::Nofile, DESCRIPTORS),
             (Resource::Memlock, 0),
         ] {
-            // A limit that is lower already stays.
+            // A lower limit stays in place.
             let _ = process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
         }
-        let lacks = seccomp().err().map(|why| format!("system calls are not limited: {why}"));
-        Confined { lacks, base }
+        let missing = seccomp().err().map(|why| format!("system calls are not limited: {why}"));
+        Confined { missing, base }
     }
 
     impl Confined {
-        /// Sets what this evaluation may use. The server's deadline and the runtime's own limit come first; these hold where
-        /// both fail.
+        /// Sets the limits of one evaluation. They are a second line of defence behind the server's deadline and the
+        /// runtime's own limits.
         pub fn limit(&self, job: &Job) {
             let memory = self.base.0.saturating_add(job.memory.saturating_mul(2)).saturating_add(SLACK);
             let seconds = spent().saturating_add(job.timeout_ms.div_ceil(1_000)).saturating_add(1);
@@ -80,13 +80,13 @@ mod linux {
         }
     }
 
-    /// Descriptors that whoever started the server left open for its children.
-    #[allow(unsafe_code, reason = "a descriptor that nobody here owns can only be closed by its number")]
+    /// Closes descriptors that the server inherited from its parent and passed on.
+    #[allow(unsafe_code, reason = "an inherited descriptor has no owner here and can only be closed by number")]
     fn close_inherited() {
         let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
         let numbers: Vec<i32> = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         for number in numbers.into_iter().filter(|number| *number > 2) {
-            // SAFETY: the process has one thread and has opened nothing yet that it still uses; the directory above is
+            // SAFETY: the process has one thread and has not opened anything that it still uses; the directory above is
             // closed by now.
             unsafe { libc::close(number) };
         }
@@ -98,13 +98,13 @@ mod linux {
         pages.unwrap_or(0) * rustix::param::page_size() as u64
     }
 
-    /// Seconds of processor time so far.
+    /// CPU time used so far, in seconds.
     fn spent() -> u64 {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         u64::try_from(time.tv_sec).unwrap_or(0)
     }
 
-    /// Only what computing needs: memory, time, and the two pipes. Everything else fails as forbidden.
+    /// Allows only what computing needs: memory, time and the two pipes. Any other system call fails with `EPERM`.
     fn seccomp() -> Result<(), Box<dyn std::error::Error>> {
         let is = |argument, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
         let without =
@@ -137,7 +137,7 @@ mod linux {
         rules.insert(libc::SYS_write, vec![only(is(0, 1)?)?]);
         rules.insert(libc::SYS_mmap, vec![only(without(2, executable)?)?]);
         rules.insert(libc::SYS_mprotect, vec![only(without(2, executable)?)?]);
-        // Its own limits, within those it can no longer raise.
+        // Its own limits, within the hard limits, which it can no longer raise.
         rules.insert(libc::SYS_prlimit64, vec![only(is(0, 0)?)?]);
         let refuse = SeccompAction::Errno(libc::EPERM as u32);
         let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;

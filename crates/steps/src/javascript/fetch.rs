@@ -1,7 +1,7 @@
-//! `fetch` on the server's side: the code asks, the server makes the request, within the egress rules and to the hosts that
-//! the workflow names. A secret is filled in here, so that the code never sees it.
+//! The server's side of `fetch`: makes the requests of user code, within the egress rules and to the hosts that the
+//! workflow allows. Secrets are inserted here, so the code never sees them.
 
-use super::wire::Answer;
+use super::protocol::FetchResponse;
 use crate::http::{Client, Hosts, Outgoing};
 use serde_json::Value;
 use std::sync::Arc;
@@ -9,33 +9,34 @@ use stepwell_core::event::Failure;
 use stepwell_engine::{Bound, HostGuard, Mask, SecretAccess, StepCall};
 use tokio::sync::Semaphore;
 
-/// Requests of one evaluation at a time; the others wait.
-const AT_ONCE: usize = 8;
-/// Requests of one evaluation.
-pub const MOST: u32 = 1_000;
+/// Concurrent requests per evaluation; others wait.
+const MAX_CONCURRENT: usize = 8;
+/// Total requests per evaluation.
+pub const MAX_REQUESTS: u32 = 1_000;
 
 pub struct Fetcher {
     client: Arc<Client>,
     hosts: Arc<Hosts>,
     secret_access: Arc<dyn SecretAccess>,
-    /// Of what other steps may have sent.
+    /// Masks secrets that other steps may have sent.
     mask: Arc<Mask>,
     guard: Option<Arc<dyn HostGuard>>,
     idempotency_key: String,
     traceparent: Option<String>,
-    turns: Semaphore,
-    /// Placeholders of secrets begin with it. Nobody can guess it, so data that looks like a placeholder is only data.
-    pub mark: String,
+    slots: Semaphore,
+    /// The prefix of secret placeholders. It is unguessable, so data cannot forge a placeholder.
+    pub placeholder: String,
 }
 
 impl Fetcher {
-    /// None if the workflow names no hosts.
+    /// `None` if the workflow allows no hosts.
     pub fn new(client: &Arc<Client>, call: &StepCall) -> Result<Option<Fetcher>, Failure> {
         if call.allow_hosts.is_empty() {
             return Ok(None);
         }
         let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|_| Failure::retryable("unavailable", "no random numbers"))?;
+        getrandom::fill(&mut random)
+            .map_err(|_| Failure::retryable("unavailable", "the system returned no random bytes"))?;
         Ok(Some(Fetcher {
             client: client.clone(),
             hosts: Arc::new(Hosts::new(&call.allow_hosts)),
@@ -44,20 +45,20 @@ impl Fetcher {
             guard: call.guard.clone(),
             idempotency_key: call.idempotency_key.clone(),
             traceparent: call.traceparent.clone(),
-            turns: Semaphore::new(AT_ONCE),
-            mark: format!("secret-{:032x}", u128::from_le_bytes(random)),
+            slots: Semaphore::new(MAX_CONCURRENT),
+            placeholder: format!("secret-{:032x}", u128::from_le_bytes(random)),
         }))
     }
 
-    /// Makes one request. Errors are for the code to read, so they hold no secret either.
-    pub async fn fetch(&self, id: u32, request: Value) -> Result<Answer, String> {
-        let Ok(_turn) = self.turns.acquire().await else { return Err("the step is over".into()) };
-        let answer = self.answer(id, request).await.map_err(|failure| failure.message.to_string());
-        match answer {
-            Ok(mut answer) => {
-                self.hide(&mut answer.headers);
-                answer.text = self.masked(answer.text);
-                Ok(answer)
+    /// Makes one request. The code reads the errors, so they are masked as well.
+    pub async fn fetch(&self, id: u32, request: Value) -> Result<FetchResponse, String> {
+        let Ok(_slot) = self.slots.acquire().await else { return Err("the step has ended".into()) };
+        let response = self.response(id, request).await.map_err(|failure| failure.message.to_string());
+        match response {
+            Ok(mut response) => {
+                self.hide(&mut response.headers);
+                response.text = self.masked(response.text);
+                Ok(response)
             }
             Err(message) => Err(self.masked(message)),
         }
@@ -74,8 +75,8 @@ impl Fetcher {
         self.mask.value(value);
     }
 
-    async fn answer(&self, id: u32, mut request: Value) -> Result<Answer, Failure> {
-        // Before a secret is revealed; the client looks again at what came out and at each redirect.
+    async fn response(&self, id: u32, mut request: Value) -> Result<FetchResponse, Failure> {
+        // Checked before any secret is revealed; the client checks the final URL and each redirect again.
         self.hosts.host_of(&request)?;
         let mut bound = Vec::new();
         for field in ["url", "headers", "body"] {
@@ -84,22 +85,23 @@ impl Fetcher {
             }
         }
         let key = format!("{}:{id}", self.idempotency_key);
-        let outgoing = Outgoing::read(&request, &key)?.traced(self.traceparent.as_deref()).within(self.hosts.clone());
+        let outgoing =
+            Outgoing::from_input(&request, &key)?.traced(self.traceparent.as_deref()).within(self.hosts.clone());
         let outgoing = outgoing.bound(&bound.into()).guarded(&self.guard);
-        let answer = self.client.fetch(outgoing).await?;
-        Ok(Answer { status: answer.status, headers: answer.headers, text: answer.text })
+        let response = self.client.fetch(outgoing).await?;
+        Ok(FetchResponse { status: response.status, headers: response.headers, text: response.text })
     }
 
-    /// Puts secrets in the places of their placeholders.
+    /// Replaces placeholders by their secrets.
     async fn fill(&self, value: &mut Value, bound: &mut Vec<Bound>) -> Result<(), Failure> {
         match value {
             Value::String(text) => {
-                while let Some(start) = text.find(&self.mark) {
-                    let rest = &text[start + self.mark.len()..];
+                while let Some(start) = text.find(&self.placeholder) {
+                    let rest = &text[start + self.placeholder.len()..];
                     let Some(name) = rest.strip_prefix('.').and_then(|rest| rest.split('.').next()) else {
-                        return Err(Failure::new("bad_request", "a placeholder of a secret was cut up"));
+                        return Err(Failure::new("bad_request", "a secret's placeholder was split"));
                     };
-                    let end = (start + self.mark.len() + name.len() + 2).min(text.len());
+                    let end = (start + self.placeholder.len() + name.len() + 2).min(text.len());
                     let secret = self.secret_access.secret(name).await?;
                     bound.extend(secret.bound);
                     text.replace_range(start..end, &secret.value);

@@ -1,7 +1,7 @@
-//! What code writes with `console`, within bounds: so many lines and bytes, then one line that says that the rest is gone.
-//! The worker keeps to it, so that a loop does not flood the pipe, and the server, which does not rely on that.
+//! Output of `console`, limited in lines and bytes; a last line reports the truncation. The worker enforces the limits,
+//! so that a loop does not flood the pipe, and so does the server, which does not trust the worker.
 
-use super::wire::Line;
+use super::protocol::Line;
 use serde_json::{Value, json};
 
 const MAX_LINES: usize = 1_000;
@@ -15,7 +15,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// The line as far as there is room for it; none once the log is full and has said so.
+    /// Returns the line, truncated to the remaining space; `None` after the log has been closed.
     pub fn take(&mut self, mut line: Line) -> Option<Line> {
         if self.bytes > MAX_BYTES || self.lines > MAX_LINES {
             return None;
@@ -24,9 +24,9 @@ impl Log {
         if self.lines > MAX_LINES || self.bytes + line.text.len() > MAX_BYTES {
             let room = line.text.floor_char_boundary(MAX_BYTES - self.bytes);
             self.bytes = MAX_BYTES + 1;
-            // What the line begins with is still of use; another beginning is not.
+            // Keep the beginning of a line that is too long, but not of a line beyond the limit.
             line.text.truncate(if self.lines > MAX_LINES { 0 } else { room });
-            line.text.push_str(&format!("… (a log ends after {MAX_LINES} lines or {} KB)", MAX_BYTES / 1024));
+            line.text.push_str(&format!("… (log truncated at {MAX_LINES} lines or {} KB)", MAX_BYTES / 1024));
         }
         self.bytes += line.text.len();
         Some(line)
@@ -42,7 +42,7 @@ impl Log {
         self.kept.is_empty()
     }
 
-    /// All lines; nothing if there are none.
+    /// All lines; `None` if there are none.
     pub fn into_value(self) -> Option<Value> {
         (!self.kept.is_empty()).then_some(Value::Array(self.kept))
     }
@@ -60,14 +60,14 @@ mod tests {
     }
 
     #[test]
-    fn a_log_ends_after_so_many_lines_or_bytes_and_says_so() {
+    fn a_log_is_truncated_by_lines_or_bytes_and_reports_it() {
         assert_eq!(kept(std::iter::empty()), Vec::<String>::new());
         let many = kept((0..5_000).map(|n| n.to_string()));
         assert_eq!((many.len(), many[999].as_str()), (1_001, "999"));
-        assert_eq!(many[1_000], "… (a log ends after 1000 lines or 64 KB)");
+        assert_eq!(many[1_000], "… (log truncated at 1000 lines or 64 KB)");
         let long = kept((0..100).map(|_| "ä".repeat(1_000)));
         assert_eq!(long.len(), 33);
-        assert!(long[32].starts_with("ää") && long[32].ends_with("… (a log ends after 1000 lines or 64 KB)"));
+        assert!(long[32].starts_with("ää") && long[32].ends_with("… (log truncated at 1000 lines or 64 KB)"));
         assert!(long.iter().map(String::len).sum::<usize>() < MAX_BYTES + 100);
     }
 }

@@ -1,28 +1,29 @@
-//! The `javascript` kind: the user's code in QuickJS, in a process that can be killed.
+//! The `javascript` kind: evaluates user code in QuickJS, in a separate process that can be killed.
 //!
-//! Here the server's side: `pool` keeps the worker processes, `fetch` makes the requests that code asks for, and
-//! [`JavascriptKind`] gives an evaluation to a worker and waits for its end. The worker's side is `worker`, which shuts
-//! itself in (`confine`) and evaluates (`sandbox`). Both speak `wire`.
+//! On the server's side, `pool` manages the worker processes, `fetch` makes requests for the code, and
+//! [`JavascriptKind`] passes an evaluation to a worker and waits for its end. On the worker's side, `worker` confines
+//! itself (`confine`) and evaluates (`sandbox`). Both sides use the messages in `protocol`.
 //!
-//! A process, because some of the engine's native loops ask nobody whether they may go on; and because an engine that was
-//! broken into then has nothing to break out to.
+//! A separate process is needed because some of QuickJS's native loops cannot be interrupted, and because a compromised
+//! engine then has nothing to escape to.
 
 mod confine;
 mod fetch;
 mod log;
 mod pool;
+mod protocol;
 mod sandbox;
-mod wire;
 mod worker;
 
 pub(crate) use log::Log;
-pub(crate) use wire::Line;
+pub(crate) use protocol::Line;
 pub use worker::work;
 
 use crate::http::Client;
 use async_trait::async_trait;
 use fetch::Fetcher;
 use pool::{Pool, Worker};
+use protocol::{Failed, FetchResponse, FromWorker, Job, ToWorker};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::VecDeque;
@@ -35,28 +36,27 @@ use stepwell_engine::{StepCall, StepKind};
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use wire::{Answer, Failed, Job, Order, Word};
 
-/// The command of the binary that makes it a worker.
+/// The hidden command of the binary that runs a worker.
 pub const WORKER: &str = "javascript-worker";
 const DEFAULT_MEMORY: u64 = 64 << 20;
-/// For reading code that is not run.
-const CHECK: Duration = Duration::from_secs(5);
-/// What a worker gets beyond the deadline to say that it is over, before it is killed.
+/// Limit for checking the syntax of code.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a worker may exceed the deadline to report its timeout, before it is killed.
 const GRACE: Duration = Duration::from_millis(150);
 
 #[derive(Clone)]
 pub struct Config {
-    /// What starts a worker: a program and its arguments.
+    /// The program and the arguments that start a worker.
     pub worker: Vec<OsString>,
-    /// Evaluations at a time.
+    /// Concurrent evaluations.
     pub workers: usize,
 }
 
-/// This same program, once for each core.
+/// Runs this program as the worker, once per core.
 impl Default for Config {
     fn default() -> Config {
-        // The link leads to the running program even if its file was replaced since.
+        // The link leads to the running program even if its file has been replaced.
         let program = if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
         let program = program.unwrap_or_else(|_| "stepwell".into());
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -79,22 +79,22 @@ impl JavascriptKind {
 #[async_trait]
 impl StepKind for JavascriptKind {
     async fn run(&self, call: StepCall) -> Outcome {
-        let mut talk = Talk::default();
+        let mut transcript = Transcript::default();
         let result = match Fetcher::new(&self.client, &call) {
             Ok(fetcher) => match job(&call, fetcher.as_ref()) {
-                Ok(job) => self.evaluate(job, fetcher.map(Arc::new), &mut talk).await,
+                Ok(job) => self.evaluate(job, fetcher.map(Arc::new), &mut transcript).await,
                 Err(failure) => Err(failure),
             },
             Err(failure) => Err(failure),
         };
-        let log = talk.log.into_value().map(Arc::new);
+        let log = transcript.log.into_value().map(Arc::new);
         match result {
             Ok(body) => Outcome::Success(Reply { log, ..Reply::body(body) }),
             Err(failure) => {
-                // What code did to the world can only have been done by `fetch`; and only after that may it end otherwise.
+                // Only `fetch` can have external effects, and only after one can another attempt end differently.
                 let failure = Failure {
-                    may_have_happened: talk.asked > 0,
-                    retryable: failure.retryable || talk.asked > 0 && &*failure.code != "bad_result",
+                    may_have_happened: transcript.fetches > 0,
+                    retryable: failure.retryable || transcript.fetches > 0 && &*failure.code != "bad_result",
                     ..failure
                 };
                 Outcome::Failure { failure, reply: log.map(|log| Reply { log: Some(log), ..Reply::default() }) }
@@ -102,38 +102,43 @@ impl StepKind for JavascriptKind {
         }
     }
 
-    /// A worker reads the code and does not run it.
+    /// Has a worker parse the code without running it.
     async fn check(&self, constant: &Value) -> Result<(), String> {
         let code = constant.get("code").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let timeout_ms = CHECK.as_millis() as u64;
+        let timeout_ms = CHECK_TIMEOUT.as_millis() as u64;
         let job =
             Job { code, ctx: RawValue::NULL.to_owned(), timeout_ms, memory: DEFAULT_MEMORY, fetch: None, check: true };
-        match self.evaluate(job, None, &mut Talk::default()).await {
+        match self.evaluate(job, None, &mut Transcript::default()).await {
             Err(failure) if &*failure.code == "syntax_error" => Err(failure.message.to_string()),
-            // Others than the code may be to blame.
+            // Any other failure may not be the code's fault.
             _ => Ok(()),
         }
     }
 
-    /// Code may wait for a worker; its time begins when it has one.
+    /// Code may wait for a worker; its timeout starts when it has one.
     fn keeps_time(&self) -> bool {
         true
     }
 }
 
-/// What a worker has said so far.
+/// What a worker has reported so far.
 #[derive(Default)]
-struct Talk {
+struct Transcript {
     log: Log,
-    /// Requests that were made.
-    asked: u32,
+    /// Number of requests made.
+    fetches: u32,
 }
 
 impl JavascriptKind {
-    async fn evaluate(&self, job: Job, fetcher: Option<Arc<Fetcher>>, talk: &mut Talk) -> Result<Value, Failure> {
+    async fn evaluate(
+        &self,
+        job: Job,
+        fetcher: Option<Arc<Fetcher>>,
+        transcript: &mut Transcript,
+    ) -> Result<Value, Failure> {
         let timeout = Duration::from_millis(job.timeout_ms);
-        let evaluate = wire::frame(&Order::Evaluate(job)).map_err(|error| unavailable(&error))?;
-        let Some(_turn) = self.pool.turn().await else { return Err(Failure::retryable("unavailable", "no workers")) };
+        let evaluate = protocol::frame(&ToWorker::Evaluate(job)).map_err(|error| unavailable(&error))?;
+        let Some(_slot) = self.pool.slot().await else { return Err(Failure::retryable("unavailable", "no workers")) };
         let mut worker = self.pool.worker().await.map_err(|error| unavailable(&error))?;
         loop {
             let used = worker.is_used();
@@ -142,12 +147,12 @@ impl JavascriptKind {
                 fetcher: fetcher.clone(),
                 fetches: JoinSet::new(),
                 outbox: VecDeque::from([evaluate.clone()]),
-                told: 0,
+                written: 0,
                 deadline: Instant::now() + timeout + GRACE,
             };
-            match exchange.run(talk).await {
-                Ended::Said(worker, result) => {
-                    // A process that came to a limit is not what it was.
+            match exchange.run(transcript).await {
+                Ended::Finished(worker, result) => {
+                    // A process that has hit a limit may be in a bad state and is not reused.
                     let limit =
                         |failed: &Failed| ["timeout", "memory_limit", "stack_limit"].contains(&failed.code.as_str());
                     if let Some(worker) = worker.filter(|_| !result.as_ref().is_err_and(limit)) {
@@ -155,20 +160,20 @@ impl JavascriptKind {
                     }
                     return result.map_err(failure).and_then(|result| read(&result));
                 }
-                Ended::Late => return Err(failure(sandbox::too_late(timeout.as_millis() as u64))),
-                // It may have died of old age before it took the code.
-                Ended::HungUp(_) if used && talk.is_silent() => {
-                    worker = self.pool.fresh().await.map_err(|error| unavailable(&error))?;
+                Ended::TimedOut => return Err(failure(sandbox::timed_out(timeout.as_millis() as u64))),
+                // An idle worker may have died before it received the code.
+                Ended::Disconnected(_) if used && transcript.is_empty() => {
+                    worker = self.pool.start().await.map_err(|error| unavailable(&error))?;
                 }
-                Ended::HungUp(why) => return Err(Failure::retryable("crashed", why)),
+                Ended::Disconnected(why) => return Err(Failure::retryable("crashed", why)),
             }
         }
     }
 }
 
-impl Talk {
-    fn is_silent(&self) -> bool {
-        self.log.is_empty() && self.asked == 0
+impl Transcript {
+    fn is_empty(&self) -> bool {
+        self.log.is_empty() && self.fetches == 0
     }
 }
 
@@ -181,14 +186,14 @@ fn job(call: &StepCall, fetcher: Option<&Fetcher>) -> Result<Job, Failure> {
         ctx,
         timeout_ms: call.timeout.as_millis() as u64,
         memory: call.input.get("memory").and_then(Value::as_u64).unwrap_or(DEFAULT_MEMORY),
-        fetch: fetcher.map(|fetcher| fetcher.mark.clone()),
+        fetch: fetcher.map(|fetcher| fetcher.placeholder.clone()),
         check: false,
     })
 }
 
 fn read(result: &RawValue) -> Result<Value, Failure> {
     serde_json::from_str(result.get())
-        .map_err(|error| Failure::new("bad_result", format!("the result cannot be kept as JSON: {error}")))
+        .map_err(|error| Failure::new("bad_result", format!("the result cannot be represented as JSON: {error}")))
 }
 
 fn failure(failed: Failed) -> Failure {
@@ -197,79 +202,79 @@ fn failure(failed: Failed) -> Failure {
 }
 
 fn unavailable(error: &io::Error) -> Failure {
-    Failure::retryable("unavailable", format!("no process to run the code in: {error}"))
+    Failure::retryable("unavailable", format!("no worker process is available: {error}"))
 }
 
-/// One evaluation, from order to end.
+/// One evaluation, from the command to its result.
 struct Exchange {
     worker: Worker,
     fetcher: Option<Arc<Fetcher>>,
-    fetches: JoinSet<(u32, Result<Answer, String>)>,
-    /// What the worker is to be told, and how much of the first has been.
+    fetches: JoinSet<(u32, Result<FetchResponse, String>)>,
+    /// Frames to write to the worker, and how many bytes of the first are written.
     outbox: VecDeque<Vec<u8>>,
-    told: usize,
+    written: usize,
     deadline: Instant,
 }
 
 enum Ended {
-    /// With the worker, if it has been told all that was to be told: the rest of an answer to a request would be the
-    /// beginning of its next order.
-    Said(Option<Box<Worker>>, Result<Box<RawValue>, Failed>),
-    Late,
-    HungUp(String),
+    /// With the worker, if all frames have been written: the rest of a partial frame would become the beginning of its
+    /// next command.
+    Finished(Option<Box<Worker>>, Result<Box<RawValue>, Failed>),
+    TimedOut,
+    Disconnected(String),
 }
 
 impl Exchange {
-    async fn run(mut self, talk: &mut Talk) -> Ended {
-        while let Some(word) = self.next().await {
-            let result = match word {
-                Ok(Word::Log(line)) => {
-                    talk.log.keep(line);
+    async fn run(mut self, transcript: &mut Transcript) -> Ended {
+        while let Some(event) = self.next().await {
+            let result = match event {
+                Ok(FromWorker::Log(line)) => {
+                    transcript.log.keep(line);
                     continue;
                 }
-                // More than it may make is not the code's doing: that is stopped before.
-                Ok(Word::Fetch { id, request }) => {
-                    if talk.asked < fetch::MOST && self.fetch(id, request) {
-                        talk.asked += 1;
+                // Requests beyond the limit are not made. The prelude reports the limit to the code.
+                Ok(FromWorker::Fetch { id, request }) => {
+                    if transcript.fetches < fetch::MAX_REQUESTS && self.fetch(id, request) {
+                        transcript.fetches += 1;
                     }
                     continue;
                 }
-                Ok(Word::Ready { .. }) => continue,
-                Ok(Word::Done(result)) => Ok(result),
-                Ok(Word::Failed(failed)) => Err(failed),
-                Err(error) => return Ended::HungUp(self.worker.died(&error).await),
+                Ok(FromWorker::Ready { .. }) => continue,
+                Ok(FromWorker::Done(result)) => Ok(result),
+                Ok(FromWorker::Failed(failed)) => Err(failed),
+                Err(error) => return Ended::Disconnected(self.worker.died(&error).await),
             };
-            return Ended::Said(self.outbox.is_empty().then(|| Box::new(self.worker)), result);
+            return Ended::Finished(self.outbox.is_empty().then(|| Box::new(self.worker)), result);
         }
-        Ended::Late
+        Ended::TimedOut
     }
 
-    /// The worker's next word; none once it is too late for one. Meanwhile the worker is told what is to be told: one that
-    /// is busy writing reads nothing. One that asks for more than it may is not listened to until it has taken answers.
-    async fn next(&mut self) -> Option<io::Result<Word>> {
+    /// The worker's next event; `None` after the deadline. Writes pending frames meanwhile, because a worker that is
+    /// busy writing does not read. A worker with too many open requests is not read until it has taken responses.
+    async fn next(&mut self) -> Option<io::Result<FromWorker>> {
         let Worker { stdin, stdout, .. } = &mut self.worker;
-        let listen = wire::listen(stdout);
+        let listen = protocol::read_event(stdout);
         tokio::pin!(listen);
         loop {
             let open = self.fetches.len() + self.outbox.len();
-            let first = self.outbox.front().map(|frame| &frame[self.told..]).unwrap_or_default();
+            let first = self.outbox.front().map(|frame| &frame[self.written..]).unwrap_or_default();
             let left = first.len();
             tokio::select! {
                 biased;
-                word = &mut listen, if open <= wire::MAX_OPEN => return Some(word),
+                event = &mut listen, if open <= protocol::MAX_OPEN => return Some(event),
                 () = tokio::time::sleep_until(self.deadline) => return None,
                 written = stdin.write(first), if left > 0 => match written {
-                    Ok(count) if count < left => self.told += count,
+                    Ok(count) if count < left => self.written += count,
                     Ok(_) => {
                         self.outbox.pop_front();
-                        self.told = 0;
+                        self.written = 0;
                     }
-                    // Its last words are still to be read.
+                    // Its last events can still be read.
                     Err(_) => self.outbox.clear(),
                 },
                 Some(fetched) = self.fetches.join_next(), if !self.fetches.is_empty() => {
-                    if let Ok((id, answer)) = fetched
-                        && let Ok(frame) = wire::frame(&Order::Fetched { id, answer })
+                    if let Ok((id, response)) = fetched
+                        && let Ok(frame) = protocol::frame(&ToWorker::Fetched { id, response })
                     {
                         self.outbox.push_back(frame);
                     }
@@ -278,7 +283,7 @@ impl Exchange {
         }
     }
 
-    /// Begins a request, if the code may make any.
+    /// Starts a request, if the code may make any.
     fn fetch(&mut self, id: u32, request: Box<RawValue>) -> bool {
         let Some(fetcher) = self.fetcher.clone() else { return false };
         self.fetches.spawn(async move {

@@ -1,7 +1,6 @@
-//! The workers: processes of this same program, started when there is work for them, used again and again, and killed when
-//! an evaluation is given up.
+//! The worker processes: started on demand from this same program, reused, and killed when an evaluation is abandoned.
 
-use super::wire::{self, Word};
+use super::protocol::{self, FromWorker};
 use std::ffi::OsString;
 use std::io;
 use std::process::Stdio;
@@ -11,18 +10,18 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Evaluations after which a worker is replaced, so that nothing a process gathers over time grows for ever.
-const USES: u32 = 1_000;
+/// Evaluations after which a worker is replaced, to bound what a process accumulates over time.
+const MAX_USES: u32 = 1_000;
 
 pub struct Pool {
     command: Arc<[OsString]>,
-    /// Whoever asks first is first.
-    turns: Arc<Semaphore>,
+    /// First come, first served.
+    slots: Arc<Semaphore>,
     idle: Mutex<Vec<Worker>>,
-    nursery: OnceLock<mpsc::Sender<Birth>>,
+    spawner: OnceLock<mpsc::Sender<SpawnRequest>>,
 }
 
-/// A process that waits for an evaluation, or is at one. Dropping it kills it.
+/// An idle or busy worker process. Dropping it kills it.
 pub struct Worker {
     child: Child,
     pub stdin: ChildStdin,
@@ -31,25 +30,25 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Whether it has evaluated something before.
+    /// Whether it has evaluated anything before.
     pub fn is_used(&self) -> bool {
         self.uses > 0
     }
 
-    /// How a worker ended that says nothing more.
+    /// Describes how a worker died.
     pub async fn died(mut self, error: &io::Error) -> String {
         if error.kind() != io::ErrorKind::UnexpectedEof {
-            return format!("the process of the code broke down: {error}");
+            return format!("the worker process failed: {error}");
         }
-        // One that only closed its pipe is not waited for.
+        // Do not wait for a worker that only closed its pipe.
         let _ = self.child.start_kill();
         let how = self.child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());
-        format!("the process of the code died ({how})")
+        format!("the worker process died ({how})")
     }
 }
 
-/// Who wants a worker, and where the runtime is that will talk to it.
-struct Birth {
+/// A request to start a worker, with the runtime that will own its pipes.
+struct SpawnRequest {
     runtime: Handle,
     to: oneshot::Sender<io::Result<Child>>,
 }
@@ -58,68 +57,68 @@ impl Pool {
     pub fn new(command: Vec<OsString>, size: usize) -> Pool {
         Pool {
             command: command.into(),
-            turns: Arc::new(Semaphore::new(size.max(1))),
+            slots: Arc::new(Semaphore::new(size.max(1))),
             idle: Mutex::default(),
-            nursery: OnceLock::new(),
+            spawner: OnceLock::new(),
         }
     }
 
-    /// Waits until one more evaluation may run beside the others.
-    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        self.turns.clone().acquire_owned().await.ok()
+    /// Waits for a slot to run one more evaluation.
+    pub async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        self.slots.clone().acquire_owned().await.ok()
     }
 
-    /// A worker for the holder of a turn.
+    /// Returns a worker for the holder of a slot.
     pub async fn worker(&self) -> io::Result<Worker> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(worker) => Ok(worker),
-            None => self.fresh().await,
+            None => self.start().await,
         }
     }
 
-    /// Takes back a worker whose evaluation ended well.
+    /// Takes back a worker whose evaluation ended normally.
     pub fn put_back(&self, mut worker: Worker) {
         worker.uses += 1;
-        if worker.uses < USES {
+        if worker.uses < MAX_USES {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
         }
     }
 
-    pub async fn fresh(&self) -> io::Result<Worker> {
-        let gone = || io::Error::other("no thread to start workers from");
-        let (to, born) = oneshot::channel();
-        let nursery = self.nursery.get_or_init(|| nursery(self.command.clone()));
-        nursery.send(Birth { runtime: Handle::current(), to }).map_err(|_| gone())?;
-        let mut child = born.await.map_err(|_| gone())??;
+    pub async fn start(&self) -> io::Result<Worker> {
+        let gone = || io::Error::other("the thread that starts workers has ended");
+        let (to, started) = oneshot::channel();
+        let spawner = self.spawner.get_or_init(|| spawner(self.command.clone()));
+        spawner.send(SpawnRequest { runtime: Handle::current(), to }).map_err(|_| gone())?;
+        let mut child = started.await.map_err(|_| gone())??;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::Error::other("a worker has no pipes"));
         };
         let mut worker = Worker { child, stdin, stdout: BufReader::new(stdout), uses: 0 };
-        match wire::listen(&mut worker.stdout).await? {
-            Word::Ready { lacks } => tell(lacks),
-            Word::Log(_) | Word::Fetch { .. } | Word::Done(_) | Word::Failed(_) => {
-                return Err(io::Error::other("what was started is not a worker"));
+        match protocol::read_event(&mut worker.stdout).await? {
+            FromWorker::Ready { missing } => warn_unconfined(missing),
+            FromWorker::Log(_) | FromWorker::Fetch { .. } | FromWorker::Done(_) | FromWorker::Failed(_) => {
+                return Err(io::Error::other("the started process is not a worker"));
             }
         }
         Ok(worker)
     }
 }
 
-/// Starts workers from a thread of its own: the system kills a worker when the thread that started it ends, which is how
-/// none outlives a server that was killed; the threads of the runtime come and go.
-fn nursery(command: Arc<[OsString]>) -> mpsc::Sender<Birth> {
-    let (sender, births) = mpsc::channel::<Birth>();
+/// Starts workers from a dedicated thread. The system kills a worker when the thread that started it ends, so that none
+/// outlives a killed server; the runtime's threads are too short-lived for this.
+fn spawner(command: Arc<[OsString]>) -> mpsc::Sender<SpawnRequest> {
+    let (sender, requests) = mpsc::channel::<SpawnRequest>();
     let begun = std::thread::Builder::new().name("javascript".into()).spawn(move || {
-        for Birth { runtime, to } in births {
+        for SpawnRequest { runtime, to } in requests {
             let _inside = runtime.enter();
-            // Whoever wanted it may be gone: then it is dropped, and killed.
+            // If the receiver is gone, the child is dropped and thereby killed.
             let _ = to.send(start(&command));
         }
     });
     if let Err(error) = begun {
-        tracing::warn!(%error, "no thread for javascript workers");
+        tracing::warn!(%error, "cannot start a thread for javascript workers");
     }
     sender
 }
@@ -131,10 +130,10 @@ fn start(command: &[OsString]) -> io::Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
 }
 
-/// Once, whoever runs the server is told what does not hold workers here.
-fn tell(lacks: Option<String>) {
-    static TOLD: OnceLock<()> = OnceLock::new();
-    if let Some(lacks) = lacks {
-        TOLD.get_or_init(|| tracing::warn!(%lacks, "javascript steps are confined less than they could be"));
+/// Warns once about missing confinement.
+fn warn_unconfined(missing: Option<String>) {
+    static WARNED: OnceLock<()> = OnceLock::new();
+    if let Some(missing) = missing {
+        WARNED.get_or_init(|| tracing::warn!(missing = %missing, "javascript workers are not fully confined"));
     }
 }

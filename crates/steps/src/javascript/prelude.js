@@ -1,9 +1,9 @@
-// What code finds beside the language itself: `console`, and `fetch` with `secrets` where the workflow names hosts. Runs
-// before the code, in the same fresh context; the host's functions stay in here.
+// Defines the globals beside the language itself: `console`, and `fetch` with `secrets` if the workflow allows hosts.
+// Runs before the code in the same fresh context; the host's functions stay private to this closure.
 (function (log, ask, mark) {
   'use strict';
   const { parse, stringify } = JSON;
-  // Not of the language, and a finer clock than code needs.
+  // Not part of the language, and a finer clock than code needs.
   delete globalThis.performance;
 
   const show = (value) => {
@@ -29,13 +29,13 @@
       return new Promise((resolve, reject) => {
         let { method = 'GET', headers = {}, body } = options ?? {};
         if (body !== undefined && body !== null && typeof body !== 'string') {
-          throw new TypeError('the body of a fetch must be text; JSON.stringify makes it from an object');
+          throw new TypeError('the body of a fetch must be text; use JSON.stringify for an object');
         }
         if (Array.isArray(headers)) headers = Object.fromEntries(headers);
         const request = stringify({ url: String(url), method: String(method).toUpperCase(), headers, body });
-        // Both are the server's rules as well; here they can be explained.
-        if (request.length > 1 << 20) throw new TypeError('a request has at most 1 MB');
-        if (last === 1000) throw new TypeError('a step makes at most 1000 requests');
+        // The server enforces both limits as well; here they get a clear message.
+        if (request.length > 1 << 20) throw new TypeError('a request may have at most 1 MB');
+        if (last === 1000) throw new TypeError('a step may make at most 1000 requests');
         const id = ++last;
         waiting.set(id, { resolve, reject });
         ask(id, request);
@@ -61,7 +61,7 @@
     });
   };
 
-  // Nobody has a ring of garbage, and only the collector frees it; which first runs when memory is short.
+  // A reference cycle is freed only by the garbage collector, which first runs when memory is short.
   const { deref } = WeakRef.prototype;
   const apply = Reflect.apply;
   const ring = (() => {
@@ -82,7 +82,7 @@
       else asked.reject(new TypeError(message));
     },
 
-    // The result as JSON, or why it is none.
+    // The result as JSON, or why it is not JSON.
     result(value) {
       let bad;
       const check = (key, part) => {
@@ -97,12 +97,12 @@
         json = stringify(value === undefined ? null : value, check);
       } catch (error) {
         if (!(error instanceof TypeError) || error.message !== 'circular reference') throw error;
-        bad = 'it holds itself';
+        bad = 'it contains itself';
       }
       return bad === undefined ? ['good', json ?? 'null'] : ['bad', bad];
     },
 
-    // What was thrown, as [name, message, stack].
+    // A thrown value as [name, message, stack].
     describe(thrown) {
       if (!(thrown instanceof Error)) return ['', show(thrown).toWellFormed(), ''];
       const text = (value) => (typeof value === 'string' ? value.toWellFormed() : '');

@@ -1,10 +1,10 @@
-//! One evaluation inside a worker: a fresh QuickJS runtime, the user's code as the body of an async function, and jobs until
-//! it is settled. Nothing outlives it.
+//! One evaluation inside a worker: runs the code as the body of an async function in a fresh QuickJS runtime, and its
+//! jobs until the promise settles. No state is kept.
 //!
-//! The interrupt handler stops loops at the deadline, the runtime's own limits stop most bombs. What is left, native
-//! loops that ask nobody, is the server's to stop: it kills the process.
+//! The interrupt handler stops loops at the deadline, and the runtime's limits stop most resource exhaustion. Native
+//! loops that cannot be interrupted are left to the server, which kills the process.
 
-use super::wire::{Answer, Failed, Job, MAX_OUTPUT};
+use super::protocol::{Failed, FetchResponse, Job, MAX_OUTPUT};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Array, CatchResultExt, CaughtError, Context, Ctx, Function, Object, Promise, Runtime, Value};
 use serde_json::value::RawValue;
@@ -13,28 +13,28 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const PRELUDE: &str = include_str!("prelude.js");
-/// The user's code is the body of this; on the same line, so that line numbers are theirs.
+/// The code becomes the body of this function, on the same line to preserve line numbers.
 const BEFORE: &str = "(async (ctx) => {";
 const AFTER: &str = "\n})";
-/// How the code is named in stack traces.
+/// The file name in stack traces.
 const FILE: &str = "step.js";
 const MAX_STACK: usize = 1 << 20;
-/// Characters of an error's message that are kept.
+/// Maximum length of an error message, in bytes.
 const MAX_ERROR: usize = 4_000;
 
-/// What an evaluation asks of the worker around it.
+/// The worker's services for an evaluation.
 pub trait Host {
     fn log(&self, level: String, text: String);
-    fn ask(&self, id: u32, request: String);
-    /// Waits for the answer to some request.
-    fn answer(&self) -> (u32, Result<Answer, String>);
+    fn fetch(&self, id: u32, request: String);
+    /// Waits for the response to any open request.
+    fn next_response(&self) -> (u32, Result<FetchResponse, String>);
 }
 
 pub fn evaluate(job: &Job, host: &Rc<impl Host + 'static>) -> Result<Box<RawValue>, Failed> {
     let runtime = Runtime::new().map_err(|_| out_of_memory(job))?;
     runtime.set_memory_limit(usize::try_from(job.memory).unwrap_or(usize::MAX));
     runtime.set_max_stack_size(MAX_STACK);
-    // So that garbage is collected for the first time when memory is short: `wasShort` of the prelude tells by it.
+    // Delays the first garbage collection until memory is short, which `wasShort` of the prelude relies on.
     runtime.set_gc_threshold(usize::try_from(job.memory / 4 * 3).unwrap_or(usize::MAX));
     let late = Rc::new(Cell::new(false));
     let deadline = Instant::now() + Duration::from_millis(job.timeout_ms);
@@ -49,17 +49,17 @@ pub fn evaluate(job: &Job, host: &Rc<impl Host + 'static>) -> Result<Box<RawValu
         Some(evaluation) => evaluation.settle(&late),
         None => Ok(RawValue::NULL.to_owned()),
     });
-    if late.get() { Err(too_late(job.timeout_ms)) } else { result }
+    if late.get() { Err(timed_out(job.timeout_ms)) } else { result }
 }
 
-pub fn too_late(timeout_ms: u64) -> Failed {
+pub fn timed_out(timeout_ms: u64) -> Failed {
     let seconds = timeout_ms as f64 / 1_000.0;
-    Failed::new("timeout", format!("the code did not end within {seconds} s; `timeout` sets another limit"))
+    Failed::new("timeout", format!("the code did not finish within {seconds} s; set a longer `timeout`"))
 }
 
 fn out_of_memory(job: &Job) -> Failed {
     let megabytes = job.memory >> 20;
-    Failed::new("memory_limit", format!("the code needs more than {megabytes} MB; `memory` sets another limit"))
+    Failed::new("memory_limit", format!("the code needs more than {megabytes} MB; set a higher `memory`"))
 }
 
 struct Evaluation<'a, 'js, H> {
@@ -68,15 +68,16 @@ struct Evaluation<'a, 'js, H> {
     ctx: &'a Ctx<'js>,
     prelude: Object<'js>,
     promise: Promise<'js>,
-    /// Requests that have no answer yet.
+    /// Requests without a response.
     open: Rc<Cell<usize>>,
 }
 
 impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
-    /// None if the code is only to be read.
+    /// `None` if the code is only checked.
     fn start(job: &'a Job, host: &'a Rc<H>, ctx: &'a Ctx<'js>) -> Result<Option<Self>, Failed> {
         let open = Rc::new(Cell::new(0));
-        let prelude = prelude(ctx, (host, &open), job).catch(ctx).map_err(|error| failed(job, None, error))?;
+        let globals = Globals { host, open: &open, placeholder: job.fetch.as_deref() };
+        let prelude = prelude(ctx, globals).catch(ctx).map_err(|error| failed(job, None, error))?;
         let failed = |error| failed(job, Some(&prelude), error);
         let mut options = EvalOptions::default();
         options.strict = false;
@@ -98,7 +99,7 @@ impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
         let failed = |error| failed(self.job, Some(&self.prelude), error);
         let value: Value = loop {
             if late.get() {
-                return Err(too_late(self.job.timeout_ms));
+                return Err(timed_out(self.job.timeout_ms));
             }
             if let Some(result) = self.promise.result() {
                 break result.catch(self.ctx).map_err(failed)?;
@@ -119,54 +120,60 @@ impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
         };
         let (verdict, text) = written().catch(self.ctx).map_err(failed)?;
         if verdict != "good" {
-            return Err(Failed::new("bad_result", format!("the result cannot be kept as JSON: {text}")));
+            return Err(Failed::new("bad_result", format!("the result cannot be represented as JSON: {text}")));
         }
         if text.len() > MAX_OUTPUT {
-            let message = format!("the result has {} bytes of JSON; at most {MAX_OUTPUT} are kept", text.len());
+            let message = format!("the result has {} bytes of JSON; at most {MAX_OUTPUT} are allowed", text.len());
             return Err(Failed::new("output_too_large", message));
         }
         RawValue::from_string(text).map_err(|error| Failed::new("bad_result", error.to_string()))
     }
 
     fn deliver(&self) -> rquickjs::Result<()> {
-        let (id, answer) = self.host.answer();
-        let answer = serde_json::to_string(&answer).unwrap_or_default();
-        self.prelude.get::<_, Function>("fetched")?.call((id, answer))
+        let (id, response) = self.host.next_response();
+        let response = serde_json::to_string(&response).unwrap_or_default();
+        self.prelude.get::<_, Function>("fetched")?.call((id, response))
     }
 }
 
-/// Makes what code finds beside the language.
-fn prelude<'js, H: Host + 'static>(
-    ctx: &Ctx<'js>,
-    (host, open): (&Rc<H>, &Rc<Cell<usize>>),
-    job: &Job,
-) -> rquickjs::Result<Object<'js>> {
-    let (logger, asker, open) = (host.clone(), host.clone(), open.clone());
+/// What the prelude builds the globals from.
+struct Globals<'a, H> {
+    host: &'a Rc<H>,
+    /// Counts the requests without a response.
+    open: &'a Rc<Cell<usize>>,
+    /// The prefix of secret placeholders if `fetch` is available.
+    placeholder: Option<&'a str>,
+}
+
+/// Runs the prelude, which defines the globals.
+fn prelude<'js, H: Host + 'static>(ctx: &Ctx<'js>, globals: Globals<'_, H>) -> rquickjs::Result<Object<'js>> {
+    let (logger, fetcher, open) = (globals.host.clone(), globals.host.clone(), globals.open.clone());
     let log = Function::new(ctx.clone(), move |level: String, text: String| logger.log(level, text))?;
-    let ask = Function::new(ctx.clone(), move |id: u32, request: String| {
+    let fetch = Function::new(ctx.clone(), move |id: u32, request: String| {
         open.set(open.get() + 1);
-        asker.ask(id, request);
+        fetcher.fetch(id, request);
     })?;
     let mut options = EvalOptions::default();
     options.filename = Some("prelude.js".into());
     let make: Function = ctx.eval_with_options(PRELUDE, options)?;
-    make.call((log, ask, job.fetch.clone()))
+    make.call((log, fetch, globals.placeholder))
 }
 
-/// Whether memory has been as good as used up at some time. It is if this cannot even be asked.
+/// Whether memory was almost exhausted at some point. Assumed if even this call fails.
 fn was_short(prelude: Option<&Object<'_>>) -> bool {
-    let asked = prelude.map(|prelude| prelude.get::<_, Function>("wasShort")?.call::<_, bool>(()));
-    !matches!(asked, Some(Ok(false)))
+    let fetches = prelude.map(|prelude| prelude.get::<_, Function>("wasShort")?.call::<_, bool>(()));
+    !matches!(fetches, Some(Ok(false)))
 }
 
-/// What was thrown, and where in the user's code.
+/// Describes a thrown value and its location in the code.
 fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>) -> Failed {
     let (ctx, thrown) = match error {
         CaughtError::Exception(exception) => (exception.ctx().clone(), exception.into_value()),
-        // QuickJS throws null when there is not even memory for an error. So may code, which did not run out of memory.
+        // QuickJS throws null if there is no memory left for an error. Code may throw null as well, without running out
+        // of memory.
         CaughtError::Value(value) if value.is_null() && was_short(prelude) => return out_of_memory(job),
         CaughtError::Value(value) => (value.ctx().clone(), value),
-        // The code holds a zero, or a host function was given something odd.
+        // The code contains a NUL character, or a host function got an unexpected argument.
         CaughtError::Error(error) => return Failed::new("javascript_error", error.to_string()),
     };
     let described = || -> rquickjs::Result<[String; 3]> {
@@ -188,7 +195,7 @@ fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>
     Failed::new("javascript_error", message + &place(&stack))
 }
 
-/// ` (line:column)` of the innermost frame that is the user's.
+/// Formats the location of the innermost frame in the user's code as ` (line:column)`.
 fn place(stack: &str) -> String {
     let found = stack.split(FILE).skip(1).find_map(|rest| {
         let mut numbers = rest.strip_prefix(':')?.split(|c: char| !c.is_ascii_digit());

@@ -1,87 +1,87 @@
-//! The worker's end: takes evaluations from standard input, one at a time, until the server is gone.
+//! The worker process: evaluates one command from standard input at a time, until the server is gone.
 
 use super::confine;
 use super::log::Log;
+use super::protocol::{self, FetchResponse, FromWorker, Line, MAX_OPEN, ToWorker};
 use super::sandbox::{self, Host};
-use super::wire::{self, Answer, Line, MAX_OPEN, Order, Word};
 use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 
-/// What `stepwell javascript-worker` does.
+/// Runs the `stepwell javascript-worker` command.
 pub fn work() -> io::Result<()> {
     let confined = confine::start();
-    wire::say(&mut io::stdout(), &Word::Ready { lacks: confined.lacks.clone() })?;
-    while let Some(order) = wire::obey(&mut io::stdin())? {
-        // An answer that comes after the code has ended is nobody's.
-        let Order::Evaluate(job) = order else { continue };
+    protocol::write_event(&mut io::stdout(), &FromWorker::Ready { missing: confined.missing.clone() })?;
+    while let Some(command) = protocol::read_command(&mut io::stdin())? {
+        // Ignore a response that arrives after the code has ended.
+        let ToWorker::Evaluate(job) = command else { continue };
         confined.limit(&job);
-        let host = Rc::new(Pipe::default());
-        let word = match sandbox::evaluate(&job, &host) {
-            Ok(result) => Word::Done(result),
-            Err(failed) => Word::Failed(failed),
+        let host = Rc::new(PipeHost::default());
+        let event = match sandbox::evaluate(&job, &host) {
+            Ok(result) => FromWorker::Done(result),
+            Err(failed) => FromWorker::Failed(failed),
         };
-        wire::say(&mut io::stdout(), &word)?;
+        protocol::write_event(&mut io::stdout(), &event)?;
     }
     Ok(())
 }
 
 #[derive(Default)]
-struct Pipe {
+struct PipeHost {
     log: RefCell<Log>,
-    /// Requests that the server has not answered yet.
+    /// Open requests without a response.
     open: Cell<usize>,
-    /// Answers that the code has not come to yet.
-    taken: RefCell<VecDeque<Fetched>>,
+    /// Responses that the code has not consumed yet.
+    received: RefCell<VecDeque<Fetched>>,
 }
 
-/// The number of a request and its answer.
-type Fetched = (u32, Result<Answer, String>);
+/// The id of a request and its response.
+type Fetched = (u32, Result<FetchResponse, String>);
 
-impl Pipe {
-    /// Without the server there is nobody to work for.
-    fn say(&self, word: &Word) {
-        if wire::say(&mut io::stdout(), word).is_err() {
+impl PipeHost {
+    /// Exits if the server is gone.
+    fn send(&self, event: &FromWorker) {
+        if protocol::write_event(&mut io::stdout(), event).is_err() {
             std::process::exit(1);
         }
     }
 
-    fn take(&self) -> Fetched {
+    fn receive(&self) -> Fetched {
         loop {
-            match wire::obey(&mut io::stdin()) {
-                Ok(Some(Order::Fetched { id, answer })) => {
+            match protocol::read_command(&mut io::stdin()) {
+                Ok(Some(ToWorker::Fetched { id, response })) => {
                     self.open.set(self.open.get() - 1);
-                    return (id, answer);
+                    return (id, response);
                 }
-                Ok(Some(Order::Evaluate(_))) => {}
+                Ok(Some(ToWorker::Evaluate(_))) => {}
                 Ok(None) | Err(_) => std::process::exit(1),
             }
         }
     }
 }
 
-impl Host for Pipe {
+impl Host for PipeHost {
     fn log(&self, level: String, text: String) {
         if let Some(line) = self.log.borrow_mut().take(Line { level, text }) {
-            self.say(&Word::Log(line));
+            self.send(&FromWorker::Log(line));
         }
     }
 
-    fn ask(&self, id: u32, request: String) {
+    fn fetch(&self, id: u32, request: String) {
         if let Ok(request) = RawValue::from_string(request) {
             while self.open.get() >= MAX_OPEN {
-                let fetched = self.take();
-                self.taken.borrow_mut().push_back(fetched);
+                let fetched = self.receive();
+                self.received.borrow_mut().push_back(fetched);
             }
             self.open.set(self.open.get() + 1);
-            self.say(&Word::Fetch { id, request });
+            self.send(&FromWorker::Fetch { id, request });
         }
     }
 
-    fn answer(&self) -> Fetched {
-        let taken = self.taken.borrow_mut().pop_front();
-        taken.unwrap_or_else(|| self.take())
+    fn next_response(&self) -> Fetched {
+        let received = self.received.borrow_mut().pop_front();
+        received.unwrap_or_else(|| self.receive())
     }
 }

@@ -1,11 +1,10 @@
-//! One call of a tool: found, checked, sent, and what came of it.
+//! One call of a tool: looks it up, checks the arguments, sends the request and reads the response.
 
-use super::book::capabilities;
-use super::connect::{of_client, said, short};
-use super::upstream::{Known, Link, Upstream};
-use super::waits::{Note, Round};
-use super::{Found, Upstreams, result, waits};
-use jsonschema::Validator;
+use super::connect::{describe, http_client_error, truncated};
+use super::deferred::{NextRequest, Note};
+use super::progress::capabilities;
+use super::upstream::{KnownTool, Link, Upstream};
+use super::{Lookup, Upstreams, deferred, result};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientRequest,
     ElicitationCapability, ErrorCode, FormElicitationCapability, RequestId, RequestMetaObject,
@@ -15,57 +14,58 @@ use rmcp::{Peer, RoleClient};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind, Outcome, Reply};
+use stepwell_engine::schema::Schema;
 use stepwell_engine::upstream::Standing;
 use stepwell_engine::{StepCall, Suspended};
 
-/// Where servers find what tells a repetition.
+/// The metadata key by which servers recognise a repeated call.
 const IDEMPOTENCY_KEY: &str = "stepwell/idempotencyKey";
 
 /// Why a request has no result.
-pub enum Trouble {
-    /// It has not left.
+pub enum RequestError {
+    /// The request was not sent.
     Unsent(String),
-    /// It may have left, and nobody knows what became of it.
+    /// The request may have been sent, and its effect is unknown.
     Lost(String),
-    /// The server has refused it.
-    Said { code: i32, message: String },
+    /// The server returned an error.
+    Rejected { code: i32, message: String },
 }
 
-/// How a call ends otherwise than with a result.
-pub enum Stop {
-    Fails(Failure),
-    Suspended(Box<Suspended>),
+/// How a call ends without a result.
+pub enum CallEnd {
+    Failed(Failure),
+    Waiting(Box<Suspended>),
     /// There is no connection, and nothing was sent.
-    Away(String),
+    Unavailable(String),
 }
 
-impl Stop {
-    #[allow(clippy::result_large_err, reason = "what the engine asks for")]
+impl CallEnd {
+    #[allow(clippy::result_large_err, reason = "the return type of the engine's trait")]
     fn ended(self) -> Result<Outcome, Suspended> {
         match self {
-            Stop::Fails(failure) => Ok(failed(failure)),
-            Stop::Suspended(waits) => Err(*waits),
-            Stop::Away(why) => Ok(failed(Failure::retryable("unavailable", why))),
+            CallEnd::Failed(failure) => Ok(failed(failure)),
+            CallEnd::Waiting(waits) => Err(*waits),
+            CallEnd::Unavailable(why) => Ok(failed(Failure::retryable("unavailable", why))),
         }
     }
 }
 
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Stop {
-        Stop::Fails(failure)
+impl From<Failure> for CallEnd {
+    fn from(failure: Failure) -> CallEnd {
+        CallEnd::Failed(failure)
     }
 }
 
-/// A tool that is being called.
-pub struct Calling<'a> {
+/// A call of a tool.
+pub struct ToolCall<'a> {
     pub upstream: &'a Upstream,
-    pub known: &'a Known,
+    pub known: &'a KnownTool,
     pub args: &'a Value,
     pub call: &'a StepCall,
 }
 
 impl Upstreams {
-    /// Nothing if no server has to do with that name.
+    /// `None` if no server can have a tool of that name.
     pub(crate) async fn call(
         &self,
         name: &str,
@@ -75,67 +75,69 @@ impl Upstreams {
         let org = call.caller.org;
         let mut found = self.find(org, name)?;
         let note = call.resumed.as_ref().and_then(|resumed| Note::read(&resumed.note));
-        if let Found::Away(upstream) = &found {
+        if let Lookup::Unavailable(upstream) = &found {
             if let Err(why) = upstream.link().await {
-                return Some(away(upstream, &why, note).ended());
+                return Some(wait_or_fail(upstream, &why, note).ended());
             }
             found = self.find(org, name)?;
         }
         let (upstream, known) = match found {
-            Found::Tool(upstream, known) => (upstream, known),
-            Found::Away(upstream) => return Some(away(&upstream, "it has not said what it offers", note).ended()),
-            Found::Gone(upstream) => {
-                let message = format!("{} does not offer `{name}` any more", upstream.name());
+            Lookup::Tool(upstream, known) => (upstream, known),
+            Lookup::Unavailable(upstream) => {
+                return Some(wait_or_fail(&upstream, "its tools are not listed yet", note).ended());
+            }
+            Lookup::Removed(upstream) => {
+                let message = format!("{} no longer offers `{name}`", upstream.name());
                 let failure = Failure::new("unknown_tool", message);
                 return Some(Ok(failed(Failure { may_have_happened: note.is_some(), ..failure })));
             }
         };
-        let calling = Calling { upstream: &upstream, known: &known, args, call };
-        Some(match self.attempt(&calling, note.clone()).await {
+        let tool_call = ToolCall { upstream: &upstream, known: &known, args, call };
+        Some(match self.attempt(&tool_call, note.clone()).await {
             Ok(outcome) => Ok(outcome),
-            Err(Stop::Away(why)) => away(&upstream, &why, note).ended(),
+            Err(CallEnd::Unavailable(why)) => wait_or_fail(&upstream, &why, note).ended(),
             Err(stop) => stop.ended(),
         })
     }
 
-    async fn attempt(&self, calling: &Calling<'_>, note: Option<Note>) -> Result<Outcome, Stop> {
+    async fn attempt(&self, tool_call: &ToolCall<'_>, note: Option<Note>) -> Result<Outcome, CallEnd> {
         match note {
             None => {
-                self.check_accepted(calling).await?;
-                calling.tool(Note::new(calling)).await
+                self.check_accepted(tool_call).await?;
+                tool_call.tool(Note::new(tool_call)).await
             }
-            Some(note) => match note.go_on(calling)? {
-                Round::Task(note) => waits::poll(calling, note).await,
-                Round::Call(note) => {
-                    self.check_accepted(calling).await?;
-                    calling.tool(note).await
+            Some(note) => match note.resume(tool_call)? {
+                NextRequest::Task(note) => deferred::poll(tool_call, note).await,
+                NextRequest::Call(note) => {
+                    self.check_accepted(tool_call).await?;
+                    tool_call.tool(note).await
                 }
             },
         }
     }
 
-    async fn check_accepted(&self, calling: &Calling<'_>) -> Result<(), Failure> {
-        let (upstream, offered) = (calling.upstream, &calling.known.offered);
+    async fn check_accepted(&self, tool_call: &ToolCall<'_>) -> Result<(), Failure> {
+        let (upstream, offered) = (tool_call.upstream, &tool_call.known.offered);
         let mut standing = upstream.standing(offered);
         if standing != Standing::Accepted {
-            // Another node may have been told since.
-            let accepted = self.around.pins.accepted(calling.call.caller.org, upstream.name()).await;
+            // It may have been accepted on another node since.
+            let accepted = self.context.pins.accepted(tool_call.call.caller.org, upstream.name()).await;
             let unreadable = |error| Failure::retryable("unavailable", format!("the store cannot be read: {error}"));
             if let Some(accepted) = accepted.map_err(unreadable)? {
-                upstream.accepts(accepted);
+                upstream.set_accepted(accepted);
             }
             standing = upstream.standing(offered);
         }
         let (code, what) = match standing {
             Standing::Accepted => return Ok(()),
-            Standing::Changed => ("tool_changed", "says or takes something else than what was accepted"),
-            Standing::New => ("tool_new", "was not there when the server was first seen"),
+            Standing::Changed => ("tool_changed", "its description or schema differs from the accepted one"),
+            Standing::New => ("tool_new", "it was added after the server was first connected"),
         };
         let (server, tool) = (upstream.name(), &offered.tool);
         Err(Failure::new(
             code,
             format!(
-                "`{}` was not called: it {what}. An administrator can look at it with `stepwell mcp-server list` and \
+                "`{}` was not called: {what}. An administrator can review it with `stepwell mcp-server list` and \
                  accept it with `stepwell mcp-server accept {server} {tool}`",
                 offered.name
             ),
@@ -143,54 +145,57 @@ impl Upstreams {
     }
 }
 
-impl Calling<'_> {
-    /// Calls the tool, with what an earlier round has left.
-    async fn tool(&self, note: Note) -> Result<Outcome, Stop> {
+impl ToolCall<'_> {
+    /// Calls the tool, continuing with the state of an earlier round.
+    async fn tool(&self, note: Note) -> Result<Outcome, CallEnd> {
         let args = self.checked()?;
-        let link = self.upstream.link().await.map_err(Stop::Away)?;
+        let link = self.upstream.link().await.map_err(CallEnd::Unavailable)?;
         let mut params = CallToolRequestParams::new(self.known.offered.tool.clone());
         params.arguments = Some(args);
         params.input_responses = note.responses();
         params.request_state = note.state.clone();
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let (answer, log) = self.send(&link, request).await;
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(Trouble::Unsent(why)) => return Err(Stop::Away(why)),
-            Err(trouble) => return Ok(masked(&link, self.failure(trouble), log)),
+        let (response, log) = self.send(&link, request).await;
+        let response = match response {
+            Ok(response) => response,
+            Err(RequestError::Unsent(why)) => return Err(CallEnd::Unavailable(why)),
+            Err(error) => return Ok(masked(&link, self.failure(error), log)),
         };
-        match answer.get("resultType").and_then(Value::as_str) {
-            Some("input_required") => Err(note.asks(self, &link, &answer)),
-            Some("task") => Err(note.begins(self, &link, &answer)),
-            _ => Ok(self.ended(&link, answer, log)),
+        match response.get("resultType").and_then(Value::as_str) {
+            Some("input_required") => Err(note.postpone(self, &link, &response)),
+            Some("task") => Err(note.start_task(self, &link, &response)),
+            _ => Ok(self.ended(&link, response, log)),
         }
     }
 
-    /// A result, wherever it came from.
-    pub fn ended(&self, link: &Link, answer: Value, log: Option<Arc<Value>>) -> Outcome {
-        masked(link, result::outcome(self.known, answer), log)
+    /// Turns a result into an outcome, whether it came from a call or a task.
+    pub fn ended(&self, link: &Link, response: Value, log: Option<Arc<Value>>) -> Outcome {
+        masked(link, result::outcome(self.known, response), log)
     }
 
-    pub fn failure(&self, trouble: Trouble) -> Outcome {
+    pub fn failure(&self, error: RequestError) -> Outcome {
         let server = self.upstream.name();
-        failed(match trouble {
-            Trouble::Unsent(why) => unavailable(server, &why),
-            Trouble::Lost(why) => Failure {
+        failed(match error {
+            RequestError::Unsent(why) => unavailable(server, &why),
+            RequestError::Lost(why) => Failure {
                 kind: FailureKind::Network,
                 may_have_happened: true,
-                ..Failure::retryable("connection_lost", format!("{server} was lost during the call: {why}"))
+                ..Failure::retryable(
+                    "connection_lost",
+                    format!("the connection to {server} was lost during the call: {why}"),
+                )
             },
-            Trouble::Said { code, message } => {
-                // These are said before anything is done.
+            RequestError::Rejected { code, message } => {
+                // Servers return these before they carry out anything.
                 let refused = [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_REQUEST];
                 let may_have_happened = !refused.contains(&ErrorCode(code));
-                let failure = Failure::new("mcp_error", format!("{server} answered with error {code}: {message}"));
+                let failure = Failure::new("mcp_error", format!("{server} returned error {code}: {message}"));
                 Failure { may_have_happened, ..failure }
             }
         })
     }
 
-    /// The arguments as they are sent: a null for an optional one that takes none counts as not given.
+    /// The checked arguments. If null is not a valid value, nulls are omitted.
     fn checked(&self) -> Result<serde_json::Map<String, Value>, Failure> {
         let name = &self.known.offered.name;
         let bad = |why: String| Failure::new("bad_arguments", format!("`{name}` was not called: {why}"));
@@ -206,34 +211,35 @@ impl Calling<'_> {
             .collect();
         let without = Value::Object(without);
         if !schema.is_valid(&without) {
-            return Err(bad(faults(schema, self.args, "args")));
+            return Err(bad(describe_faults(schema, self.args, "args")));
         }
         Ok(without.as_object().cloned().unwrap_or_default())
     }
 
-    /// Sends a request and waits. Dropping the future tells the server that nobody does any more.
-    pub async fn send(&self, link: &Link, request: ClientRequest) -> (Result<Value, Trouble>, Option<Arc<Value>>) {
+    /// Sends a request and waits for its response. Dropping the future sends a cancellation to the server.
+    pub async fn send(&self, link: &Link, request: ClientRequest) -> (Result<Value, RequestError>, Option<Arc<Value>>) {
         let options = PeerRequestOptions::no_options().with_meta(self.meta(link));
         let handle = match link.peer.send_request_with_option(request, options).await {
             Ok(handle) => handle,
             Err(error) => {
-                self.upstream.doubt.notify_one();
-                return (Err(Trouble::Unsent(said(&error))), None);
+                self.upstream.suspect.notify_one();
+                return (Err(RequestError::Unsent(describe(&error))), None);
             }
         };
-        let page = link.book.open(handle.progress_token.clone());
-        let mut under_way = UnderWay { peer: &link.peer, id: Some(handle.id.clone()) };
-        let answer = handle.await_response().await;
-        under_way.id = None;
-        let answer = answer.map_err(trouble).and_then(|answer| {
-            serde_json::to_value(answer).map_err(|error| Trouble::Lost(format!("its answer cannot be read: {error}")))
+        let progress = link.progress.open(handle.progress_token.clone());
+        let mut cancel = CancelOnDrop { peer: &link.peer, id: Some(handle.id.clone()) };
+        let response = handle.await_response().await;
+        cancel.id = None;
+        let response = response.map_err(error).and_then(|response| {
+            serde_json::to_value(response)
+                .map_err(|error| RequestError::Lost(format!("its response cannot be read: {error}")))
         });
-        if matches!(answer, Err(Trouble::Unsent(_) | Trouble::Lost(_))) {
-            self.upstream.doubt.notify_one();
+        if matches!(response, Err(RequestError::Unsent(_) | RequestError::Lost(_))) {
+            self.upstream.suspect.notify_one();
         }
-        // What was said just before the answer is noted by tasks of their own.
+        // Separate tasks record the notifications that came just before the response.
         tokio::task::yield_now().await;
-        (answer, page.close())
+        (response, progress.close())
     }
 
     fn meta(&self, link: &Link) -> RequestMetaObject {
@@ -242,8 +248,8 @@ impl Calling<'_> {
         if let Some(traceparent) = &self.call.traceparent {
             meta.set_traceparent(traceparent);
         }
-        // Here a question ends the request, and somebody may answer it tomorrow. In older revisions it would be asked of a
-        // connection that is held open meanwhile: to those servers nobody is here to ask.
+        // In this revision a question ends the request, and a user may answer it later. In older revisions the
+        // connection would have to stay open meanwhile, so those servers are not offered elicitation.
         if link.modern {
             let mut capabilities = capabilities();
             let forms = ElicitationCapability::new().with_form(FormElicitationCapability::default());
@@ -254,16 +260,16 @@ impl Calling<'_> {
     }
 }
 
-/// A request that is waited for.
-struct UnderWay<'a> {
+/// Cancels a pending request on drop.
+struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".into()));
+        let params = CancelledNotificationParam::new(Some(id), Some("the caller no longer waits for it".into()));
         let peer = self.peer.clone();
         runtime.spawn(async move {
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
@@ -271,29 +277,31 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-fn trouble(error: ServiceError) -> Trouble {
+fn error(error: ServiceError) -> RequestError {
     match &error {
-        ServiceError::McpError(error) => Trouble::Said { code: error.code.0, message: short(&error.message) },
-        ServiceError::TransportSend(sending) if of_client(&*sending.error).is_some_and(reqwest::Error::is_connect) => {
-            Trouble::Unsent(said(&error))
+        ServiceError::McpError(error) => {
+            RequestError::Rejected { code: error.code.0, message: truncated(&error.message) }
         }
-        other => Trouble::Lost(said(other)),
+        ServiceError::TransportSend(sending)
+            if http_client_error(&*sending.error).is_some_and(reqwest::Error::is_connect) =>
+        {
+            RequestError::Unsent(describe(&error))
+        }
+        other => RequestError::Lost(describe(other)),
     }
 }
 
-pub fn faults(schema: &Validator, value: &Value, root: &str) -> String {
-    const MOST: usize = 5;
-    let faults = schema.iter_errors(value).take(MOST);
-    let told: Vec<String> = faults
-        .map(|fault| {
-            let path = fault.instance_path().to_string().replace('/', ".");
-            format!("`{root}{path}`: {}", short(&fault.to_string()))
-        })
-        .collect();
-    told.join("; ")
+/// Describes the violations of a schema.
+pub fn describe_faults(schema: &Schema, value: &Value, root: &str) -> String {
+    const MAX: usize = 5;
+    let faults = schema.faults(value).take(MAX).map(|fault| {
+        let path = fault.path.replace('/', ".");
+        format!("`{root}{path}`: {}", truncated(&fault.message))
+    });
+    faults.collect::<Vec<_>>().join("; ")
 }
 
-/// Without the secrets that the server was given, and with what it said meanwhile.
+/// Adds the call's log and masks the secrets in the server's configuration.
 fn masked(link: &Link, outcome: Outcome, log: Option<Arc<Value>>) -> Outcome {
     let outcome = match outcome {
         Outcome::Success(reply) => Outcome::Success(Reply { log, ..reply }),
@@ -313,11 +321,11 @@ fn unavailable(server: &str, why: &str) -> Failure {
     Failure { kind: FailureKind::Network, ..Failure::retryable("unavailable", message) }
 }
 
-/// What has begun goes on later; a call that has not can be made again.
-fn away(upstream: &Upstream, why: &str, note: Option<Note>) -> Stop {
+/// A call that has begun is continued later; one that has not can be retried.
+fn wait_or_fail(upstream: &Upstream, why: &str, note: Option<Note>) -> CallEnd {
     match note {
-        Some(note) => Stop::Suspended(note.later(None).into()),
-        None => Stop::Fails(unavailable(upstream.name(), why)),
+        Some(note) => CallEnd::Waiting(note.later(None).into()),
+        None => CallEnd::Failed(unavailable(upstream.name(), why)),
     }
 }
 

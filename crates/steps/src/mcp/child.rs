@@ -1,4 +1,4 @@
-//! Servers that are child processes: started, listened to, and ended with all that they started themselves.
+//! Servers that are child processes: starts them, reads their output, and ends them with all processes they started.
 
 use super::stderr::{self, Tail};
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// What a process gets to end by itself once its input has ended.
+/// How long a process may take to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
-/// Of our own environment; the rest may hold secrets that are none of its business.
+/// Variables that a process inherits; others may hold secrets that it must not see.
 const INHERITED: [&str; 10] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
 pub struct Program {
@@ -24,7 +24,7 @@ pub struct Program {
     pub cwd: Option<PathBuf>,
 }
 
-/// A running process, the leader of a group of its own. Dropping it kills the group.
+/// A running process, the leader of its own process group. Dropping it kills the group.
 pub struct Process {
     child: Child,
     group: Option<u32>,
@@ -43,7 +43,7 @@ pub async fn start(program: Program, mask: Arc<Mask>, server: &str) -> Result<St
         io::ErrorKind::NotFound => format!("`{name}` cannot be started: there is no such program in PATH"),
         _ => format!("`{name}` cannot be started: {error}"),
     };
-    let mut child = born(program).await.map_err(broken)?;
+    let mut child = start_process(program).await.map_err(broken)?;
     let group = child.id();
     let tail = Arc::new(Tail::default());
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -54,28 +54,29 @@ pub async fn start(program: Program, mask: Arc<Mask>, server: &str) -> Result<St
 }
 
 impl Process {
-    /// Waits a moment for a process whose input has ended, then kills what is left. How it ended, and its last words.
+    /// Waits briefly for a process whose input is closed, then kills its group. Returns how it ended, with its last
+    /// output.
     pub async fn end(mut self) -> String {
         let ended = tokio::time::timeout(GRACE, self.child.wait()).await;
         self.kill();
         let how = match ended {
             Ok(Ok(status)) => format!("the process ended ({status})"),
-            Ok(Err(error)) => format!("the process is lost: {error}"),
+            Ok(Err(error)) => format!("the process cannot be waited for: {error}"),
             Err(_) => {
                 let _ = self.child.wait().await;
-                "the process had to be killed".to_owned()
+                "the process was killed".to_owned()
             }
         };
-        // What it wrote last is in the pipe, and read by a task of its own.
+        // A separate task reads the last output from the pipe.
         tokio::task::yield_now().await;
-        let said = self.tail.text();
-        if said.is_empty() { how } else { format!("{how}; its last words: {said}") }
+        let output = self.tail.text();
+        if output.is_empty() { how } else { format!("{how}; last output: {output}") }
     }
 
     fn kill(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(group) = self.group.take().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
-            // Its number stays taken while anyone of the group lives, and is not given out again at once.
+            // The group's id stays in use while it has members, and is not reused at once.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.start_kill();
@@ -88,32 +89,32 @@ impl Drop for Process {
     }
 }
 
-struct Birth {
+struct SpawnRequest {
     program: Program,
     runtime: Handle,
     to: oneshot::Sender<io::Result<Child>>,
 }
 
-async fn born(program: Program) -> io::Result<Child> {
-    let gone = || io::Error::other("there is no thread to start it from");
-    let (to, born) = oneshot::channel();
-    nursery().send(Birth { program, runtime: Handle::current(), to }).map_err(|_| gone())?;
-    born.await.map_err(|_| gone())?
+async fn start_process(program: Program) -> io::Result<Child> {
+    let gone = || io::Error::other("the thread that starts processes has ended");
+    let (to, start_process) = oneshot::channel();
+    spawner().send(SpawnRequest { program, runtime: Handle::current(), to }).map_err(|_| gone())?;
+    start_process.await.map_err(|_| gone())?
 }
 
-/// One thread starts all of them and lives as long as we do: the system kills a child when the thread that started it ends.
-fn nursery() -> &'static mpsc::Sender<Birth> {
-    static NURSERY: OnceLock<mpsc::Sender<Birth>> = OnceLock::new();
-    NURSERY.get_or_init(|| {
-        let (sender, births) = mpsc::channel::<Birth>();
+/// The one thread that starts all processes. It never ends, because the system kills a child when that thread ends.
+fn spawner() -> &'static mpsc::Sender<SpawnRequest> {
+    static SPAWNER: OnceLock<mpsc::Sender<SpawnRequest>> = OnceLock::new();
+    SPAWNER.get_or_init(|| {
+        let (sender, requests) = mpsc::channel::<SpawnRequest>();
         let begun = std::thread::Builder::new().name("mcp-servers".into()).spawn(move || {
-            for Birth { program, runtime, to } in births {
+            for SpawnRequest { program, runtime, to } in requests {
                 let _inside = runtime.enter();
                 let _ = to.send(spawn(program));
             }
         });
         if let Err(error) = begun {
-            tracing::warn!(%error, "no thread for MCP servers");
+            tracing::warn!(%error, "cannot start a thread for MCP servers");
         }
         sender
     })
@@ -135,16 +136,16 @@ fn spawn(program: Program) -> io::Result<Child> {
 }
 
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "only the child itself can ask to be killed with its parent, between fork and exec")]
+#[allow(unsafe_code, reason = "only the child itself can request to die with its parent, between fork and exec")]
 fn dies_with_us(command: &mut Command) {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let parent = std::process::id();
     let ask = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // We may have died before it asked.
+        // The parent may have died before the request.
         let orphan = getppid().is_none_or(|pid| pid.as_raw_nonzero().get().cast_unsigned() != parent);
         if orphan { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     };
-    // SAFETY: the closure makes two system calls and neither allocates nor takes a lock.
+    // SAFETY: the closure makes two system calls and neither allocates nor locks.
     unsafe { command.pre_exec(ask) };
 }

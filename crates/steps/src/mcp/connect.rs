@@ -1,12 +1,12 @@
-//! One connection to a server, from its configuration to the end of the handshake.
+//! Opens one connection to a server, from its configuration to the end of the handshake.
 
-use super::book::{Book, Handler};
 use super::child::{self, Process, Program};
 use super::http;
 use super::probe;
+use super::progress::{Handler, ProgressTracker};
 use super::secrets::{self, Filled};
 use super::upstream::Link;
-use super::{Around, ServerConfig, Transport};
+use super::{Context, ServerConfig, Transport};
 use crate::http::cause as http_cause;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
@@ -19,35 +19,35 @@ use stepwell_engine::Mask;
 use stepwell_store::OrgId;
 use tokio::io::BufReader;
 
-/// How the talk begins.
+/// How a connection begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Opening {
-    /// The newest revision, or an older handshake if the server answers that it does not know it.
+pub enum Handshake {
+    /// The newest revision, or the older handshake if the server replies that it does not know the newest.
     Newest,
-    /// The older handshake at once: some servers end, or stay silent, at what they do not know.
+    /// The older handshake at once: some servers exit or stay silent on an unknown message.
     Older,
 }
 
-impl Opening {
-    pub fn other(self) -> Opening {
+impl Handshake {
+    pub fn other(self) -> Handshake {
         match self {
-            Opening::Newest => Opening::Older,
-            Opening::Older => Opening::Newest,
+            Handshake::Newest => Handshake::Older,
+            Handshake::Older => Handshake::Newest,
         }
     }
 
     fn lifecycle(self) -> ClientLifecycleMode {
         match self {
-            Opening::Newest => ClientLifecycleMode::Auto {
+            Handshake::Newest => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
-            Opening::Older => ClientLifecycleMode::Initialize,
+            Handshake::Older => ClientLifecycleMode::Initialize,
         }
     }
 }
 
-/// A server that has introduced itself.
+/// A server that has completed the handshake.
 pub struct Connected {
     pub service: RunningService<RoleClient, Handler>,
     pub link: Link,
@@ -55,91 +55,99 @@ pub struct Connected {
     pub protocol: Option<String>,
 }
 
-/// The parts of a connection in the making that outlive a failure: to say why, and without secrets.
+/// The parts of a connection that are needed if it fails: to explain the failure and to mask secrets in it.
 #[derive(Default)]
-pub struct Making {
+pub struct PartialConnection {
     pub process: Option<Process>,
     pub mask: Arc<Mask>,
 }
 
 pub async fn connect(
-    around: &Around,
+    context: &Context,
     config: &ServerConfig,
     org: OrgId,
-    opening: Opening,
-    making: &mut Making,
+    handshake: Handshake,
+    partial: &mut PartialConnection,
 ) -> Result<Connected, String> {
-    let Filled { transport, mask } = secrets::fill(around, org, &config.transport).await?;
-    making.mask = Arc::new(mask);
-    let book = Arc::new(Book::new(making.mask.clone()));
-    let handler = Handler { book: book.clone() };
+    let Filled { transport, mask } = secrets::fill(context, org, &config.transport).await?;
+    partial.mask = Arc::new(mask);
+    let progress = Arc::new(ProgressTracker::new(partial.mask.clone()));
+    let handler = Handler { progress: progress.clone() };
     let served = match transport {
         Transport::Stdio { command, args, env, cwd } => {
             let program = Program { command, args, env, cwd };
-            let started = child::start(program, making.mask.clone(), &config.name).await?;
-            making.process = Some(started.process);
+            let started = child::start(program, partial.mask.clone(), &config.name).await?;
+            partial.process = Some(started.process);
             let (mut stdout, mut stdin) = (BufReader::new(started.stdout), started.stdin);
-            let lifecycle = match opening {
-                Opening::Newest => probe::ask(&mut stdout, &mut stdin).await?,
-                Opening::Older => ClientLifecycleMode::Initialize,
+            let lifecycle = match handshake {
+                Handshake::Newest => probe::detect(&mut stdout, &mut stdin).await?,
+                Handshake::Older => ClientLifecycleMode::Initialize,
             };
             let pipes = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(http::MAX_MESSAGE);
             handler.serve_with_lifecycle(pipes, lifecycle).await
         }
         Transport::Http { url, headers } => {
-            let transport = http::transport(&url, &headers, around.egress, config.connect_timeout)?;
-            handler.serve_with_lifecycle(transport, opening.lifecycle()).await
+            let transport = http::transport(&url, &headers, context.egress, config.connect_timeout)?;
+            handler.serve_with_lifecycle(transport, handshake.lifecycle()).await
         }
     };
     let service = served.map_err(|error| refused(&error))?;
     let peer = service.peer().clone();
     let info = peer.peer_info();
     let about = info.as_ref().and_then(|info| info.server_info.as_ref());
-    let about = about.map(|who| short(&making.mask.shown(&format!("{} {}", who.name, who.version))));
+    let about = about.map(|who| truncated(&partial.mask.shown(&format!("{} {}", who.name, who.version))));
     let version = info.as_ref().map(|info| info.protocol_version.clone());
     let modern = version.as_ref().is_some_and(|version| *version >= ProtocolVersion::V_2026_07_28);
     let protocol = version.map(|version| version.as_str().to_owned());
-    let link = Link { peer, book, mask: making.mask.clone(), modern };
+    let link = Link { peer, progress, mask: partial.mask.clone(), modern };
     Ok(Connected { service, link, about, protocol })
 }
 
 fn refused(error: &ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::ConnectionClosed(_) => "it hung up before it introduced itself".into(),
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection before the handshake".into(),
+        // The SDK's texts of these contain Rust's debug format.
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            "its response to the handshake is not one that MCP defines".into()
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            truncated(&format!("it supports only other revisions of MCP: {}", versions.join(", ")))
+        }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
         ClientInitializeError::TransportError { error, .. } => causes(&*error.error),
         other => causes(other),
     }
 }
 
-/// What the SDK says of a request that came to nothing, without its own names of things.
-pub fn said(error: &ServiceError) -> String {
+/// Describes a failed request without the SDK's type names.
+pub fn describe(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => causes(&*error.error),
-        ServiceError::TransportClosed => "it hung up".into(),
-        ServiceError::McpError(error) => short(&format!("it answered with error {}: {}", error.code.0, error.message)),
+        ServiceError::TransportClosed => "it closed the connection".into(),
+        ServiceError::McpError(error) => truncated(&format!("it returned error {}: {}", error.code.0, error.message)),
         other => causes(other),
     }
 }
 
-/// An error with what is behind it.
+/// Describes an error with its causes.
 fn causes(error: &(dyn Error + 'static)) -> String {
-    // Its own words repeat the URL.
-    if let Some(error) = of_client(error) {
-        return short(&http_cause(error));
+    // Its own text repeats the URL.
+    if let Some(error) = http_client_error(error) {
+        return truncated(&http_cause(error));
     }
     let mut text = String::new();
     for cause in chain(error) {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text = if text.is_empty() { words } else { format!("{text}: {words}") };
+        let message = cause.to_string();
+        if !text.contains(&message) {
+            text = if text.is_empty() { message } else { format!("{text}: {message}") };
         }
     }
-    short(&text)
+    truncated(&text)
 }
 
-/// The error of the HTTP client that is behind this one, if it is.
-pub fn of_client<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a reqwest::Error> {
+/// The HTTP client's error in the chain of causes.
+pub fn http_client_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a reqwest::Error> {
     chain(error).find_map(|error| match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => Some(error),
         _ => error.downcast_ref(),
@@ -150,8 +158,31 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
 }
 
-/// As much of a foreign text as a message needs.
-pub fn short(text: &str) -> String {
+/// Truncates text from a server.
+pub fn truncated(text: &str) -> String {
     const MAX: usize = 1_000;
     if text.len() <= MAX { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MAX)]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{EmptyObject, ServerResult};
+
+    fn check(error: ClientInitializeError, expected: &str) {
+        assert_eq!(refused(&error), expected);
+    }
+
+    #[test]
+    fn a_failed_handshake_is_described_without_debug_output() {
+        let result = ServerResult::EmptyResult(EmptyObject {});
+        let invalid = "its response to the handshake is not one that MCP defines";
+        check(ClientInitializeError::ExpectedInitResult(Some(result)), invalid);
+        check(ClientInitializeError::ExpectedInitResponse(None), invalid);
+        let error = ClientInitializeError::NoCompatibleProtocolVersion {
+            client_supported: vec![ProtocolVersion::V_2026_07_28],
+            server_supported: vec![ProtocolVersion::V_2024_11_05, ProtocolVersion::V_2025_03_26],
+        };
+        check(error, "it supports only other revisions of MCP: 2024-11-05, 2025-03-26");
+    }
 }

@@ -1,26 +1,26 @@
-//! MCP servers whose tools steps call: Stepwell as a client.
+//! MCP servers whose tools steps can call: Stepwell as a client.
 //!
-//! One supervisor per server (`supervise`) connects (`connect`; `child` and `probe`, or `http` and `post`; `secrets`), lists
-//! the tools (`list`), and connects again when that ends. A call (`call`) finds its tool here, by organisation and name, and
-//! goes through whatever connection there is. What a tool gives back is read by `result`; what it asks or begins is put off
-//! by `waits`.
+//! Each server has a supervisor (`supervise`). It connects (`connect`, with `child` and `probe` or `http` and `client`,
+//! and `secrets`), lists the tools (`list`), and reconnects when the connection ends. A call (`call`) looks up its tool
+//! here, by organisation and name, and uses the current connection. `result` reads what a tool returns, `deferred`
+//! handles questions and tasks, `progress` collects notifications.
 //!
-//! Not here: who may call what (the engine's grants and policies), and accepting tools (its commands).
+//! Not here: authorisation (the engine's grants and policies) and accepting tools (the engine's commands).
 
-mod book;
 mod call;
 mod child;
+mod client;
 mod connect;
+mod deferred;
 mod http;
 mod list;
-mod post;
 mod probe;
+mod progress;
 mod result;
 mod secrets;
 mod stderr;
 mod supervise;
 mod upstream;
-mod waits;
 
 use crate::egress::Egress;
 use std::collections::BTreeMap;
@@ -32,24 +32,24 @@ use stepwell_engine::{Clock, SealedStore};
 use stepwell_store::OrgId;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use upstream::{Known, Upstream};
+use upstream::{KnownTool, Upstream};
 
-/// Between a server's name and its tool's.
-const BETWEEN: &str = "__";
+/// Separates a server's name from its tool's name.
+const SEPARATOR: &str = "__";
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ServerConfig {
     pub name: String,
-    /// Whose it is; the first one's if none is named.
+    /// The organisation it belongs to; the first one if `None`.
     pub organisation: Option<String>,
     pub transport: Transport,
-    /// Its tools go by their own names, without `server__` before them.
+    /// Whether steps use its tools' own names, without the prefix `server__`.
     pub plain_names: bool,
-    /// How long connecting and listing may take.
+    /// Limit for connecting and listing the tools.
     pub connect_timeout: Duration,
 }
 
-/// `{{secrets.NAME}}` may stand in arguments, values of variables and headers, and the URL.
+/// How to reach a server. `{{secrets.NAME}}` may occur in arguments, values of variables and headers, and the URL.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
@@ -65,34 +65,34 @@ impl Transport {
     }
 }
 
-/// What supervisors work with.
-struct Around {
+/// What supervisors share.
+struct Context {
     safe: SealedStore,
     pins: Pins,
     egress: Egress,
     clock: Arc<dyn Clock>,
 }
 
-/// The servers of a configuration, each with its supervisor. Dropping it ends them all; [`Upstreams::stop`] also waits for
-/// that.
+/// The configured servers with their supervisors. Dropping it ends them all; [`Upstreams::stop`] also waits for their
+/// end.
 pub struct Upstreams {
     all: Vec<Arc<Upstream>>,
-    around: Arc<Around>,
+    context: Arc<Context>,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What a name means to an organisation.
-pub(crate) enum Found {
-    Tool(Arc<Upstream>, Arc<Known>),
-    /// A server that cannot say now whether it has it.
-    Away(Arc<Upstream>),
-    /// It was there and is not offered any more.
-    Gone(Arc<Upstream>),
+/// The meaning of a tool name in an organisation.
+pub(crate) enum Lookup {
+    Tool(Arc<Upstream>, Arc<KnownTool>),
+    /// The server is unavailable and may have the tool.
+    Unavailable(Arc<Upstream>),
+    /// The server no longer offers the tool.
+    Removed(Arc<Upstream>),
 }
 
 impl Upstreams {
-    /// To be called within a runtime.
+    /// Starts the supervisors. Must be called within a runtime.
     pub fn start(
         servers: Vec<ServerConfig>,
         safe: SealedStore,
@@ -100,16 +100,16 @@ impl Upstreams {
         egress: Egress,
         clock: Arc<dyn Clock>,
     ) -> Arc<Upstreams> {
-        let (around, stop) = (Arc::new(Around { safe, pins, egress, clock }), CancellationToken::new());
+        let (context, stop) = (Arc::new(Context { safe, pins, egress, clock }), CancellationToken::new());
         let all: Vec<Arc<Upstream>> = servers.into_iter().map(|config| Arc::new(Upstream::new(config))).collect();
         let begin = |upstream: &Arc<Upstream>| {
-            tokio::spawn(supervise::supervise(upstream.clone(), around.clone(), stop.clone()))
+            tokio::spawn(supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
         };
         let supervisors = Mutex::new(all.iter().map(begin).collect());
-        Arc::new(Upstreams { all, around, stop, supervisors })
+        Arc::new(Upstreams { all, context, stop, supervisors })
     }
 
-    /// Hangs up everywhere; afterwards no process that was started here is left.
+    /// Closes all connections and waits until all child processes have ended.
     pub async fn stop(&self) {
         self.stop.cancel();
         let supervisors = std::mem::take(&mut *self.supervisors.lock().unwrap_or_else(PoisonError::into_inner));
@@ -118,12 +118,12 @@ impl Upstreams {
         }
     }
 
-    /// Nothing if no server has to do with that name.
-    pub(crate) fn find(&self, org: OrgId, name: &str) -> Option<Found> {
+    /// `None` if no server can have a tool of that name.
+    pub(crate) fn find(&self, org: OrgId, name: &str) -> Option<Lookup> {
         let mut other = None;
         for upstream in &self.all {
             match upstream.find(org, name) {
-                Some(found @ Found::Tool(..)) => return Some(found),
+                Some(found @ Lookup::Tool(..)) => return Some(found),
                 Some(found) => other = other.or(Some(found)),
                 None => {}
             }
@@ -131,12 +131,12 @@ impl Upstreams {
         other
     }
 
-    /// Of whichever organisation.
+    /// Whether any organisation has a tool of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all.iter().any(|upstream| upstream.known(name).is_some())
     }
 
-    /// Whether every tool of that name is accepted and says so of itself.
+    /// Whether all tools of that name are accepted and declare themselves idempotent.
     pub(crate) fn is_idempotent(&self, name: &str) -> bool {
         self.all.iter().all(|upstream| {
             let known = upstream.known(name);
@@ -151,7 +151,7 @@ impl Upstreams {
 
 impl Servers for Upstreams {
     fn servers(&self) -> Vec<Server> {
-        self.all.iter().map(|upstream| upstream.shown()).collect()
+        self.all.iter().map(|upstream| upstream.view()).collect()
     }
 }
 

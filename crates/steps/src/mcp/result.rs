@@ -1,39 +1,40 @@
-//! What a tool gave back, as the result of a step.
+//! Turns a tool's result into the result of a step.
 
-use super::call::faults;
-use super::connect::short;
-use super::upstream::Known;
+use super::call::describe_faults;
+use super::connect::truncated;
+use super::upstream::KnownTool;
 use serde_json::Value;
 use stepwell_core::event::{Failure, Outcome, Reply};
 
-/// The structured content, where a lone `{"result": x}` counts as `x`; else the text, read as JSON where it is JSON; else
-/// the content list.
-pub fn outcome(known: &Known, mut answer: Value) -> Outcome {
+/// The structured content, where a lone `{"result": x}` counts as `x`; otherwise the text, parsed if it is JSON;
+/// otherwise the content list.
+pub fn outcome(known: &KnownTool, mut answer: Value) -> Outcome {
     let name = &known.offered.name;
     let structured = answer.get_mut("structuredContent").map(Value::take);
     let content = answer.get_mut("content").map(Value::take);
     if structured.is_none() && !content.as_ref().is_some_and(Value::is_array) {
-        let failure = Failure::new("bad_result", format!("`{name}` gave back what is no result of a tool"));
+        let failure = Failure::new("bad_result", format!("`{name}` returned something that is not a tool result"));
         return Outcome::Failure { failure: Failure { may_have_happened: true, ..failure }, reply: None };
     }
     let content = content.unwrap_or_default();
     if answer.get("isError") == Some(&Value::Bool(true)) {
-        let said = text(&content).filter(|text| !text.is_empty());
-        let message = said.map_or_else(|| format!("`{name}` says that it failed"), |said| short(&said));
+        let message_text = text(&content).filter(|text| !text.is_empty());
+        let message = message_text
+            .map_or_else(|| format!("`{name}` reported a failure"), |message_text| truncated(&message_text));
         let body = structured.unwrap_or(content);
         return Outcome::Failure { failure: Failure::new("tool_error", message), reply: Some(Reply::body(body)) };
     }
     let Some(structured) = structured else { return Outcome::Success(Reply::body(plain(content))) };
     if let Some(schema) = known.output().filter(|schema| !schema.is_valid(&structured)) {
-        let why = faults(schema, &structured, "result");
-        let message = format!("the result of `{name}` is not what its schema says: {why}");
+        let why = describe_faults(schema, &structured, "result");
+        let message = format!("the result of `{name}` does not match its schema: {why}");
         let failure = Failure { may_have_happened: true, ..Failure::new("bad_result", message) };
         return Outcome::Failure { failure, reply: Some(Reply::body(structured)) };
     }
     Outcome::Success(Reply::body(unwrapped(structured)))
 }
 
-/// Many servers wrap what is no object.
+/// Removes the wrapper that many servers put around values that are not objects.
 fn unwrapped(mut structured: Value) -> Value {
     match structured.as_object_mut() {
         Some(fields) if fields.len() == 1 && fields.contains_key("result") => {
@@ -50,7 +51,7 @@ fn plain(content: Value) -> Value {
     }
 }
 
-/// All of it, if there is nothing but text.
+/// The joined text, if all blocks are text.
 fn text(content: &Value) -> Option<String> {
     let blocks = content.as_array().filter(|blocks| !blocks.is_empty())?;
     let of = |block: &Value| {
@@ -66,8 +67,8 @@ mod tests {
     use serde_json::json;
     use stepwell_engine::upstream::Offered;
 
-    fn tool() -> Known {
-        Known::new(Offered {
+    fn tool() -> KnownTool {
+        KnownTool::new(Offered {
             name: "s__t".into(),
             tool: "t".into(),
             title: None,
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_read_from_where_the_server_put_it() {
+    fn a_result_is_read_from_any_of_its_forms() {
         let text = |text: &str| json!({"type": "text", "text": text});
         check(json!({"content": [text("x")], "structuredContent": {"n": 1}}), json!({"n": 1}));
         check(json!({"structuredContent": {"result": [1]}}), json!([1]));
@@ -97,7 +98,7 @@ mod tests {
         check(
             json!({"structuredContent": null}),
             json!({"code": "bad_result", "reply": null,
-            "message": "the result of `s__t` is not what its schema says: `result`: null is not of type \"object\""}),
+            "message": "the result of `s__t` does not match its schema: `result`: null is not of type \"object\""}),
         );
         check(json!({"content": [text("{\"a\": 1}")]}), json!({"a": 1}));
         check(json!({"content": [text("true")]}), json!(true));
@@ -111,7 +112,7 @@ mod tests {
         );
         check(
             json!({}),
-            json!({"code": "bad_result", "message": "`s__t` gave back what is no result of a tool",
+            json!({"code": "bad_result", "message": "`s__t` returned something that is not a tool result",
             "reply": null}),
         );
     }

@@ -1,6 +1,6 @@
-//! The configuration of a server with its secrets filled in, at each connection anew.
+//! Fills the secrets into a server's configuration, for each new connection.
 
-use super::{Around, Transport};
+use super::{Context, Transport};
 use std::collections::BTreeMap;
 use stepwell_engine::{Bound, Mask};
 use stepwell_store::OrgId;
@@ -9,28 +9,28 @@ use url::Url;
 const BEGIN: &str = "{{";
 const END: &str = "}}";
 
-/// Ready to be connected to. Has no `Debug`: it holds secrets.
+/// A configuration ready to connect with. Has no `Debug`: it holds secrets.
 pub struct Filled {
     pub transport: Transport,
     pub mask: Mask,
 }
 
-/// A secret that went into it, and the hosts it may be sent to.
-struct Taken {
+/// A secret that was filled in, and the hosts it is bound to.
+struct UsedSecret {
     name: String,
     hosts: std::sync::Arc<[String]>,
 }
 
 struct Filler<'a> {
-    around: &'a Around,
+    context: &'a Context,
     org: OrgId,
     mask: Mask,
-    taken: Vec<Taken>,
+    used: Vec<UsedSecret>,
 }
 
-/// What is wrong, if a secret is not there or may not go there.
-pub async fn fill(around: &Around, org: OrgId, transport: &Transport) -> Result<Filled, String> {
-    let mut filler = Filler { around, org, mask: Mask::default(), taken: Vec::new() };
+/// Fails if a secret does not exist or may not be sent to the server.
+pub async fn fill(context: &Context, org: OrgId, transport: &Transport) -> Result<Filled, String> {
+    let mut filler = Filler { context, org, mask: Mask::default(), used: Vec::new() };
     let transport = match transport {
         Transport::Stdio { command, args, env, cwd } => {
             let mut filled = Vec::with_capacity(args.len());
@@ -63,7 +63,7 @@ impl Filler<'_> {
         while let Some((before, rest)) = left.split_once(BEGIN) {
             let (inside, after) = rest.split_once(END).ok_or_else(|| format!("a `{BEGIN}` has no `{END}`"))?;
             let name = inside.trim().strip_prefix("secrets.");
-            let name = name.ok_or("only {{secrets.NAME}} can stand in the configuration of a server")?;
+            let name = name.ok_or("only {{secrets.NAME}} is supported in a server's configuration")?;
             filled.push_str(before);
             filled.push_str(&written(&self.secret(name).await?));
             left = after;
@@ -73,18 +73,18 @@ impl Filler<'_> {
     }
 
     async fn secret(&mut self, name: &str) -> Result<String, String> {
-        let opened = self.around.safe.secret(self.org, name).await;
+        let opened = self.context.safe.secret(self.org, name).await;
         let opened = opened.map_err(|error| format!("the secret {name} cannot be read: {error}"))?;
-        let opened =
-            opened.ok_or_else(|| format!("there is no secret named {name}; `stepwell secret set {name}` makes it"))?;
+        let opened = opened
+            .ok_or_else(|| format!("there is no secret named {name}; create it with `stepwell secret set {name}`"))?;
         self.mask.hide(name, &opened.value);
-        self.taken.push(Taken { name: name.into(), hosts: opened.hosts });
+        self.used.push(UsedSecret { name: name.into(), hosts: opened.hosts });
         Ok(opened.value.to_string())
     }
 
-    /// One that is bound to hosts goes to those only, and never to a process, which could send it anywhere.
+    /// A bound secret may go only to its hosts, and never to a process, which could send it anywhere.
     fn check(&self, transport: &Transport) -> Result<(), String> {
-        for Taken { name, hosts } in self.taken.iter().filter(|taken| !taken.hosts.is_empty()) {
+        for UsedSecret { name, hosts } in self.used.iter().filter(|used| !used.hosts.is_empty()) {
             let bound = Bound { secret: name.as_str().into(), hosts: hosts.clone(), left_behind: false };
             let allowed = match transport {
                 Transport::Stdio { .. } => false,
@@ -101,7 +101,7 @@ impl Filler<'_> {
     }
 }
 
-/// As it stands in a part of a URL.
+/// Percent-encodes a value for a URL.
 fn encoded(value: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     value.bytes().map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

@@ -1,4 +1,4 @@
-//! What a child process says to people: always read, so that it never blocks; kept and logged only so far.
+//! The standard error of a child process: always read, so that the process never blocks; kept and logged within limits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,11 +7,11 @@ use stepwell_engine::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 
-/// Bytes of a line that are kept.
+/// Bytes kept of each line.
 const MAX_LINE: usize = 500;
-const MOST_LINES: usize = 10;
-/// Lines that are logged in a second.
-const MOST_LOGGED: u32 = 20;
+const MAX_LINES: usize = 10;
+/// Lines logged per second.
+const MAX_LOGGED: u32 = 20;
 
 /// The last lines.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct Tail(Mutex<VecDeque<String>>);
 impl Tail {
     fn push(&self, line: String) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == MOST_LINES {
+        if lines.len() == MAX_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
@@ -37,7 +37,7 @@ pub async fn follow(mut from: impl AsyncRead + Unpin, tail: Arc<Tail>, mask: Arc
     let (mut buffer, mut line) = (vec![0; 16 * 1024], Vec::new());
     let (mut since, mut logged) = (Instant::now(), 0);
     let mut end = |line: &mut Vec<u8>| {
-        // A bit more than is kept, so that a secret is not cut before it is found.
+        // Longer than what is kept, so that a secret is masked before the line is cut.
         let text = String::from_utf8_lossy(line).trim().to_owned();
         line.clear();
         if text.is_empty() {
@@ -50,8 +50,8 @@ pub async fn follow(mut from: impl AsyncRead + Unpin, tail: Arc<Tail>, mask: Arc
         }
         logged += 1;
         match logged {
-            ..=MOST_LOGGED => tracing::debug!(%server, line = %text, "an MCP server says"),
-            n if n == MOST_LOGGED + 1 => tracing::debug!(%server, "an MCP server says more than is logged"),
+            ..=MAX_LOGGED => tracing::debug!(%server, line = %text, "MCP server stderr"),
+            n if n == MAX_LOGGED + 1 => tracing::debug!(%server, "MCP server stderr is rate limited"),
             _ => {}
         }
         tail.push(text);
@@ -73,17 +73,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn of_a_flood_the_last_lines_are_kept_without_secrets() {
-        let mut said = Vec::new();
-        (0..10_000).for_each(|n| said.extend(format!("line {n}\n").into_bytes()));
-        said.extend(vec![b'x'; 1 << 20]);
-        said.extend(b"\nthe key is hunter2hunter2\nlast");
+    async fn a_flood_keeps_its_last_lines_with_secrets_masked() {
+        let mut output = Vec::new();
+        (0..10_000).for_each(|n| output.extend(format!("line {n}\n").into_bytes()));
+        output.extend(vec![b'x'; 1 << 20]);
+        output.extend(b"\nthe key is hunter2hunter2\nlast");
         let mut mask = Mask::default();
         mask.hide("KEY", "hunter2hunter2");
         let tail = Arc::new(Tail::default());
-        follow(&said[..], tail.clone(), Arc::new(mask), "test".into()).await;
+        follow(&output[..], tail.clone(), Arc::new(mask), "test".into()).await;
         let text = tail.text();
         assert!(text.starts_with("line 9993 | ") && text.ends_with("x | the key is {{secrets.KEY}} | last"), "{text}");
-        assert!(text.len() < MOST_LINES * (MAX_LINE + 3), "{}", text.len());
+        assert!(text.len() < MAX_LINES * (MAX_LINE + 3), "{}", text.len());
     }
 }

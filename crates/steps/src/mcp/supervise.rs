@@ -1,7 +1,7 @@
-//! Keeps one server connected: connects, listens, and connects again when that ends, less and less often while it fails.
+//! Keeps one server connected: connects, listens, and reconnects with backoff when the connection ends.
 
-use super::Around;
-use super::connect::{self, Connected, Making, Opening, short};
+use super::Context;
+use super::connect::{self, Connected, Handshake, PartialConnection, truncated};
 use super::list::{self, Listing};
 use super::upstream::{Link, Upstream};
 use rmcp::model::{ServerNotification, SubscriptionFilter};
@@ -14,46 +14,46 @@ use stepwell_store::OrgId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A connection that held this long was a good one.
-const HEALTHY: Duration = Duration::from_secs(60);
-/// How often a list is asked for where nobody tells that it changed.
-const REFRESH: Duration = Duration::from_secs(300);
-const SHORTEST_REFRESH: Duration = Duration::from_secs(30);
-/// Notices of change that come together are one.
-const TOGETHER: Duration = Duration::from_millis(50);
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// A connection that lasted this long resets the backoff.
+const STABLE: Duration = Duration::from_secs(60);
+/// How often the tools are listed if the server does not report changes.
+const MAX_REFRESH: Duration = Duration::from_secs(300);
+const MIN_REFRESH: Duration = Duration::from_secs(30);
+/// Change notifications within this time are handled together.
+const DEBOUNCE: Duration = Duration::from_millis(50);
 
-pub async fn supervise(upstream: Arc<Upstream>, around: Arc<Around>, stop: CancellationToken) {
-    let (mut pause, mut opening) = (FIRST_PAUSE, Opening::Newest);
+pub async fn supervise(upstream: Arc<Upstream>, context: Arc<Context>, stop: CancellationToken) {
+    let (mut pause, mut handshake) = (MIN_BACKOFF, Handshake::Newest);
     while !stop.is_cancelled() {
-        upstream.connecting();
-        let session = session(&upstream, &around, opening, &stop).await;
-        let Ended { why, held } = match session {
+        upstream.set_connecting();
+        let session = session(&upstream, &context, handshake, &stop).await;
+        let Ended { why, lasted } = match session {
             Some(ended) => ended,
             None => break,
         };
-        if held.is_some_and(|held| held >= HEALTHY) {
-            pause = FIRST_PAUSE;
+        if lasted.is_some_and(|lasted| lasted >= STABLE) {
+            pause = MIN_BACKOFF;
         }
-        if held.is_none() {
-            opening = opening.other();
+        if lasted.is_none() {
+            handshake = handshake.other();
         }
         let wait = jittered(pause);
-        let next = around.clock.now() + Millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-        tracing::warn!(server = upstream.name(), %why, again_in = ?wait, "an MCP server is down");
-        upstream.down(State::Down { why, next });
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        let next = context.clock.now() + Millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        tracing::warn!(server = upstream.name(), %why, retry_in_ms = wait.as_millis(), "MCP server disconnected");
+        upstream.set_down(State::Down { why, next });
+        pause = (pause * 2).min(MAX_BACKOFF);
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(wait) => {}
         }
     }
     let why = "this process is shutting down".into();
-    upstream.down(State::Down { why, next: around.clock.now() });
+    upstream.set_down(State::Down { why, next: context.clock.now() });
 }
 
-/// Between three quarters of it and all, so that servers that went down together do not come back together.
+/// Adds jitter of up to a quarter, so that servers that failed together do not reconnect together.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [0];
     let _ = getrandom::fill(&mut byte);
@@ -62,26 +62,26 @@ fn jittered(pause: Duration) -> Duration {
 
 struct Ended {
     why: String,
-    /// How long it was connected, if it was at all.
-    held: Option<Duration>,
+    /// How long it was connected, if at all.
+    lasted: Option<Duration>,
 }
 
-/// One connection, from its beginning to its end; nothing if all is to stop. No process is left behind.
+/// Runs one connection to its end; `None` if the supervisor is stopping. Leaves no process behind.
 async fn session(
     upstream: &Arc<Upstream>,
-    around: &Around,
-    opening: Opening,
+    context: &Context,
+    handshake: Handshake,
     stop: &CancellationToken,
 ) -> Option<Ended> {
-    let mut making = Making::default();
+    let mut partial = PartialConnection::default();
     let mut ready = None;
     let why = tokio::select! {
-        why = talk(upstream, around, opening, &mut making, &mut ready) => Some(why),
+        why = connect_and_listen(upstream, context, handshake, &mut partial, &mut ready) => Some(why),
         () = stop.cancelled() => None,
     };
-    // Nobody finds the connection any more.
-    upstream.connecting();
-    let how = match making.process.take() {
+    // From here on, calls no longer find the connection.
+    upstream.set_connecting();
+    let how = match partial.process.take() {
         Some(process) => Some(process.end().await),
         None => None,
     };
@@ -89,98 +89,106 @@ async fn session(
         (why, Some(how)) => format!("{why}; {how}"),
         (why, None) => why,
     };
-    Some(Ended { why: short(&making.mask.shown(&why)), held: ready.map(|since: Instant| since.elapsed()) })
+    Some(Ended { why: truncated(&partial.mask.shown(&why)), lasted: ready.map(|since: Instant| since.elapsed()) })
 }
 
-/// Connects, lists, and listens until that ends; why it did.
-async fn talk(
+/// Connects, lists the tools and listens until the connection ends. Returns why it ended.
+async fn connect_and_listen(
     upstream: &Arc<Upstream>,
-    around: &Around,
-    opening: Opening,
-    making: &mut Making,
+    context: &Context,
+    handshake: Handshake,
+    partial: &mut PartialConnection,
     ready: &mut Option<Instant>,
 ) -> String {
     let limit = upstream.config.connect_timeout;
     let begin = async {
-        let org = organisation(upstream, around).await?;
-        let connected = connect::connect(around, &upstream.config, org, opening, making).await?;
-        let listing = refresh(upstream, around, &connected.link).await?;
+        let org = organisation(upstream, context).await?;
+        let connected = connect::connect(context, &upstream.config, org, handshake, partial).await?;
+        let listing = refresh(upstream, context, &connected.link).await?;
         Ok::<_, String>((connected, listing))
     };
-    let (connected, holds) = match tokio::time::timeout(limit, begin).await {
+    let (connected, ttl) = match tokio::time::timeout(limit, begin).await {
         Ok(Ok(begun)) => begun,
         Ok(Err(why)) => return why,
-        Err(_) => return format!("it did not introduce itself and its tools within {} s", limit.as_secs_f64()),
+        Err(_) => {
+            return format!("it did not complete the handshake and list its tools within {} s", limit.as_secs_f64());
+        }
     };
     let Connected { service, link, about, protocol } = connected;
-    tracing::info!(server = upstream.name(), about, protocol, "an MCP server is connected");
+    tracing::info!(server = upstream.name(), about, protocol, "MCP server connected");
     *ready = Some(Instant::now());
-    upstream.ready(link.clone(), about, protocol);
+    upstream.set_ready(link.clone(), about, protocol);
     tokio::select! {
-        _ = service.waiting() => "it hung up".into(),
-        why = listen(upstream, around, &link, holds) => why,
+        _ = service.waiting() => "it closed the connection".into(),
+        why = listen(upstream, context, &link, ttl) => why,
     }
 }
 
-async fn organisation(upstream: &Upstream, around: &Around) -> Result<OrgId, String> {
+async fn organisation(upstream: &Upstream, context: &Context) -> Result<OrgId, String> {
     let unreadable = |error| format!("the store cannot be read: {error}");
     let org = match (upstream.org(), &upstream.config.organisation) {
         (Some(org), _) => org,
         (None, None) => OrgId(1),
         (None, Some(name)) => {
-            let found = around.pins.organisation(name).await.map_err(unreadable)?;
+            let found = context.pins.organisation(name).await.map_err(unreadable)?;
             found.ok_or_else(|| format!("there is no organisation named {name}"))?
         }
     };
-    upstream.belongs_to(org);
-    // The names that were accepted are its own even before it says so.
-    if let Some(accepted) = around.pins.accepted(org, upstream.name()).await.map_err(unreadable)? {
-        upstream.accepts(accepted);
+    upstream.set_org(org);
+    // Accepted tools belong to the server even before it is connected.
+    if let Some(accepted) = context.pins.accepted(org, upstream.name()).await.map_err(unreadable)? {
+        upstream.set_accepted(accepted);
     }
     Ok(org)
 }
 
-/// Lists the tools anew. How long that holds, if the server says so.
-async fn refresh(upstream: &Upstream, around: &Around, link: &Link) -> Result<Option<Duration>, String> {
+/// Lists the tools. Returns how long the list is valid, if the server says so.
+async fn refresh(upstream: &Upstream, context: &Context, link: &Link) -> Result<Option<Duration>, String> {
     let org = upstream.org().unwrap_or(OrgId(1));
-    let Listing { tools, holds } = list::list(upstream, link).await?;
+    let Listing { tools, ttl } = list::list(upstream, link).await?;
     let offered: Vec<_> = tools.iter().map(|known| known.offered.clone()).collect();
-    let accepted = around.pins.first_seen(org, upstream.name(), &offered, around.clock.now()).await;
-    let accepted = accepted.map_err(|error| format!("what was accepted of it cannot be read: {error}"))?;
+    let accepted = context.pins.first_seen(org, upstream.name(), &offered, context.clock.now()).await;
+    let accepted = accepted.map_err(|error| format!("its accepted tools cannot be read: {error}"))?;
     for tool in &offered {
         let standing = accepted.standing(tool);
         if standing != stepwell_engine::upstream::Standing::Accepted && upstream.standing(tool) != standing {
-            tracing::warn!(server = upstream.name(), tool = tool.tool, standing = standing.name(), "a tool is held");
+            tracing::warn!(
+                server = upstream.name(),
+                tool = tool.tool,
+                standing = standing.name(),
+                "a tool needs acceptance"
+            );
         }
     }
-    upstream.offers(tools, accepted);
-    Ok(holds)
+    upstream.set_tools(tools, accepted);
+    Ok(ttl)
 }
 
-/// Lists again when the server says so, when its list is old, and when a call doubts that it is there; why it is not.
-async fn listen(upstream: &Upstream, around: &Around, link: &Link, mut holds: Option<Duration>) -> String {
+/// Lists the tools again when the server reports a change, when the list expires, and when a call suspects a broken
+/// connection. Returns why the connection ended.
+async fn listen(upstream: &Upstream, context: &Context, link: &Link, mut ttl: Option<Duration>) -> String {
     let mut subscription = None;
     loop {
         if subscription.is_none() {
             subscription = subscribe(link).await;
         }
-        let old = holds.map_or(REFRESH, |holds| holds.clamp(SHORTEST_REFRESH, REFRESH));
+        let old = ttl.map_or(MAX_REFRESH, |ttl| ttl.clamp(MIN_REFRESH, MAX_REFRESH));
         tokio::select! {
-            () = link.book.changed.notified() => {}
-            () = upstream.doubt.notified() => {}
-            () = told(&mut subscription) => {}
+            () = link.progress.changed.notified() => {}
+            () = upstream.suspect.notified() => {}
+            () = tools_changed(&mut subscription) => {}
             () = tokio::time::sleep(old) => {}
         }
-        tokio::time::sleep(TOGETHER).await;
-        match tokio::time::timeout(upstream.config.connect_timeout, refresh(upstream, around, link)).await {
-            Ok(Ok(next)) => holds = next,
+        tokio::time::sleep(DEBOUNCE).await;
+        match tokio::time::timeout(upstream.config.connect_timeout, refresh(upstream, context, link)).await {
+            Ok(Ok(next)) => ttl = next,
             Ok(Err(why)) => return why,
-            Err(_) => return "it does not answer any more".into(),
+            Err(_) => return "it no longer responds".into(),
         }
     }
 }
 
-/// Servers without sessions tell of changes only who asks for it.
+/// Subscribes to changes of the tools, which servers without sessions report to subscribers only.
 async fn subscribe(link: &Link) -> Option<Subscription> {
     let info = link.peer.peer_info()?;
     if !link.modern || info.capabilities.tools.as_ref()?.list_changed != Some(true) {
@@ -190,13 +198,13 @@ async fn subscribe(link: &Link) -> Option<Subscription> {
     tokio::time::timeout(Duration::from_secs(10), link.peer.listen(filter)).await.ok()?.ok()
 }
 
-/// Ends at a change of the tools; never if nobody tells of any.
-async fn told(subscription: &mut Option<Subscription>) {
+/// Waits for a change of the tools; forever without a subscription.
+async fn tools_changed(subscription: &mut Option<Subscription>) {
     while let Some(open) = subscription {
         match open.next().await {
             Ok(Some(ServerNotification::ToolListChangedNotification(_))) => return,
             Ok(Some(_)) => {}
-            // The list is looked at anew from time to time all the same.
+            // The list is still refreshed periodically.
             Ok(None) | Err(_) => *subscription = None,
         }
     }

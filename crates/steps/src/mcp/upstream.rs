@@ -1,13 +1,13 @@
-//! One server as calls see it: its state, its tools, what was accepted of them, and the connection, if there is one.
+//! One server as seen by calls: its state, its tools, which ones are accepted, and its connection, if any.
 
-use super::book::Book;
-use super::{BETWEEN, Found, ServerConfig};
-use jsonschema::Validator;
+use super::progress::ProgressTracker;
+use super::{Lookup, SEPARATOR, ServerConfig};
 use rmcp::{Peer, RoleClient};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stepwell_engine::Mask;
+use stepwell_engine::schema::Schema;
 use stepwell_engine::upstream::{Accepted, Offered, Server, Standing, State};
 use stepwell_store::OrgId;
 use tokio::sync::{Notify, watch};
@@ -15,10 +15,10 @@ use tokio::sync::{Notify, watch};
 pub struct Upstream {
     pub config: ServerConfig,
     shared: Mutex<Shared>,
-    /// Moves at every change of the state.
-    moved: watch::Sender<u64>,
-    /// A call found the connection broken.
-    pub doubt: Notify,
+    /// Incremented at every change of the state.
+    changes: watch::Sender<u64>,
+    /// Notified when a call finds the connection broken.
+    pub suspect: Notify,
 }
 
 struct Shared {
@@ -27,44 +27,44 @@ struct Shared {
     about: Option<String>,
     protocol: Option<String>,
     connected: u32,
-    /// By the names that steps use. Kept while the server is away.
-    tools: BTreeMap<String, Arc<Known>>,
-    /// It has said at least once what it offers.
+    /// By the names that steps use. Kept while the server is unavailable.
+    tools: BTreeMap<String, Arc<KnownTool>>,
+    /// Whether its tools have been listed at least once.
     listed: bool,
     accepted: Option<Accepted>,
     link: Option<Link>,
 }
 
-/// A way to a server that answers.
+/// A live connection.
 #[derive(Clone)]
 pub struct Link {
     pub peer: Peer<RoleClient>,
-    pub book: Arc<Book>,
-    /// Secrets that the server was given.
+    pub progress: Arc<ProgressTracker>,
+    /// Masks the secrets in the server's configuration.
     pub mask: Arc<Mask>,
-    /// It speaks 2026-07-28 or newer.
+    /// Whether it speaks revision 2026-07-28 or newer.
     pub modern: bool,
 }
 
-/// A tool, with its schemas read once they are needed.
-pub struct Known {
+/// A tool whose schemas are compiled on first use.
+pub struct KnownTool {
     pub offered: Arc<Offered>,
-    input: OnceLock<Option<Validator>>,
-    output: OnceLock<Option<Validator>>,
+    input: OnceLock<Option<Schema>>,
+    output: OnceLock<Option<Schema>>,
 }
 
-impl Known {
-    pub fn new(offered: Offered) -> Known {
-        Known { offered: Arc::new(offered), input: OnceLock::new(), output: OnceLock::new() }
+impl KnownTool {
+    pub fn new(offered: Offered) -> KnownTool {
+        KnownTool { offered: Arc::new(offered), input: OnceLock::new(), output: OnceLock::new() }
     }
 
-    /// None where the schema is none that can be checked here: then only the server can.
-    pub fn input(&self) -> Option<&Validator> {
-        self.input.get_or_init(|| jsonschema::validator_for(&self.offered.input_schema).ok()).as_ref()
+    /// `None` if the schema cannot be compiled; then only the server checks.
+    pub fn input(&self) -> Option<&Schema> {
+        self.input.get_or_init(|| Schema::compile(&self.offered.input_schema).ok()).as_ref()
     }
 
-    pub fn output(&self) -> Option<&Validator> {
-        let read = || self.offered.output_schema.as_ref().and_then(|schema| jsonschema::validator_for(schema).ok());
+    pub fn output(&self) -> Option<&Schema> {
+        let read = || self.offered.output_schema.as_ref().and_then(|schema| Schema::compile(schema).ok());
         self.output.get_or_init(read).as_ref()
     }
 
@@ -88,7 +88,7 @@ impl Upstream {
             accepted: None,
             link: None,
         };
-        Upstream { config, shared: Mutex::new(shared), moved: watch::Sender::new(0), doubt: Notify::new() }
+        Upstream { config, shared: Mutex::new(shared), changes: watch::Sender::new(0), suspect: Notify::new() }
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -99,38 +99,38 @@ impl Upstream {
         &self.config.name
     }
 
-    /// As steps call a tool of this server.
+    /// The name by which steps call a tool of this server.
     pub fn full_name(&self, tool: &str) -> String {
-        if self.config.plain_names { tool.to_owned() } else { format!("{}{BETWEEN}{tool}", self.name()) }
+        if self.config.plain_names { tool.to_owned() } else { format!("{}{SEPARATOR}{tool}", self.name()) }
     }
 
-    /// The server's own name for what a step calls.
+    /// The server's own name of a tool that a step calls.
     fn own_name<'a>(&self, name: &'a str) -> Option<&'a str> {
         if self.config.plain_names {
             return Some(name);
         }
-        name.strip_prefix(self.name())?.strip_prefix(BETWEEN)
+        name.strip_prefix(self.name())?.strip_prefix(SEPARATOR)
     }
 
-    pub fn known(&self, name: &str) -> Option<Arc<Known>> {
+    pub fn known(&self, name: &str) -> Option<Arc<KnownTool>> {
         self.shared().tools.get(name).cloned()
     }
 
-    pub fn find(self: &Arc<Upstream>, org: OrgId, name: &str) -> Option<Found> {
+    pub fn find(self: &Arc<Upstream>, org: OrgId, name: &str) -> Option<Lookup> {
         let own = self.own_name(name)?;
         let shared = self.shared();
         if shared.org != Some(org) {
             return None;
         }
         if let Some(known) = shared.tools.get(name) {
-            return Some(Found::Tool(self.clone(), known.clone()));
+            return Some(Lookup::Tool(self.clone(), known.clone()));
         }
-        // Whatever begins with its name is its own; of the others it may know those that were accepted.
+        // Every name with its prefix belongs to it. Without prefixes, only accepted names are known to belong to it.
         let remembered = shared.accepted.as_ref().is_some_and(|accepted| accepted.tools.contains_key(own));
         match (shared.listed, self.config.plain_names) {
             (false, true) if !remembered => None,
-            (false, _) => Some(Found::Away(self.clone())),
-            (true, _) if remembered => Some(Found::Gone(self.clone())),
+            (false, _) => Some(Lookup::Unavailable(self.clone())),
+            (true, _) if remembered => Some(Lookup::Removed(self.clone())),
             (true, _) => None,
         }
     }
@@ -140,7 +140,7 @@ impl Upstream {
         if shared.org == Some(org) { shared.tools.keys().cloned().collect() } else { Vec::new() }
     }
 
-    pub fn shown(&self) -> Server {
+    pub fn view(&self) -> Server {
         let shared = self.shared();
         Server {
             name: self.config.name.clone(),
@@ -162,23 +162,23 @@ impl Upstream {
         self.shared().org
     }
 
-    pub fn belongs_to(&self, org: OrgId) {
+    pub fn set_org(&self, org: OrgId) {
         self.shared().org = Some(org);
     }
 
-    pub fn accepts(&self, accepted: Accepted) {
+    pub fn set_accepted(&self, accepted: Accepted) {
         self.shared().accepted = Some(accepted);
     }
 
-    pub fn connecting(&self) {
+    pub fn set_connecting(&self) {
         self.set(State::Connecting, None);
     }
 
-    pub fn down(&self, state: State) {
+    pub fn set_down(&self, state: State) {
         self.set(state, None);
     }
 
-    pub fn ready(&self, link: Link, about: Option<String>, protocol: Option<String>) {
+    pub fn set_ready(&self, link: Link, about: Option<String>, protocol: Option<String>) {
         let mut shared = self.shared();
         (shared.about, shared.protocol) = (about, protocol);
         shared.connected += 1;
@@ -186,7 +186,7 @@ impl Upstream {
         self.set(State::Ready, Some(link));
     }
 
-    pub fn offers(&self, tools: Vec<Known>, accepted: Accepted) {
+    pub fn set_tools(&self, tools: Vec<KnownTool>, accepted: Accepted) {
         let mut shared = self.shared();
         shared.tools = tools.into_iter().map(|known| (known.offered.name.clone(), Arc::new(known))).collect();
         shared.listed = true;
@@ -197,15 +197,15 @@ impl Upstream {
         let mut shared = self.shared();
         (shared.state, shared.link) = (state, link);
         drop(shared);
-        self.moved.send_modify(|moves| *moves += 1);
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// The connection; one that is just being made is waited for. Otherwise why there is none.
+    /// Returns the connection, waiting for one that is being established, or why there is none.
     pub async fn link(&self) -> Result<Link, String> {
-        let mut moves = self.moved.subscribe();
+        let mut changes = self.changes.subscribe();
         let settled = async {
             loop {
-                moves.borrow_and_update();
+                changes.borrow_and_update();
                 let (state, link) = {
                     let shared = self.shared();
                     (shared.state.clone(), shared.link.clone())
@@ -215,12 +215,12 @@ impl Upstream {
                     (State::Down { why, .. }, None) => return Err(why),
                     (State::Connecting | State::Ready, None) => {}
                 }
-                if moves.changed().await.is_err() {
-                    return Err("it is being shut down".to_owned());
+                if changes.changed().await.is_err() {
+                    return Err("it is shutting down".to_owned());
                 }
             }
         };
         let waited = tokio::time::timeout(self.config.connect_timeout, settled).await;
-        waited.unwrap_or_else(|_| Err("it is still being connected to".into()))
+        waited.unwrap_or_else(|_| Err("it is still connecting".into()))
     }
 }

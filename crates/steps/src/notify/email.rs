@@ -1,4 +1,4 @@
-//! Email: one connection for each message, to the server that whoever runs Stepwell has named.
+//! Email: opens one connection per message to the configured mail server.
 
 use super::short;
 use lettre::address::Address;
@@ -10,9 +10,9 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use std::time::Duration;
 use stepwell_engine::notify::{Parcel, Undelivered};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where mail is handed over. Has no `Debug`: it holds a password.
+/// The mail server. Has no `Debug`: it holds a password.
 #[derive(Clone)]
 pub struct Smtp {
     pub host: String,
@@ -20,15 +20,15 @@ pub struct Smtp {
     pub encryption: Encryption,
     pub username: Option<String>,
     pub password: Option<String>,
-    /// `Stepwell <stepwell@example.com>`, or the address alone.
+    /// `Stepwell <stepwell@example.com>`, or only the address.
     pub from: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encryption {
-    /// From the first byte on.
+    /// TLS from the first byte.
     Tls,
-    /// After a greeting; a server that cannot is not used.
+    /// `STARTTLS`; a server without it is not used.
     StartTls,
     None,
 }
@@ -38,7 +38,7 @@ pub struct Mail {
     transport: AsyncSmtpTransport<Tokio1Executor>,
 }
 
-/// What is wrong with an address.
+/// Checks an email address.
 pub fn check(address: &str) -> Result<(), String> {
     let parsed = address.parse::<Address>();
     parsed.map(|_| ()).map_err(|why| format!("this is not an email address: {why}"))
@@ -53,7 +53,7 @@ impl Mail {
             Encryption::StartTls => AsyncSmtpTransport::<Tokio1Executor>::starttls_relay(&smtp.host).map_err(cannot)?,
             Encryption::None => AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&smtp.host).tls(Tls::None),
         };
-        let mut builder = builder.port(smtp.port).timeout(Some(PATIENCE));
+        let mut builder = builder.port(smtp.port).timeout(Some(TIMEOUT));
         if let (Some(user), Some(password)) = (&smtp.username, &smtp.password) {
             builder = builder.credentials(Credentials::new(user.clone(), password.clone()));
         }
@@ -61,27 +61,27 @@ impl Mail {
     }
 
     pub async fn send(&self, parcel: &Parcel, to: &str) -> Result<(), Undelivered> {
-        let to: Address = to.parse().map_err(|_| Undelivered::for_good("the channel's address is not one"))?;
+        let to: Address = to.parse().map_err(|_| Undelivered::for_good("the channel's address is invalid"))?;
         let link = parcel.link.as_ref().map(|link| format!("\n\n{link}")).unwrap_or_default();
         let mail = Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
             .subject(parcel.message.title())
-            // The same for every attempt: mail programs show one of several.
+            // The same for every attempt, so that mail programs can merge duplicates.
             .header(MessageId::from(format!("<{}@{}>", parcel.id, self.from.email.domain())))
             .header(ContentType::TEXT_PLAIN)
             .body(format!("{}{link}\n", parcel.message.lines()));
-        let mail = mail.map_err(|why| Undelivered::for_good(short(&format!("no mail can be made of it: {why}"))))?;
+        let mail = mail.map_err(|why| Undelivered::for_good(short(&format!("the email cannot be built: {why}"))))?;
         match self.transport.send(mail).await {
             Ok(_) => Ok(()),
-            Err(error) if error.is_permanent() => Err(Undelivered::for_good(short(&told(&error)))),
-            Err(error) => Err(Undelivered::for_now(short(&told(&error)))),
+            Err(error) if error.is_permanent() => Err(Undelivered::for_good(short(&describe(&error)))),
+            Err(error) => Err(Undelivered::for_now(short(&describe(&error)))),
         }
     }
 }
 
-/// With the reasons behind it.
-fn told(error: &dyn std::error::Error) -> String {
+/// Describes an error with its causes.
+fn describe(error: &dyn std::error::Error) -> String {
     let mut text = format!("the mail server: {error}");
     let mut next = error.source();
     while let Some(error) = next {

@@ -1,7 +1,7 @@
-//! Media that are an HTTP request: Pushover, webhooks, Slack and what takes the same messages, ntfy.
+//! Channels that are HTTP requests: Pushover, webhooks, Slack-compatible webhooks and ntfy.
 
 use super::short;
-use crate::http::{Client, Outgoing, shown};
+use crate::http::{Client, Outgoing, redacted};
 use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 const NTFY: &str = "https://ntfy.sh";
-/// Characters that Pushover takes.
+/// Pushover's limits, in characters.
 const PUSHOVER_TITLE: usize = 250;
 const PUSHOVER_MESSAGE: usize = 1_024;
-/// Never again at this address.
+/// The receiver does not want any more requests.
 const GONE: u16 = 410;
 
 const JSON: &str = "application/json";
@@ -27,7 +27,7 @@ pub struct Services {
     pub pushover_token: Option<String>,
 }
 
-/// A request, before it is known to be one.
+/// A request whose URL and headers are not validated yet.
 struct Draft {
     url: String,
     headers: Vec<(&'static str, String)>,
@@ -37,7 +37,7 @@ struct Draft {
 impl Services {
     pub async fn send(&self, parcel: &Parcel) -> Result<(), Undelivered> {
         let draft = self.draft(parcel)?;
-        let url = Url::parse(&draft.url).map_err(|_| Undelivered::for_good("the channel's URL is not one"))?;
+        let url = Url::parse(&draft.url).map_err(|_| Undelivered::for_good("the channel's URL is invalid"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in draft.headers {
             let value = HeaderValue::from_str(&value);
@@ -56,12 +56,12 @@ impl Services {
         let mut headers = vec![("idempotency-key", parcel.id.clone())];
         Ok(match &parcel.to {
             Settings::Pushover { user_key, token, url } => {
-                let none = || Undelivered::for_now("Pushover needs an application token, and there is none");
+                let none = || Undelivered::for_now("Pushover needs an application token, and none is configured");
                 let token = token.as_ref().or(self.pushover_token.as_ref()).ok_or_else(none)?;
                 let mut form = Serializer::new(String::new());
                 form.append_pair("token", token).append_pair("user", user_key);
-                form.append_pair("title", &cut(&message.title(), PUSHOVER_TITLE));
-                form.append_pair("message", &cut(&message.lines(), PUSHOVER_MESSAGE));
+                form.append_pair("title", &truncate(&message.title(), PUSHOVER_TITLE));
+                form.append_pair("message", &truncate(&message.lines(), PUSHOVER_MESSAGE));
                 if let Some(link) = &parcel.link {
                     form.append_pair("url", link).append_pair("url_title", "Open");
                 }
@@ -70,7 +70,7 @@ impl Services {
                 Draft { url: format!("{}/1/messages.json", base.trim_end_matches('/')), headers, body: form.finish() }
             }
             Settings::Webhook { url, secret } => {
-                let body = data(parcel).to_string();
+                let body = webhook_body(parcel).to_string();
                 let time = (parcel.now.0 / 1_000).to_string();
                 let signature = sign_webhook(secret, (&parcel.id, &time), body.as_bytes());
                 let signature = signature.map_err(Undelivered::for_good)?;
@@ -82,7 +82,7 @@ impl Services {
             }
             Settings::Slack { url } => {
                 let link = parcel.link.as_ref().map(|link| format!("\n<{link}|Open>")).unwrap_or_default();
-                let text = format!("*{}*\n{}{link}", escaped(&message.title()), escaped(&message.lines()));
+                let text = format!("*{}*\n{}{link}", escape_slack(&message.title()), escape_slack(&message.lines()));
                 headers.push((CONTENT_TYPE.as_str(), JSON.into()));
                 Draft { url: url.clone(), headers, body: json!({"text": text}).to_string() }
             }
@@ -95,13 +95,13 @@ impl Services {
                 headers.extend(token.iter().map(|token| (AUTHORIZATION.as_str(), format!("Bearer {token}"))));
                 Draft { url: url.clone().unwrap_or_else(|| NTFY.into()), headers, body: body.to_string() }
             }
-            Settings::Email { .. } => return Err(Undelivered::for_good("an email is no request")),
+            Settings::Email { .. } => return Err(Undelivered::for_good("email is not sent as an HTTP request")),
         })
     }
 }
 
-/// What a webhook is told.
-fn data(parcel: &Parcel) -> Value {
+/// The body of a webhook.
+fn webhook_body(parcel: &Parcel) -> Value {
     let message = &parcel.message;
     let mut data = json!({
         "title": message.title(),
@@ -126,30 +126,30 @@ fn data(parcel: &Parcel) -> Value {
     json!({"type": message.topic.name(), "timestamp": message.at.to_string(), "data": data})
 }
 
-/// Without the path of the URL, which is what opens many a channel.
+/// Builds the error without the URL's path, which is often a channel's credential.
 fn undelivered(to: &Settings, url: &Url, failure: Failure, reply: Option<Reply>) -> Undelivered {
     let origin = url.origin().ascii_serialization();
-    let mut why = failure.message.replace(&shown(url), &origin);
+    let mut why = failure.message.replace(&redacted(url), &origin);
     if let Some((before, rest)) = why.split_once(" (redirected to ") {
         let after = rest.split_once(')').map(|(_, after)| after).unwrap_or_default();
         why = format!("{before} (redirected){after}");
     }
     let errors = reply.as_ref().and_then(|reply| reply.body.get("errors")).and_then(Value::as_array);
-    for said in errors.into_iter().flatten().filter_map(Value::as_str).take(3) {
+    for error in errors.into_iter().flatten().filter_map(Value::as_str).take(3) {
         why.push_str(": ");
-        why.push_str(said);
+        why.push_str(error);
     }
-    // A receiver of webhooks that is being deployed may answer anything for a while.
+    // While a webhook receiver is being deployed, it may return any status, so most statuses are retried.
     let status = reply.and_then(|reply| reply.status_code);
     let odd = matches!(to, Settings::Webhook { .. }) && status.is_some_and(|status| status != GONE);
     Undelivered { why: short(&why), again: failure.retryable || odd, after: failure.retry_after }
 }
 
-fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+fn truncate(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
 }
 
-/// As Slack wants it, so that what people wrote calls nobody and links nowhere.
-fn escaped(text: &str) -> String {
+/// Escapes text for Slack, so that user input creates neither mentions nor links.
+fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,28 +1,28 @@
-//! The `query` kind: one statement on a named database, its rows as the step's result.
+//! The `query` kind: runs one statement on a named database and returns its rows as the step's result.
 //!
 //! | part | file |
 //! | --- | --- |
-//! | what is asked, from a resolved input | `ask.rs`, `words.rs` |
+//! | the parsed input, and the SQL in it | `request.rs`, `sql.rs` |
 //! | the two databases | `postgres/`, `sqlite.rs` |
-//! | connections that are kept for the next step | `pool.rs` |
-//! | rows within limits, values that JSON holds exactly | `rows.rs` |
-//! | what went wrong | `failure.rs` |
+//! | the connection pool | `pool.rs` |
+//! | limits on rows, lossless JSON values | `rows.rs` |
+//! | failures | `failure.rs` |
 //!
-//! Not here: who may use which connection (the engine's grants), where connections are kept.
+//! Not here: who may use which connection (the engine's grants) and where connections are stored.
 
-mod ask;
 mod failure;
 mod pool;
 mod postgres;
+mod request;
 mod rows;
+mod sql;
 mod sqlite;
-mod words;
 
 use crate::egress::Egress;
-use ask::Ask;
 use async_trait::async_trait;
 use pool::Key;
 use postgres::Postgres;
+use request::Request;
 use serde_json::Value;
 use sqlite::Sqlite;
 use std::sync::Arc;
@@ -45,20 +45,20 @@ impl QueryKind {
     }
 
     async fn query(&self, call: &StepCall) -> Result<Value, Failure> {
-        let mut ask = Ask::read(&call.input)?;
+        let mut request = Request::from_input(&call.input)?;
         let org = call.caller.org;
-        let found = self.connections.connection(org, &ask.connection).await;
+        let found = self.connections.connection(org, &request.connection).await;
         let found = found.map_err(|error| match error {
             Error::Unavailable(why) => Failure::retryable("unavailable", why),
-            other => failure::bad_connection(&ask.connection, &other.to_string()),
+            other => failure::bad_connection(&request.connection, &other.to_string()),
         })?;
-        let Some(connection) = found else { return Err(failure::unknown_connection(&ask.connection)) };
-        ask.limit(&connection, Millis(call.timeout.as_millis() as u64))?;
-        let key = Key { org, name: ask.connection.clone(), version: connection.version, write: ask.write };
+        let Some(connection) = found else { return Err(failure::unknown_connection(&request.connection)) };
+        request.limit(&connection, Millis(call.timeout.as_millis() as u64))?;
+        let key = Key { org, name: request.connection.clone(), version: connection.version, write: request.write };
         match connection.url.split_once(':') {
-            Some(("postgres" | "postgresql", _)) => self.postgres.run(ask, key, &connection.url).await,
-            Some(("sqlite", path)) => self.sqlite.run(ask, key, path).await,
-            _ => Err(failure::unknown_scheme(&ask.connection)),
+            Some(("postgres" | "postgresql", _)) => self.postgres.run(request, key, &connection.url).await,
+            Some(("sqlite", path)) => self.sqlite.run(request, key, path).await,
+            _ => Err(failure::unknown_scheme(&request.connection)),
         }
     }
 }
@@ -72,13 +72,13 @@ impl StepKind for QueryKind {
         }
     }
 
-    /// What only reads can be read again.
+    /// A read can be repeated.
     fn is_idempotent(&self, input: &Value) -> bool {
         !input.get("write").and_then(Value::as_bool).unwrap_or_default()
     }
 }
 
-/// No connection is known.
+/// Knows no connections.
 pub struct NoConnections;
 
 #[async_trait]

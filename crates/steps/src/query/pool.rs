@@ -1,7 +1,7 @@
-//! Connections that are kept for the next step: a few for each database, for a while.
+//! Connection pools: a few connections per database, closed after some idle time.
 //!
-//! Whoever has a lease may have one connection, a kept one or a new one. It goes back when it is known to be as good as new,
-//! and else it is dropped; the place becomes free with the lease.
+//! The holder of a lease may use one connection, idle or new. It returns the connection if that is known to be clean,
+//! and drops it otherwise. Dropping the lease frees its permit.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,12 @@ use stepwell_store::OrgId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-/// Connections at a time, for each key. A burst waits for them.
-const CONNECTIONS: usize = 8;
-/// After which nobody seems to need it.
-const IDLE: Duration = Duration::from_secs(60);
+/// Connections per pool. Further callers wait.
+const MAX_CONNECTIONS: usize = 8;
+/// Idle time after which a connection is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What may share connections. Those that write are kept apart, so that nothing they leave behind is met by readers.
+/// What identifies a pool. Writers have their own, so that readers never meet session state that a writer left behind.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     pub org: OrgId,
@@ -31,8 +31,8 @@ pub struct Pools<C> {
 }
 
 struct Pool<C> {
-    places: Arc<Semaphore>,
-    kept: Mutex<Vec<(C, Instant)>>,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<(C, Instant)>>,
 }
 
 impl<C> Default for Pools<C> {
@@ -43,17 +43,17 @@ impl<C> Default for Pools<C> {
 
 pub struct Lease<C> {
     pool: Arc<Pool<C>>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl<C: Send + 'static> Pools<C> {
     pub async fn lease(self: &Arc<Self>, key: Key) -> Lease<C> {
         let pool = self.pools().entry(key).or_default().clone();
-        let place = pool.places.clone().acquire_owned().await.expect("it is never closed");
+        let permit = pool.permits.clone().acquire_owned().await.expect("it is never closed");
         if !self.sweeping.swap(true, Ordering::SeqCst) {
             tokio::spawn(sweep(Arc::downgrade(self)));
         }
-        Lease { pool, _place: place }
+        Lease { pool, _permit: permit }
     }
 
     fn pools(&self) -> MutexGuard<'_, HashMap<Key, Arc<Pool<C>>>> {
@@ -61,19 +61,19 @@ impl<C: Send + 'static> Pools<C> {
     }
 }
 
-/// Closes what is not used, for as long as there is anything.
+/// Closes idle connections, until there are no pools left.
 async fn sweep<C: Send + 'static>(pools: std::sync::Weak<Pools<C>>) {
     loop {
-        tokio::time::sleep(IDLE / 2).await;
+        tokio::time::sleep(IDLE_TIMEOUT / 2).await;
         let Some(pools) = pools.upgrade() else { return };
         let mut all = pools.pools();
         all.retain(|_, pool| {
-            pool.kept().retain(|(_, since)| since.elapsed() < IDLE);
-            // Whoever leases takes it from the map first.
-            Arc::strong_count(pool) > 1 || !pool.kept().is_empty()
+            pool.idle().retain(|(_, since)| since.elapsed() < IDLE_TIMEOUT);
+            // A lease holds a reference to its pool, taken under the lock of the map.
+            Arc::strong_count(pool) > 1 || !pool.idle().is_empty()
         });
         if all.is_empty() {
-            // Under the lock: whoever comes next finds it so.
+            // Set under the lock, so that the next caller starts a new sweeper.
             pools.sweeping.store(false, Ordering::SeqCst);
             return;
         }
@@ -82,23 +82,23 @@ async fn sweep<C: Send + 'static>(pools: std::sync::Weak<Pools<C>>) {
 
 impl<C> Default for Pool<C> {
     fn default() -> Pool<C> {
-        Pool { places: Arc::new(Semaphore::new(CONNECTIONS)), kept: Mutex::default() }
+        Pool { permits: Arc::new(Semaphore::new(MAX_CONNECTIONS)), idle: Mutex::default() }
     }
 }
 
 impl<C> Pool<C> {
-    fn kept(&self) -> MutexGuard<'_, Vec<(C, Instant)>> {
-        self.kept.lock().expect("nothing panics while it holds the connections")
+    fn idle(&self) -> MutexGuard<'_, Vec<(C, Instant)>> {
+        self.idle.lock().expect("nothing panics while it holds the connections")
     }
 }
 
 impl<C> Lease<C> {
-    /// The one that was used last, so that the others can grow old.
-    pub fn kept(&self) -> Option<C> {
-        self.pool.kept().pop().map(|(connection, _)| connection)
+    /// Takes the most recently used connection, so that the others can expire.
+    pub fn take_idle(&self) -> Option<C> {
+        self.pool.idle().pop().map(|(connection, _)| connection)
     }
 
-    pub fn give_back(self, connection: C) {
-        self.pool.kept().push((connection, Instant::now()));
+    pub fn put_back(self, connection: C) {
+        self.pool.idle().push((connection, Instant::now()));
     }
 }

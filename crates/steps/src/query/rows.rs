@@ -1,36 +1,40 @@
-//! Rows as JSON, within limits. What JSON's readers hold exactly is a number; a longer one is a text.
+//! Rows as JSON, within limits. A number that JSON readers may not represent exactly becomes text.
 
 use super::failure;
+use crate::text::quoted;
 use serde_json::{Map, Number, Value, json};
 use stepwell_core::event::Failure;
 use stepwell_core::limits;
 use stepwell_core::value::check_size;
 
-/// Up to here every whole number is one that JavaScript, and most readers of JSON, can tell from its neighbours.
+/// Up to here, JavaScript and most JSON readers represent every integer exactly.
 const EXACT: u64 = 1 << 53;
-/// As many significant digits always survive being a double.
-const DIGITS: usize = 15;
+/// Significant decimal digits that a double always preserves.
+const EXACT_DIGITS: usize = 15;
 
 pub struct Rows {
     columns: Vec<String>,
     list: Vec<Value>,
     bytes: usize,
-    most: u32,
+    max: u32,
 }
 
 impl Rows {
-    pub fn new(columns: Vec<String>, most: u32) -> Result<Rows, Failure> {
+    pub fn new(columns: Vec<String>, max: u32) -> Result<Rows, Failure> {
         for (n, name) in columns.iter().enumerate() {
             if columns[..n].contains(name) {
-                return Err(failure::bad_query(format!("two columns are called {name:?}; tell them apart with `AS`")));
+                return Err(failure::bad_query(format!(
+                    "two columns are called {}; rename one with `AS`",
+                    quoted(name)
+                )));
             }
         }
-        Ok(Rows { columns, list: Vec::new(), bytes: 0, most })
+        Ok(Rows { columns, list: Vec::new(), bytes: 0, max })
     }
 
     pub fn push(&mut self, values: impl Iterator<Item = Result<Value, Failure>>) -> Result<(), Failure> {
-        if self.list.len() >= self.most as usize {
-            return Err(failure::too_many_rows(self.most));
+        if self.list.len() >= self.max as usize {
+            return Err(failure::too_many_rows(self.max));
         }
         let mut row = Map::new();
         for (name, value) in self.columns.iter().zip(values) {
@@ -45,7 +49,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The rows or, of a statement that gives none, how many it changed.
+    /// The rows or, for a statement without a result set, the number of changed rows.
     pub fn body(self, changed: u64) -> Result<Value, Failure> {
         if self.columns.is_empty() {
             return Ok(json!({"row_count": changed}));
@@ -78,10 +82,10 @@ pub fn float(value: f64) -> Value {
     }
 }
 
-/// A decimal number in plain digits.
+/// A decimal number in plain notation.
 pub fn decimal(text: String) -> Value {
     let digits = text.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
-    if digits > DIGITS {
+    if digits > EXACT_DIGITS {
         return text.into();
     }
     if let Ok(whole) = text.parse::<i64>() {
@@ -98,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_stays_a_number_where_that_is_exact() {
+    fn a_number_stays_a_number_if_that_is_exact() {
         assert_eq!(integer(9_007_199_254_740_992), json!(9_007_199_254_740_992u64));
         assert_eq!(integer(9_007_199_254_740_993), json!("9007199254740993"));
         assert_eq!(integer(i64::MIN), json!("-9223372036854775808"));

@@ -1,8 +1,8 @@
-//! SQLite: one statement on a file, on a thread of its own. A file is opened for reading only, unless the step writes.
+//! SQLite: runs one statement on a file, on a blocking thread. The file is opened read-only unless the step writes.
 
-use super::ask::{Ask, Params};
 use super::failure;
 use super::pool::{Key, Lease, Pools};
+use super::request::{Params, Request};
 use super::rows::{Rows, float, integer};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,26 +20,26 @@ use std::time::{Duration, Instant};
 use stepwell_core::event::Failure;
 use stepwell_core::limits::MAX_PAYLOAD_BYTES;
 
-/// For others who write.
-const BUSY: Duration = Duration::from_secs(5);
-/// Instructions between two looks at whether anybody still waits: some microseconds.
-const LOOK: i32 = 1_000;
+/// How long to wait for other writers.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Virtual machine instructions between two checks for cancellation: some microseconds.
+const PROGRESS_INTERVAL: i32 = 1_000;
 
 #[derive(Default)]
 pub struct Sqlite {
-    pools: Arc<Pools<Opened>>,
+    pools: Arc<Pools<OpenFile>>,
 }
 
-/// A file that is open for reading. One that was put in its place is another.
-struct Opened {
+/// A file opened for reading. If the file is replaced, its identity changes.
+struct OpenFile {
     db: Connection,
     file: (u64, u64),
 }
 
-/// Set when nobody waits any more.
-struct Gone(Arc<AtomicBool>);
+/// Set on drop, when the caller has stopped waiting.
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Gone {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -47,43 +47,48 @@ impl Drop for Gone {
 
 impl Sqlite {
     /// Dropping the future interrupts the statement.
-    pub async fn run(&self, ask: Ask, key: Key, path: &str) -> Result<Value, Failure> {
+    pub async fn run(&self, request: Request, key: Key, path: &str) -> Result<Value, Failure> {
         let lease = self.pools.lease(key).await;
-        let gone = Gone(Arc::default());
-        let (watch, path) = (gone.0.clone(), PathBuf::from(path.strip_prefix("//").unwrap_or(path)));
-        let done = tokio::task::spawn_blocking(move || work(&ask, lease, &path, watch)).await;
-        drop(gone);
+        let cancelled = CancelOnDrop(Arc::default());
+        let (watch, path) = (cancelled.0.clone(), PathBuf::from(path.strip_prefix("//").unwrap_or(path)));
+        let done = tokio::task::spawn_blocking(move || execute(&request, lease, &path, watch)).await;
+        drop(cancelled);
         done.unwrap_or_else(|_| {
-            Err(Failure { may_have_happened: true, ..Failure::new("internal", "the query broke down") })
+            Err(Failure { may_have_happened: true, ..Failure::new("internal", "the query's thread failed") })
         })
     }
 }
 
-fn work(ask: &Ask, lease: Lease<Opened>, path: &Path, gone: Arc<AtomicBool>) -> Result<Value, Failure> {
-    let file = identity(path).map_err(|error| failure::bad_connection(&ask.connection, &error.to_string()))?;
-    // What writes is opened anew, so that nothing it leaves in its session is met by the next.
-    let kept = lease.kept().filter(|kept| kept.file == file);
-    let mut opened = match kept {
-        Some(kept) => kept,
-        None => Opened { db: open(path, ask.write).map_err(|error| said(&error))?, file },
+fn execute(
+    request: &Request,
+    lease: Lease<OpenFile>,
+    path: &Path,
+    cancelled: Arc<AtomicBool>,
+) -> Result<Value, Failure> {
+    let file = identity(path).map_err(|error| failure::bad_connection(&request.connection, &error.to_string()))?;
+    // Connections for writing are not pooled, so that no session state survives.
+    let idle = lease.take_idle().filter(|idle| idle.file == file);
+    let mut opened = match idle {
+        Some(idle) => idle,
+        None => OpenFile { db: open(path, request.write).map_err(|error| to_failure(&error))?, file },
     };
-    let deadline = Instant::now() + ask.timeout;
-    let late = Arc::new(AtomicBool::new(false));
-    let noted = late.clone();
+    let deadline = Instant::now() + request.timeout;
+    let timed_out = Arc::new(AtomicBool::new(false));
+    let flag = timed_out.clone();
     let stop = move || {
-        noted.store(Instant::now() >= deadline, Ordering::Relaxed);
-        gone.load(Ordering::Relaxed) || noted.load(Ordering::Relaxed)
+        flag.store(Instant::now() >= deadline, Ordering::Relaxed);
+        cancelled.load(Ordering::Relaxed) || flag.load(Ordering::Relaxed)
     };
-    let handled = opened.db.progress_handler(LOOK, Some(stop));
-    handled.map_err(|error| said(&error))?;
-    let done = if ask.write { write(&mut opened.db, ask) } else { read(&opened.db, ask) };
-    let tidy = opened.db.progress_handler(0, None::<fn() -> bool>).is_ok() && opened.db.is_autocommit();
-    if tidy && !ask.write {
-        lease.give_back(opened);
+    let handled = opened.db.progress_handler(PROGRESS_INTERVAL, Some(stop));
+    handled.map_err(|error| to_failure(&error))?;
+    let done = if request.write { write(&mut opened.db, request) } else { read(&opened.db, request) };
+    let clean = opened.db.progress_handler(0, None::<fn() -> bool>).is_ok() && opened.db.is_autocommit();
+    if clean && !request.write {
+        lease.put_back(opened);
     }
-    done.map_err(
-        |failure| if late.load(Ordering::Relaxed) && &*failure.code == STOPPED { failure::too_slow() } else { failure },
-    )
+    done.map_err(|failure| {
+        if timed_out.load(Ordering::Relaxed) && &*failure.code == STOPPED { failure::timed_out() } else { failure }
+    })
 }
 
 fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
@@ -94,21 +99,21 @@ fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
 fn open(path: &Path, write: bool) -> Result<Connection, Error> {
     let mode = if write { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
     let mut db = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_PAYLOAD_BYTES as i32)?;
     db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-    // A schema that somebody has tampered with can do no more than a statement could.
+    // Limits what a tampered schema can do to what a statement could do.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     if !write {
         db.pragma_update(None, "query_only", true)?;
     }
-    db.authorizer(Some(allowed))?;
+    db.authorizer(Some(authorize))?;
     Ok(db)
 }
 
-/// Other files, settings and code are nobody's business here, whether a step reads or writes.
-fn allowed(context: AuthContext<'_>) -> Authorization {
+/// Denies access to other files, settings and native code, for reads and writes alike.
+fn authorize(context: AuthContext<'_>) -> Authorization {
     match context.action {
         AuthAction::Attach { .. } | AuthAction::Detach { .. } | AuthAction::Pragma { .. } => Authorization::Deny,
         AuthAction::Function { function_name: "load_extension" | "fts3_tokenizer" } => Authorization::Deny,
@@ -117,36 +122,36 @@ fn allowed(context: AuthContext<'_>) -> Authorization {
     }
 }
 
-fn read(db: &Connection, ask: &Ask) -> Result<Value, Failure> {
-    let mut statement = db.prepare(&ask.sql).map_err(|error| said(&error))?;
+fn read(db: &Connection, request: &Request) -> Result<Value, Failure> {
+    let mut statement = db.prepare(&request.sql).map_err(|error| to_failure(&error))?;
     if !statement.readonly() {
-        return Err(failure::read_only("it is not one that only reads"));
+        return Err(failure::read_only("it is not a read-only statement"));
     }
-    rows(&mut statement, ask)?.body(0)
+    rows(&mut statement, request)?.body(0)
 }
 
-/// A statement that fails, or whose rows are not to be had, leaves nothing behind.
-fn write(db: &mut Connection, ask: &Ask) -> Result<Value, Failure> {
+/// Runs a statement in a transaction. If it fails or its rows cannot be returned, nothing is changed.
+fn write(db: &mut Connection, request: &Request) -> Result<Value, Failure> {
     let transaction = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate);
-    let transaction = transaction.map_err(|error| said(&error))?;
+    let transaction = transaction.map_err(|error| to_failure(&error))?;
     let before = transaction.total_changes();
-    let mut statement = transaction.prepare(&ask.sql).map_err(|error| said(&error))?;
-    let rows = rows(&mut statement, ask)?;
+    let mut statement = transaction.prepare(&request.sql).map_err(|error| to_failure(&error))?;
+    let rows = rows(&mut statement, request)?;
     drop(statement);
     let changes_rows = transaction.total_changes() != before;
     let body = rows.body(if changes_rows { transaction.changes() } else { 0 })?;
-    transaction.commit().map_err(|error| said(&error))?;
+    transaction.commit().map_err(|error| to_failure(&error))?;
     Ok(body)
 }
 
-fn rows(statement: &mut Statement<'_>, ask: &Ask) -> Result<Rows, Failure> {
+fn rows(statement: &mut Statement<'_>, request: &Request) -> Result<Rows, Failure> {
     let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let mut rows = Rows::new(names.clone(), ask.rows)?;
-    bind(statement, &ask.params)?;
+    let mut rows = Rows::new(names.clone(), request.max_rows)?;
+    bind(statement, &request.params)?;
     let mut found = statement.raw_query();
-    while let Some(row) = found.next().map_err(|error| said(&error))? {
+    while let Some(row) = found.next().map_err(|error| to_failure(&error))? {
         rows.push(names.iter().enumerate().map(|(n, name)| {
-            let value = row.get_ref(n).map_err(|error| said(&error))?;
+            let value = row.get_ref(n).map_err(|error| to_failure(&error))?;
             json(value).ok_or_else(|| failure::unreadable(name, "its text is not UTF-8"))
         }))?;
     }
@@ -163,7 +168,7 @@ fn json(value: ValueRef<'_>) -> Option<Value> {
     })
 }
 
-/// A list fills `?`, `?2`, `$3`; an object fills `:name`, `@name`, `$name`.
+/// Binds parameters: a list fills `?`, `?2`, `$3`; an object fills `:name`, `@name`, `$name`.
 fn bind(statement: &mut Statement<'_>, params: &Params) -> Result<(), Failure> {
     let mut wanted = 0;
     for index in 1..=statement.parameter_count() {
@@ -173,7 +178,7 @@ fn bind(statement: &mut Statement<'_>, params: &Params) -> Result<(), Failure> {
         let (value, shown) = match (params, number, name) {
             (Params::List(list), Ok(number), _) => {
                 wanted = wanted.max(number);
-                let missing = || failure::count_of_params(wanted, list.len());
+                let missing = || failure::wrong_param_count(wanted, list.len());
                 (number.checked_sub(1).and_then(|n| list.get(n)).ok_or_else(missing)?, format!("${number}"))
             }
             (Params::Named(given), _, Some(name)) => {
@@ -184,21 +189,21 @@ fn bind(statement: &mut Statement<'_>, params: &Params) -> Result<(), Failure> {
                 return Err(failure::bad_query(format!("the parameter `:{name}` needs `params` to be an object")));
             }
             (Params::Named(_), _, None) => {
-                return Err(failure::bad_query("a parameter `?` needs `params` to be a list".into()));
+                return Err(failure::bad_query("a `?` parameter needs `params` to be a list".into()));
             }
         };
         let value = bound(value).ok_or_else(|| failure::bad_param(&shown, "the number is too large"))?;
-        statement.raw_bind_parameter(index, Owned(value)).map_err(|error| said(&error))?;
+        statement.raw_bind_parameter(index, BoundValue(value)).map_err(|error| to_failure(&error))?;
     }
     match params {
-        Params::List(list) if list.len() != wanted => Err(failure::count_of_params(wanted, list.len())),
+        Params::List(list) if list.len() != wanted => Err(failure::wrong_param_count(wanted, list.len())),
         Params::List(_) | Params::Named(_) => Ok(()),
     }
 }
 
-struct Owned(Bound);
+struct BoundValue(Bound);
 
-impl ToSql for Owned {
+impl ToSql for BoundValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         self.0.to_sql()
     }
@@ -217,11 +222,11 @@ fn bound(value: &Value) -> Option<Bound> {
 
 const STOPPED: &str = "stopped";
 
-fn said(error: &Error) -> Failure {
+fn to_failure(error: &Error) -> Failure {
     let message = match error {
-        Error::MultipleStatement => return failure::many_statements(),
+        Error::MultipleStatement => return failure::multiple_statements(),
         Error::SqliteFailure(_, Some(message)) => message.clone(),
-        // Its own text has the whole statement.
+        // Its `Display` text contains the whole statement.
         Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),
     };
@@ -230,7 +235,7 @@ fn said(error: &Error) -> Failure {
         Some(ErrorCode::OperationInterrupted) => Failure::retryable(STOPPED, "the statement was stopped"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::retryable("busy", message),
         Some(ErrorCode::AuthorizationForStatementDenied) => {
-            failure::bad_query(format!("{message}: other files, settings and extensions are not for steps"))
+            failure::bad_query(format!("{message}: steps may not use other files, settings or extensions"))
         }
         Some(ErrorCode::CannotOpen | ErrorCode::NotADatabase) => Failure::new("bad_connection", message),
         Some(ErrorCode::TooBig) => failure::too_large(),

@@ -1,18 +1,19 @@
-//! Are arguments what a tool's schema asks for? Knows only as much of JSON Schema as arguments of tools need.
+//! Checks arguments against a tool's schema. Supports only the JSON Schema keywords that built-in tools use.
 //!
-//! A complete validator would add some thirty crates for schemas that are all written in this crate. What a schema says
-//! beyond these keywords is for its reader, and for the tool itself to check.
+//! A complete validator is not needed, because all these schemas are written in this crate. Other keywords in a schema
+//! are documentation for the reader; the tool checks them itself.
 
+use crate::text::type_of;
 use serde_json::Value;
 use stepwell_core::nearest::nearest;
 
-/// A schema, read once.
-pub struct Shape {
+/// A parsed schema.
+pub struct ArgumentSchema {
     fields: Vec<(String, Field)>,
     required: Vec<String>,
-    /// Nothing but `fields`.
+    /// Whether properties other than `fields` are refused.
     closed: bool,
-    /// Something is asked for at all.
+    /// Whether the schema constrains the arguments at all.
     checked: bool,
 }
 
@@ -24,25 +25,25 @@ struct Field {
     maximum: Option<f64>,
 }
 
-impl Shape {
-    pub fn of(schema: &Value) -> Shape {
+impl ArgumentSchema {
+    pub fn new(schema: &Value) -> ArgumentSchema {
         let fields: Vec<(String, Field)> = match schema.get("properties").and_then(Value::as_object) {
-            Some(properties) => properties.iter().map(|(name, rule)| (name.clone(), Field::of(rule))).collect(),
+            Some(properties) => properties.iter().map(|(name, rule)| (name.clone(), Field::new(rule))).collect(),
             None => Vec::new(),
         };
-        let required = texts(schema.get("required"));
+        let required = strings(schema.get("required"));
         let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
         let checked = closed || !fields.is_empty() || !required.is_empty();
-        Shape { fields, required, closed, checked }
+        ArgumentSchema { fields, required, closed, checked }
     }
 
-    /// Says what is wrong, and where.
+    /// Returns the first violation as a message that names the argument.
     pub fn check(&self, args: &Value) -> Result<(), String> {
         if !self.checked {
             return Ok(());
         }
         let Some(given) = args.as_object() else {
-            return Err(format!("`args` must be an object, but it is {}", kind(args)));
+            return Err(format!("`args` must be an object, but it is {}", type_of(args)));
         };
         if let Some(missing) = self.required.iter().find(|name| given.get(*name).is_none_or(Value::is_null)) {
             return Err(format!("`args.{missing}` is missing"));
@@ -70,10 +71,10 @@ impl Shape {
 }
 
 impl Field {
-    fn of(rule: &Value) -> Field {
+    fn new(rule: &Value) -> Field {
         let types = match rule.get("type") {
             Some(Value::String(one)) => vec![one.clone()],
-            several => texts(several),
+            several => strings(several),
         };
         let choices = rule.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
         let number = |name| rule.get(name).and_then(Value::as_f64);
@@ -81,9 +82,9 @@ impl Field {
     }
 
     fn check(&self, name: &str, value: &Value) -> Result<(), String> {
-        if !self.types.is_empty() && !self.types.iter().any(|wanted| is(value, wanted)) {
-            let wanted: Vec<&str> = self.types.iter().map(|wanted| in_words(wanted)).collect();
-            return Err(format!("`args.{name}` must be {}, but it is {}", wanted.join(" or "), kind(value)));
+        if !self.types.is_empty() && !self.types.iter().any(|wanted| has_type(value, wanted)) {
+            let wanted: Vec<&str> = self.types.iter().map(|wanted| type_name(wanted)).collect();
+            return Err(format!("`args.{name}` must be {}, but it is {}", wanted.join(" or "), type_of(value)));
         }
         if !self.choices.is_empty() && !self.choices.contains(value) {
             let known: Vec<String> = self.choices.iter().map(Value::to_string).collect();
@@ -100,15 +101,15 @@ impl Field {
     }
 }
 
-/// A whole number, also where arithmetic made `2.0` of it.
+/// Reads an integer, including one that arithmetic turned into `2.0`.
 pub fn integer(value: &Value) -> Option<i64> {
-    /// The largest whole numbers that a double holds exactly.
+    /// The largest integers that a double represents exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let whole = |n: &f64| n.fract() == 0.0 && n.abs() <= EXACT;
     value.as_i64().or_else(|| value.as_f64().filter(whole).map(|n| n as i64))
 }
 
-fn is(value: &Value, wanted: &str) -> bool {
+fn has_type(value: &Value, wanted: &str) -> bool {
     match wanted {
         "string" => value.is_string(),
         "integer" => integer(value).is_some(),
@@ -117,12 +118,12 @@ fn is(value: &Value, wanted: &str) -> bool {
         "array" => value.is_array(),
         "object" => value.is_object(),
         "null" => value.is_null(),
-        // A type that does not exist is a fault of the schema, not of the arguments.
+        // An unknown type is an error in the schema, not in the arguments.
         _ => true,
     }
 }
 
-fn in_words(wanted: &str) -> &str {
+fn type_name(wanted: &str) -> &str {
     match wanted {
         "string" => "text",
         "integer" => "a whole number",
@@ -134,18 +135,7 @@ fn in_words(wanted: &str) -> &str {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
-fn texts(list: Option<&Value>) -> Vec<String> {
+fn strings(list: Option<&Value>) -> Vec<String> {
     let items = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -156,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     fn check(args: Value, expected: &str) {
-        let shape = Shape::of(&json!({
+        let schema = ArgumentSchema::new(&json!({
             "type": "object",
             "properties": {
                 "message": {"type": "string"},
@@ -168,18 +158,18 @@ mod tests {
             "required": ["message"],
             "additionalProperties": false,
         }));
-        assert_eq!(shape.check(&args).err().unwrap_or_default(), expected, "{args}");
+        assert_eq!(schema.check(&args).err().unwrap_or_default(), expected, "{args}");
     }
 
     #[test]
-    fn arguments_that_fit_pass() {
+    fn accepts_valid_arguments() {
         check(json!({"message": "x"}), "");
         check(json!({"message": "x", "level": null}), "");
         check(json!({"message": "", "level": "warn", "priority": 2.0, "body": [1], "html": true}), "");
     }
 
     #[test]
-    fn the_first_argument_that_does_not_fit_is_named() {
+    fn names_the_first_invalid_argument() {
         check(json!([]), "`args` must be an object, but it is a list");
         check(json!({}), "`args.message` is missing");
         check(json!({"message": null}), "`args.message` is missing");
@@ -196,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_asks_for_nothing_takes_anything() {
-        let shape = Shape::of(&json!({"type": "object"}));
-        assert_eq!(shape.check(&json!([1])), Ok(()));
+    fn a_schema_without_constraints_accepts_anything() {
+        let schema = ArgumentSchema::new(&json!({"type": "object"}));
+        assert_eq!(schema.check(&json!([1])), Ok(()));
     }
 }

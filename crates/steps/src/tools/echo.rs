@@ -1,4 +1,4 @@
-//! `echo`: gives its arguments back. Also the no-op that benchmarks call, so nothing is checked and nothing copied.
+//! The `echo` tool: returns its arguments. Benchmarks use it as a no-op, so it checks and copies nothing.
 
 use crate::tool::{Tool, ToolSpec};
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ pub struct Echo {
 
 impl Echo {
     pub fn new() -> Echo {
-        let description = "Gives back its arguments, whatever they are.".into();
+        let description = "Returns its arguments unchanged.".into();
         Echo {
             spec: ToolSpec {
                 name: "echo".into(),

@@ -1,4 +1,4 @@
-//! `http_request`: what an `http` step does, as a tool. Its result is one object: `{status_code, headers, body}`.
+//! The `http_request` tool: an `http` step as a tool. Its result is one object: `{status_code, headers, body}`.
 
 use super::spec;
 use crate::http::{Client, METHODS, Outgoing};
@@ -17,12 +17,12 @@ pub struct HttpRequest {
 impl HttpRequest {
     pub fn new(client: Arc<Client>) -> HttpRequest {
         let properties = json!({
-            "url": {"type": "string", "description": "absolute, http or https"},
-            "method": {"type": "string", "enum": METHODS, "description": "POST if not given"},
+            "url": {"type": "string", "description": "absolute http or https URL"},
+            "method": {"type": "string", "enum": METHODS, "description": "default: POST"},
             "headers": {"type": "object"},
-            "body": {"description": "text is sent as it is, anything else as JSON"},
+            "body": {"description": "text is sent unchanged, any other value as JSON"},
         });
-        let description = "Makes an HTTP request. 2xx is success; the result has status_code, headers and body.";
+        let description = "Makes an HTTP request. Any 2xx status is a success. Returns status_code, headers and body.";
         let spec = spec("http_request", description, properties, &["url"]);
         HttpRequest { spec: ToolSpec { idempotent: false, ..spec }, client }
     }
@@ -35,7 +35,7 @@ impl Tool for HttpRequest {
     }
 
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome {
-        let outgoing = match Outgoing::read(&args, &ctx.idempotency_key) {
+        let outgoing = match Outgoing::from_input(&args, &ctx.idempotency_key) {
             Ok(outgoing) => outgoing.bound(&ctx.secrets.bound).guarded(&ctx.guard),
             Err(failure) => return failed(failure),
         };
@@ -46,8 +46,8 @@ impl Tool for HttpRequest {
     }
 }
 
-/// The status stays beside the body as well: retries may be chosen by it. The reply as a whole is not cut off, so that
-/// its status and headers can be read where the body inside it is.
+/// Wraps a reply into one object. The reply keeps its status because retry rules match on it. It is not marked as
+/// truncated, so that status and headers stay readable if the body inside is cut.
 fn whole(reply: Reply) -> Reply {
     let Reply { body, headers, status_code, truncated, log: _ } = reply;
     let mut result = json!({"status_code": status_code, "headers": headers, "body": body});

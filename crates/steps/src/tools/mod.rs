@@ -1,10 +1,12 @@
-//! The tools that are built in, and how the small ones are made.
+//! The built-in tools and a helper for those that are a single function.
 
-mod chance;
 mod echo;
+mod fail;
 mod http_request;
+mod log;
+mod now;
 mod pushover;
-mod small;
+mod random;
 mod text;
 
 use crate::Config;
@@ -19,11 +21,11 @@ use stepwell_engine::StepCall;
 pub fn built_in(config: &Config, client: &Arc<Client>) -> Tools {
     Tools::default()
         .with(echo::Echo::new())
-        .with(small::log())
-        .with(small::now())
-        .with(small::fail())
-        .with(chance::uuid())
-        .with(chance::random())
+        .with(log::log())
+        .with(now::now())
+        .with(fail::fail())
+        .with(random::uuid())
+        .with(random::random())
         .with(text::json_parse())
         .with(text::base64_encode())
         .with(text::base64_decode())
@@ -32,14 +34,14 @@ pub fn built_in(config: &Config, client: &Arc<Client>) -> Tools {
         .with(pushover::PushoverSend::new(config, Arc::clone(client)))
 }
 
-/// A tool that is one function: it waits for nothing.
-struct Small {
+/// A tool that is one synchronous function.
+struct FunctionTool {
     spec: ToolSpec,
     run: fn(&Value, &StepCall) -> Result<Value, Failure>,
 }
 
 #[async_trait]
-impl Tool for Small {
+impl Tool for FunctionTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -52,7 +54,7 @@ impl Tool for Small {
     }
 }
 
-/// `properties` as JSON Schema has them; no others are taken.
+/// Builds a spec whose schema has these `properties` and refuses all others.
 fn spec(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolSpec {
     let input_schema = json!({
         "type": "object",
@@ -60,11 +62,11 @@ fn spec(name: &str, description: &str, properties: Value, required: &[&str]) -> 
         "required": required,
         "additionalProperties": false,
     });
-    // Those that reach out say otherwise.
+    // Tools with external effects override this.
     ToolSpec { name: name.into(), description: description.into(), input_schema, idempotent: true }
 }
 
-/// A text argument; one that is not given is empty.
+/// A text argument; empty if absent.
 fn text<'a>(args: &'a Value, name: &str) -> &'a str {
     args.get(name).and_then(Value::as_str).unwrap_or_default()
 }

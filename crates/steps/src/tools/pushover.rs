@@ -1,6 +1,6 @@
-//! `pushover_send`: a notification to a phone through Pushover's message API.
+//! The `pushover_send` tool: sends a push notification through Pushover's message API.
 //!
-//! Whom to send to and in whose name come from the arguments, or from the server's configuration.
+//! The recipient and the application token come from the arguments or from the server's configuration.
 
 use super::spec;
 use crate::Config;
@@ -13,7 +13,7 @@ use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::StepCall;
 use url::form_urlencoded::Serializer;
 
-/// An emergency is repeated until somebody confirms it; the API insists on knowing how often and how long.
+/// Emergency messages repeat until acknowledged. The API requires an interval and an expiry for them.
 const EMERGENCY: i64 = 2;
 const EMERGENCY_RETRY_SECS: &str = "60";
 const EMERGENCY_EXPIRE_SECS: &str = "3600";
@@ -37,12 +37,12 @@ impl PushoverSend {
             "sound": {"type": "string"},
             "device": {"type": "string"},
             "html": {"type": "boolean"},
-            "timestamp": {"type": "integer", "description": "seconds since 1970"},
-            "ttl": {"type": "integer", "minimum": 1, "description": "seconds after which it disappears"},
+            "timestamp": {"type": "integer", "description": "Unix time in seconds"},
+            "ttl": {"type": "integer", "minimum": 1, "description": "seconds until the message is deleted"},
             "retry": {"type": "integer", "minimum": 30, "description": "priority 2: seconds between repetitions"},
-            "expire": {"type": "integer", "minimum": 1, "maximum": 10800, "description": "priority 2: seconds in all"},
-            "user": {"type": "string", "description": "user or group key; PUSHOVER_USER of the server if not given"},
-            "token": {"type": "string", "description": "application token; PUSHOVER_TOKEN of the server if not given"},
+            "expire": {"type": "integer", "minimum": 1, "maximum": 10800, "description": "priority 2: total seconds"},
+            "user": {"type": "string", "description": "user or group key; default: the server's PUSHOVER_USER"},
+            "token": {"type": "string", "description": "application token; default: the server's PUSHOVER_TOKEN"},
         });
         PushoverSend {
             spec: ToolSpec {
@@ -61,7 +61,7 @@ impl PushoverSend {
             let given = args.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
             let found = given.map(str::to_owned).or_else(|| configured.clone());
             let variable = name.to_uppercase();
-            let message = format!("give `args.{name}`, or start the server with PUSHOVER_{variable} set");
+            let message = format!("set `args.{name}`, or start the server with PUSHOVER_{variable}");
             found.ok_or_else(|| Failure::new("no_credentials", format!("Pushover needs a {name}: {message}")))
         };
         let mut form = Serializer::new(String::new());
@@ -97,7 +97,7 @@ impl Tool for PushoverSend {
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome {
         let request = self.form(&args).and_then(|form| {
             let headers = json!({"content-type": "application/x-www-form-urlencoded"});
-            Outgoing::read(&json!({"url": self.url, "headers": headers, "body": form}), &ctx.idempotency_key)
+            Outgoing::from_input(&json!({"url": self.url, "headers": headers, "body": form}), &ctx.idempotency_key)
         });
         let outgoing = match request {
             Ok(outgoing) => outgoing.guarded(&ctx.guard),
@@ -110,13 +110,13 @@ impl Tool for PushoverSend {
     }
 }
 
-/// The service says in words what it did not like.
+/// Adds the error texts of the service's response to the failure.
 fn explained(failure: Failure, reply: &Option<Reply>) -> Failure {
     let errors = reply.as_ref().and_then(|reply| reply.body.get("errors")).and_then(Value::as_array);
-    let said: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).take(5).collect();
-    if said.is_empty() {
+    let errors: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).take(5).collect();
+    if errors.is_empty() {
         return failure;
     }
-    let message = format!("{}: {}", failure.message, said.join("; ")).into();
+    let message = format!("{}: {}", failure.message, errors.join("; ")).into();
     Failure { message, ..failure }
 }

@@ -1,13 +1,13 @@
-//! Tools of MCP servers as steps call them: real servers of others (`scripts/mcp-install.sh` installs them), and one of our
-//! own that does what servers should not.
+//! Steps that call tools of MCP servers: third-party servers (installed by `scripts/mcp-install.sh`), and our own one
+//! that misbehaves.
 
-// In a test a panic is the report.
+// In tests, a panic is the report.
 #![allow(clippy::unwrap_used)]
 
-mod bad;
-mod pins;
-mod real;
-mod rig;
+mod acceptance;
+mod deferred;
+mod faults;
+mod harness;
 mod runs;
 mod secrets;
-mod waits;
+mod third_party;

@@ -1,6 +1,6 @@
 //! Whole runs that call tools of servers, with the real engine.
 
-use crate::rig::{Rig, bad, python, script, soon, stdio, until, vault};
+use crate::harness::{Harness, bad, python, script, soon, stdio, until, vault};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use stepwell_engine::{Caller, Config, Engine};
 use stepwell_steps::mcp::ServerConfig;
 use stepwell_store::memory::MemoryStore;
 
-/// An engine with servers, as a process has them.
+/// An engine with servers, like a node.
 struct Node {
     engine: Engine,
-    rig: Rig,
+    harness: Harness,
 }
 
 fn ada() -> Caller {
@@ -22,11 +22,11 @@ fn ada() -> Caller {
 
 impl Node {
     async fn start(store: MemoryStore, servers: Vec<ServerConfig>) -> Node {
-        let rig = Rig::on(store.clone(), servers);
-        let steps = stepwell_steps::Config { upstreams: Some(rig.upstreams.clone()), ..Default::default() };
+        let harness = Harness::on(store.clone(), servers);
+        let steps = stepwell_steps::Config { upstreams: Some(harness.upstreams.clone()), ..Default::default() };
         let config = Config { vault: vault(), ..Config::new(stepwell_steps::kinds(steps)) };
         let engine = Engine::start(Arc::new(store), config).await.unwrap();
-        Node { engine, rig }
+        Node { engine, harness }
     }
 
     async fn run(&self, document: Value, input: Value) -> String {
@@ -42,7 +42,7 @@ impl Node {
     }
 
     async fn asked(&self) -> Approval {
-        let look = async {
+        let poll = async {
             loop {
                 if let Some(approval) = self.engine.gates(&ada()).list(None, 10).await.unwrap().0.pop() {
                     return approval;
@@ -50,12 +50,12 @@ impl Node {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        soon(look).await
+        soon(poll).await
     }
 
     async fn stop(self) {
         self.engine.shutdown(Duration::from_secs(5)).await;
-        self.rig.upstreams.stop().await;
+        self.harness.upstreams.stop().await;
     }
 }
 
@@ -66,7 +66,7 @@ fn body(view: &RunView, step: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_of_a_tool_waits_among_the_approvals_and_its_answer_is_used_by_another_process() {
+async fn a_question_becomes_an_approval_whose_answer_another_process_uses() {
     let store = MemoryStore::default();
     let node = Node::start(store.clone(), vec![bad(&[])]).await;
     let document = json!({"name": "asks", "tasks": {"paint": {"tool": "bad__ask", "args": {"word": "wall"}}}});
@@ -78,18 +78,18 @@ async fn a_question_of_a_tool_waits_among_the_approvals_and_its_answer_is_used_b
     node.stop().await;
 
     let node = Node::start(store, vec![bad(&[])]).await;
-    let say =
+    let accept =
         |data: Value| Decision { approve: true, comment: None, data: Some(data), digest: approval.digest.clone() };
-    let wrong = node.engine.gates(&ada()).answer(&run, "paint", say(json!({"colour": 1}))).await;
+    let wrong = node.engine.gates(&ada()).answer(&run, "paint", accept(json!({"colour": 1}))).await;
     assert!(wrong.is_err(), "{wrong:?}");
-    node.engine.gates(&ada()).answer(&run, "paint", say(json!({"color": "blue"}))).await.unwrap();
-    let said = body(&node.ended(&run).await, "paint");
-    assert!(said.to_string().contains(r#""content":{"color":"blue"}"#), "{said}");
+    node.engine.gates(&ada()).answer(&run, "paint", accept(json!({"color": "blue"}))).await.unwrap();
+    let output = body(&node.ended(&run).await, "paint");
+    assert!(output.to_string().contains(r#""content":{"color":"blue"}"#), "{output}");
     node.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_is_denied_fails_the_step() {
+async fn denying_a_question_cancels_the_run() {
     let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
     let document = json!({"name": "asks", "tasks": {"paint": {"tool": "bad__ask", "args": {}}}});
     let run = node.run(document, json!({})).await;
@@ -101,21 +101,21 @@ async fn a_question_that_is_denied_fails_the_step() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_ends_with_the_task_that_it_began() {
+async fn a_step_ends_with_the_task_that_it_started() {
     let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
     let document = json!({"name": "slow", "tasks": {"print": {"tool": "bad__task", "args": {"word": "page"}}}});
     let run = node.run(document, json!({})).await;
-    let said = body(&node.ended(&run).await, "print");
-    assert!(said.to_string().contains(r#"{"said":{"word":"page"}}"#), "{said}");
+    let output = body(&node.ended(&run).await, "print");
+    assert!(output.to_string().contains(r#"{"said":{"word":"page"}}"#), "{output}");
     node.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_whose_server_crashed_is_tried_again_when_it_is_back() {
+async fn a_step_is_retried_until_its_crashed_server_is_back() {
     let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
-    node.rig.ready("bad").await;
-    node.rig.fails("bad__crash", json!({})).await;
-    until("the crash", || matches!(node.rig.server("bad").state, State::Down { .. }).then_some(())).await;
+    node.harness.ready("bad").await;
+    node.harness.fails("bad__crash", json!({})).await;
+    until("the crash", || matches!(node.harness.server("bad").state, State::Down { .. }).then_some(())).await;
     let retries = json!({"attempts": 10, "backoff": "fixed", "delay": "200ms"});
     let document = json!({"name": "again", "tasks": {"use": {"tool": "bad__steady", "args": {}, "retry": retries}}});
     let run = node.run(document, json!({})).await;
@@ -124,10 +124,10 @@ async fn a_step_whose_server_crashed_is_tried_again_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_flow_runs_on_the_tools_of_a_server() {
+async fn flow_documents_run_on_the_tools_of_a_server() {
     let seeds = stdio("seeds", &python(), &[&script("seed_server.py")]);
     let node = Node::start(MemoryStore::default(), vec![ServerConfig { plain_names: true, ..seeds }]).await;
-    node.rig.ready("seeds").await;
+    node.harness.ready("seeds").await;
     let document = json!({"name": "research", "flow": {
         "start": {"name": "search", "tool": "knowledge_search", "args": {"query": "{{input.topic}}"}, "next": "summarize"},
         "summarize": {"name": "summarize", "tool": "knowledge_get", "args": {"id": "{{input.doc_id}}"}, "next": "notify"},
@@ -152,14 +152,14 @@ async fn the_first_flow_runs_on_the_tools_of_a_server() {
 
 const VICTIM: &str = "STEPWELL_TEST_VICTIM";
 
-/// `sleep` does not read its input: nothing but the system ends it.
+/// `sleep` does not read its input, so only the system ends it.
 #[test]
 fn a_process_whose_server_is_killed_dies_with_it() {
     let mark = "86399.25";
     if std::env::var_os(VICTIM).is_some() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         return runtime.block_on(async {
-            let _rig = Rig::new(vec![stdio("stuck", "sleep", &[mark])]);
+            let _harness = Harness::new(vec![stdio("stuck", "sleep", &[mark])]);
             std::future::pending::<()>().await;
         });
     }

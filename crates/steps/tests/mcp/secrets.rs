@@ -1,6 +1,6 @@
-//! Secrets in the configuration of a server: filled in when it is connected to, for whom they are meant, and nowhere else.
+//! Secrets in a server's configuration: filled in at each connection, sent only where allowed, and masked everywhere.
 
-use crate::rig::{Rig, bad, failure, http, python, script, success, vault};
+use crate::harness::{Harness, bad, failure, http, python, script, success, vault};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -27,56 +27,56 @@ fn clean(text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_gets_its_secret_and_nobody_sees_it_again() {
-    let rig = Rig::on(with_secret(&[]).await, vec![bad(&[("TOKEN", "{{secrets.TOKEN}}")])]);
-    let leak = rig.ok("bad__leak", json!({})).await;
+async fn a_process_gets_its_secret_and_its_output_is_masked() {
+    let harness = Harness::on(with_secret(&[]).await, vec![bad(&[("TOKEN", "{{secrets.TOKEN}}")])]);
+    let leak = harness.ok("bad__leak", json!({})).await;
     assert_eq!(leak, json!({"token": "{{secrets.TOKEN}}", "{{secrets.TOKEN}}": "as a name"}));
-    let (failed, reply) = failure(rig.call("bad__leak_error", json!({})).await);
+    let (failed, reply) = failure(harness.call("bad__leak_error", json!({})).await);
     assert!(failed.message.ends_with("wrong token {{secrets.TOKEN}}"), "{failed:?}");
     clean(&format!("{reply:?}"));
-    let steps = success(rig.call("bad__steps", json!({})).await);
+    let steps = success(harness.call("bad__steps", json!({})).await);
     assert!(format!("{:?}", steps.log).contains("step 1 {{secrets.TOKEN}}"), "{steps:?}");
-    rig.fails("bad__crash", json!({})).await;
-    let why = rig.down("bad").await;
+    harness.fails("bad__crash", json!({})).await;
+    let why = harness.down("bad").await;
     assert!(why.contains("out of luck {{secrets.TOKEN}}"), "{why}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_gets_nothing_else_of_our_environment() {
-    let rig = Rig::new(vec![bad(&[("MINE", "yes")])]);
-    let environment = rig.ok("bad__environment", json!({})).await;
+async fn a_process_inherits_only_listed_variables() {
+    let harness = Harness::new(vec![bad(&[("MINE", "yes")])]);
+    let environment = harness.ok("bad__environment", json!({})).await;
     assert_eq!(environment["MINE"], "yes");
     let names: Vec<&String> = environment.as_object().unwrap().keys().collect();
-    // Cargo sets some dozens for tests.
+    // Cargo sets dozens of variables for tests.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
     assert!(environment.get("PATH").is_some(), "{names:?}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_is_missing_or_meant_for_hosts_is_not_given_to_a_process() {
-    let rig = Rig::new(vec![bad(&[("TOKEN", "{{secrets.NOWHERE}}")])]);
-    let why = rig.down("bad").await;
+async fn a_missing_or_bound_secret_is_not_given_to_a_process() {
+    let harness = Harness::new(vec![bad(&[("TOKEN", "{{secrets.NOWHERE}}")])]);
+    let why = harness.down("bad").await;
     assert!(why.contains("there is no secret named NOWHERE"), "{why}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 
-    let rig = Rig::on(with_secret(&["api.example.com"]).await, vec![bad(&[("TOKEN", "{{secrets.TOKEN}}")])]);
-    let why = rig.down("bad").await;
+    let harness = Harness::on(with_secret(&["api.example.com"]).await, vec![bad(&[("TOKEN", "{{secrets.TOKEN}}")])]);
+    let why = harness.down("bad").await;
     assert!(why.contains("the secret TOKEN may be sent only to api.example.com, so not to a process"), "{why}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
-/// Says which headers and paths it saw, and is no MCP server.
+/// Records the URLs and headers it gets, and is not an MCP server.
 async fn listener() -> (String, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let noted = seen.clone();
     let answer = move |request: axum::extract::Request| async move {
         let token = request.headers().get("authorization").map(|value| value.to_str().unwrap().to_owned());
         noted.lock().unwrap().push(format!("{} {}", request.uri(), token.unwrap_or_default()));
-        let said = request.headers().get("authorization").cloned();
-        (axum::http::StatusCode::IM_A_TEAPOT, format!("I know {said:?} and {}", request.uri()))
+        let token = request.headers().get("authorization").cloned();
+        (axum::http::StatusCode::IM_A_TEAPOT, format!("I know {token:?} and {}", request.uri()))
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -92,40 +92,40 @@ fn with_header(mut config: stepwell_steps::mcp::ServerConfig) -> stepwell_steps:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_url_and_headers_get_their_secrets_only_at_hosts_they_are_meant_for() {
+async fn url_and_headers_get_a_bound_secret_only_for_its_hosts() {
     let (url, seen) = listener().await;
     let config = with_header(http("web", &format!("{url}/mcp?key={{{{secrets.TOKEN}}}}")));
-    let rig = Rig::on(with_secret(&["api.example.com"]).await, vec![config.clone()]);
-    let why = rig.down("web").await;
+    let harness = Harness::on(with_secret(&["api.example.com"]).await, vec![config.clone()]);
+    let why = harness.down("web").await;
     assert!(why.contains("may be sent only to api.example.com, so not to this URL"), "{why}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
     assert_eq!(*seen.lock().unwrap(), Vec::<String>::new());
 
-    let rig = Rig::on(with_secret(&["127.0.0.1"]).await, vec![config]);
-    let why = rig.down("web").await;
+    let harness = Harness::on(with_secret(&["127.0.0.1"]).await, vec![config]);
+    let why = harness.down("web").await;
     clean(&why);
     assert!(why.contains("418"), "{why}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
     assert_eq!(seen.lock().unwrap()[0], format!("/mcp?key={VALUE} Bearer {VALUE}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_over_http_that_gets_a_secret_speaks_the_newest_revision_and_tells_of_changes() {
+async fn an_http_server_with_a_secret_speaks_the_newest_revision_and_reports_changes() {
     let mut command = tokio::process::Command::new(python());
     command.arg(script("bad_server.py")).args(["--http", "0"]).stdout(std::process::Stdio::piped()).kill_on_drop(true);
     let mut server = command.spawn().unwrap();
     let mut line = String::new();
     let mut out = tokio::io::BufReader::new(server.stdout.take().unwrap());
     tokio::io::AsyncBufReadExt::read_line(&mut out, &mut line).await.unwrap();
-    let rig = Rig::on(
+    let harness = Harness::on(
         with_secret(&["127.0.0.1"]).await,
         vec![with_header(http("web", &format!("http://127.0.0.1:{}/mcp", line.trim())))],
     );
-    assert_eq!(rig.ready("web").await.protocol.as_deref(), Some("2026-07-28"));
-    assert_eq!(rig.ok("web__steady", json!({})).await, Value::from("steady"));
-    let steps = success(rig.call("web__steps", json!({"count": 2})).await);
+    assert_eq!(harness.ready("web").await.protocol.as_deref(), Some("2026-07-28"));
+    assert_eq!(harness.ok("web__steady", json!({})).await, Value::from("steady"));
+    let steps = success(harness.call("web__steps", json!({"count": 2})).await);
     assert_eq!(*steps.body, "all done");
-    rig.ok("web__change", json!({})).await;
-    rig.until("web", |server| server.tools.iter().any(|tool| tool.name == "web__added")).await;
-    rig.upstreams.stop().await;
+    harness.ok("web__change", json!({})).await;
+    harness.until("web", |server| server.tools.iter().any(|tool| tool.name == "web__added")).await;
+    harness.upstreams.stop().await;
 }

@@ -1,12 +1,12 @@
-//! Parameters are values, whatever is in them.
+//! Parameters are values, whatever they contain.
 
-use crate::rig::{both, check};
+use crate::harness::{both, check};
 use serde_json::json;
 
 #[tokio::test]
-async fn what_looks_like_sql_in_a_parameter_is_only_text() {
-    let (_schema, _directory, rigs) = both();
-    for rig in rigs {
+async fn sql_in_a_parameter_is_only_text() {
+    let (_schema, _directory, harnesses) = both();
+    for harness in harnesses {
         for attack in [
             "'; DROP TABLE t; --",
             "1 OR 1=1",
@@ -18,34 +18,34 @@ async fn what_looks_like_sql_in_a_parameter_is_only_text() {
             "\u{2019}; --",
             "%s {} {{x}}",
         ] {
-            let found = rig.query("SELECT id FROM t WHERE name = $1", json!([attack])).await.unwrap();
+            let found = harness.query("SELECT id FROM t WHERE name = $1", json!([attack])).await.unwrap();
             assert_eq!(found, json!([]), "{attack}");
             let back =
-                rig.query("SELECT CAST(:name AS text) AS x, ':name' AS y", json!({"name": attack})).await.unwrap();
+                harness.query("SELECT CAST(:name AS text) AS x, ':name' AS y", json!({"name": attack})).await.unwrap();
             assert_eq!(back[0], json!({"x": attack, "y": ":name"}));
-            rig.write("UPDATE t SET name = $1 WHERE id = 1", json!([attack])).await.unwrap();
-            assert_eq!(rig.one("SELECT name FROM t WHERE id = 1", json!([])).await, json!(attack));
+            harness.write("UPDATE t SET name = $1 WHERE id = 1", json!([attack])).await.unwrap();
+            assert_eq!(harness.one("SELECT name FROM t WHERE id = 1", json!([])).await, json!(attack));
         }
-        assert_eq!(rig.one("SELECT count(*) FROM t", json!([])).await, json!(2));
+        assert_eq!(harness.one("SELECT count(*) FROM t", json!([])).await, json!(2));
     }
 }
 
 #[tokio::test]
-async fn too_few_too_many_and_unknown_parameters_are_told() {
-    let (_schema, _directory, rigs) = both();
-    for rig in rigs {
+async fn missing_surplus_and_unknown_parameters_are_reported() {
+    let (_schema, _directory, harnesses) = both();
+    for harness in harnesses {
         let by_number = "SELECT id FROM t WHERE id = $1";
-        let failure = rig.query(by_number, json!([])).await.unwrap_err();
-        check(&failure, "bad_query", "the statement has 1 parameters and `params` has 0");
-        let failure = rig.query(by_number, json!([1, 2])).await.unwrap_err();
+        let failure = harness.query(by_number, json!([])).await.unwrap_err();
+        check(&failure, "bad_query", "the statement has 1 parameters, but `params` has 0");
+        let failure = harness.query(by_number, json!([1, 2])).await.unwrap_err();
         check(&failure, "bad_query", "`params` has 2");
         let by_name = "SELECT id FROM t WHERE id = :id";
-        let failure = rig.query(by_name, json!({"ID": 1})).await.unwrap_err();
-        check(&failure, "bad_query", "a parameter `:id`, and `params` has no \"id\"");
-        let found = rig.query(by_name, json!({"id": 2, "more": [1]})).await.unwrap();
+        let failure = harness.query(by_name, json!({"ID": 1})).await.unwrap_err();
+        check(&failure, "bad_query", "a parameter `:id`, but `params` has no \"id\"");
+        let found = harness.query(by_name, json!({"id": 2, "more": [1]})).await.unwrap();
         assert_eq!(found, json!([{"id": 2}]));
-        let failure = rig.query(by_name, json!("x")).await.unwrap_err();
-        check(&failure, "bad_query", "neither a list nor an object");
-        assert!(rig.query(by_name, json!([1])).await.is_err());
+        let failure = harness.query(by_name, json!("x")).await.unwrap_err();
+        check(&failure, "bad_query", "`params` must be a list or an object");
+        assert!(harness.query(by_name, json!([1])).await.is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Few connections for many steps, and none that is broken.
+//! Connection pools: few connections for many steps, and no broken ones.
 
-use crate::rig::{Rig, call, check, postgres, to, until};
+use crate::harness::{Harness, call, check, postgres, to, until};
 use serde_json::json;
 use stepwell_store::OrgId;
 use stepwell_testing::Cluster;
 
-/// A URL by which the server tells these connections from others.
+/// A URL that identifies its connections to the server.
 fn marked(url: &str, name: &str) -> String {
     let joint = if url.contains('?') { '&' } else { '?' };
     format!("{url}{joint}application_name={name}")
@@ -13,63 +13,63 @@ fn marked(url: &str, name: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_burst_shares_a_few_connections() {
-    let (schema, look) = postgres();
-    let rig = Rig::on(marked(schema.url(), "burst"));
+    let (schema, observer) = postgres();
+    let harness = Harness::on(marked(schema.url(), "burst"));
     let mut all = tokio::task::JoinSet::new();
     for n in 0..100 {
-        let rig = rig.clone();
-        all.spawn(async move { rig.one("SELECT $1::int AS x FROM pg_sleep(0.01)", json!([n])).await });
+        let harness = harness.clone();
+        all.spawn(async move { harness.one("SELECT $1::int AS x FROM pg_sleep(0.01)", json!([n])).await });
     }
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'burst'";
     let mut most = 0;
     let mut sum = 0;
     while let Some(done) = all.join_next().await {
         sum += done.unwrap().as_i64().unwrap();
-        most = most.max(look.one(sql, json!([])).await.as_i64().unwrap());
+        most = most.max(observer.one(sql, json!([])).await.as_i64().unwrap());
     }
     assert_eq!(sum, 99 * 100 / 2);
     assert!((1..=8).contains(&most), "{most} connections");
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_by_its_own_organisation_and_version_only() {
-    let (schema, rig) = postgres();
+async fn a_connection_is_reused_by_its_own_organisation_and_version_only() {
+    let (schema, harness) = postgres();
     let who = json!({"connection": "db", "sql": "SELECT pg_backend_pid() AS pid"});
-    let pid = async || rig.run(call(who.clone())).await.unwrap()[0]["pid"].clone();
-    // One is given back a moment after its answer, so that at first there may be several.
+    let pid = async || harness.run(call(who.clone())).await.unwrap()[0]["pid"].clone();
+    // A connection is returned just after the result, so there may be several at first.
     let seen = std::cell::RefCell::new(std::collections::HashSet::new());
     let again = || async {
         let pid = pid().await.to_string();
         !seen.borrow_mut().insert(pid)
     };
-    until("one is used again", again).await;
+    until("a connection is reused", again).await;
     let mut newer = to(schema.url());
     newer.version = 2;
-    rig.name("db", newer);
+    harness.name("db", newer);
     let pid = pid().await.to_string();
     assert!(!seen.borrow().contains(&pid));
     let mut other = call(who.clone());
     other.caller.org = OrgId(2);
-    check(&rig.run(other).await.unwrap_err(), "unknown_connection", "\"db\"");
+    check(&harness.run(other).await.unwrap_err(), "unknown_connection", "\"db\"");
 }
 
 #[tokio::test]
-async fn steps_go_on_after_the_server_was_restarted_or_ended_a_connection() {
+async fn steps_recover_from_a_restart_and_from_a_terminated_connection() {
     let cluster = Cluster::start();
-    let rig = Rig::on(cluster.url());
-    assert_eq!(rig.one("SELECT 1 AS x", json!([])).await, json!(1));
+    let harness = Harness::on(cluster.url());
+    assert_eq!(harness.one("SELECT 1 AS x", json!([])).await, json!(1));
     cluster.restart_immediate();
-    assert_eq!(rig.one("SELECT 2 AS x", json!([])).await, json!(2));
+    assert_eq!(harness.one("SELECT 2 AS x", json!([])).await, json!(2));
     stepwell_testing::execute(
         cluster.url(),
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'stepwell'",
     )
     .unwrap();
-    assert_eq!(rig.one("SELECT 3 AS x", json!([])).await, json!(3));
+    assert_eq!(harness.one("SELECT 3 AS x", json!([])).await, json!(3));
     cluster.stop();
-    let failure = rig.query("SELECT 4 AS x", json!([])).await.unwrap_err();
+    let failure = harness.query("SELECT 4 AS x", json!([])).await.unwrap_err();
     check(&failure, "connect_failed", "no connection to \"db\"");
     assert!(failure.retryable && !failure.may_have_happened);
     cluster.start_again();
-    assert_eq!(rig.one("SELECT 5 AS x", json!([])).await, json!(5));
+    assert_eq!(harness.one("SELECT 5 AS x", json!([])).await, json!(5));
 }

@@ -1,11 +1,11 @@
-//! Types there and back.
+//! Conversion of types in both directions.
 
-use crate::rig::{both, check, postgres, sqlite};
+use crate::harness::{both, check, postgres, sqlite};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn values_of_postgresql_come_as_the_json_they_are() {
-    let (schema, rig) = postgres();
+async fn postgresql_values_become_the_matching_json() {
+    let (schema, harness) = postgres();
     schema.execute("CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE DOMAIN positive AS int CHECK (value > 0)");
     for (sql, expected) in [
         ("NULL::int", Value::Null),
@@ -38,13 +38,13 @@ async fn values_of_postgresql_come_as_the_json_they_are() {
         ("'{}'::text[]", json!([])),
         ("ARRAY['good']::mood[]", json!(["good"])),
     ] {
-        assert_eq!(rig.one(&format!("SELECT {sql} AS x"), json!([])).await, expected, "{sql}");
+        assert_eq!(harness.one(&format!("SELECT {sql} AS x"), json!([])).await, expected, "{sql}");
     }
 }
 
 #[tokio::test]
 async fn json_becomes_what_the_statement_expects() {
-    let (schema, rig) = postgres();
+    let (schema, harness) = postgres();
     schema.execute("CREATE TYPE mood AS ENUM ('good', 'bad')");
     for (ty, value) in [
         ("int4", json!(-5)),
@@ -66,52 +66,52 @@ async fn json_becomes_what_the_statement_expects() {
         ("mood", json!("bad")),
         ("int4", Value::Null),
     ] {
-        assert_eq!(rig.one(&format!("SELECT $1::{ty} AS x"), json!([value])).await, value, "{ty}");
+        assert_eq!(harness.one(&format!("SELECT $1::{ty} AS x"), json!([value])).await, value, "{ty}");
     }
-    // A list or an object for a text is its JSON, a whole number may be written with a point.
-    assert_eq!(rig.one("SELECT $1::text AS x", json!([{"a": [1]}])).await, json!("{\"a\":[1]}"));
-    assert_eq!(rig.one("SELECT $1::int AS x", json!([5.0])).await, json!(5));
+    // A list or an object becomes JSON text, and an integer may be written as a float.
+    assert_eq!(harness.one("SELECT $1::text AS x", json!([{"a": [1]}])).await, json!("{\"a\":[1]}"));
+    assert_eq!(harness.one("SELECT $1::int AS x", json!([5.0])).await, json!(5));
 }
 
 #[tokio::test]
-async fn a_parameter_that_does_not_fit_is_named() {
-    let (_schema, rig) = postgres();
+async fn an_invalid_parameter_is_named() {
+    let (_schema, harness) = postgres();
     for (ty, value, part) in [
-        ("int4", json!(3_000_000_000u64), "$2 does not fit: 3000000000 cannot be of the type int4"),
+        ("int4", json!(3_000_000_000u64), "$2 does not fit: 3000000000 cannot be converted to int4"),
         ("int4", json!(1.5), "$2 does not fit: 1.5"),
-        ("int4", json!(true), "true or false cannot be of the type int4"),
+        ("int4", json!(true), "true or false cannot be converted to int4"),
         ("int4", json!({}), "an object cannot be"),
-        ("bool", json!(1), "a number cannot be of the type bool"),
-        ("date", json!([1]), "a list cannot be of the type date"),
-        ("bytea", json!("not base64!"), "bytes are given in base64"),
-        ("text", json!("a\u{0}b"), "the character 0"),
+        ("bool", json!(1), "a number cannot be converted to bool"),
+        ("date", json!([1]), "a list cannot be converted to date"),
+        ("bytea", json!("not base64!"), "bytes must be base64"),
+        ("text", json!("a\u{0}b"), "must not contain NUL characters"),
         ("int4", json!("five"), "$2 does not fit: invalid input syntax for type integer: \"five\""),
         ("uuid", json!("nonsense"), "$2 does not fit: invalid input syntax for type uuid"),
         ("timestamptz", json!("yesterweek"), "invalid input syntax for type timestamp"),
     ] {
-        let failure = rig.query(&format!("SELECT $1::int, $2::{ty} AS x"), json!([1, value])).await.unwrap_err();
+        let failure = harness.query(&format!("SELECT $1::int, $2::{ty} AS x"), json!([1, value])).await.unwrap_err();
         check(&failure, "bad_param", part);
         assert!(!failure.retryable);
     }
 }
 
 #[tokio::test]
-async fn a_type_that_json_has_no_form_for_is_refused_before_anything_happens() {
-    let (schema, rig) = postgres();
+async fn an_unsupported_type_is_refused_before_anything_happens() {
+    let (schema, harness) = postgres();
     schema.execute("CREATE TABLE spans (at int4range)");
-    let failure = rig.write("INSERT INTO spans VALUES ('[1,2)') RETURNING at", json!([])).await.unwrap_err();
+    let failure = harness.write("INSERT INTO spans VALUES ('[1,2)') RETURNING at", json!([])).await.unwrap_err();
     check(&failure, "bad_query", "the column \"at\" cannot be read: its type int4range");
-    assert_eq!(rig.one("SELECT count(*) FROM spans", json!([])).await, json!(0));
-    assert_eq!(rig.one("SELECT '[1,2)'::int4range::text AS x", json!([])).await, json!("[1,2)"));
-    // A year that no calendar here reaches.
-    let failure = rig.query("SELECT '100000-01-01'::timestamptz AS far", json!([])).await.unwrap_err();
+    assert_eq!(harness.one("SELECT count(*) FROM spans", json!([])).await, json!(0));
+    assert_eq!(harness.one("SELECT '[1,2)'::int4range::text AS x", json!([])).await, json!("[1,2)"));
+    // A year beyond the range of the calendar.
+    let failure = harness.query("SELECT '100000-01-01'::timestamptz AS far", json!([])).await.unwrap_err();
     check(&failure, "bad_query", "the column \"far\" cannot be read");
-    assert_eq!(rig.one("SELECT 1 AS x", json!([])).await, json!(1));
+    assert_eq!(harness.one("SELECT 1 AS x", json!([])).await, json!(1));
 }
 
 #[tokio::test]
-async fn values_of_sqlite_come_as_they_are_kept() {
-    let (_directory, rig) = sqlite("");
+async fn sqlite_values_come_as_they_are_stored() {
+    let (_directory, harness) = sqlite("");
     for (value, expected) in [
         (Value::Null, Value::Null),
         (json!(true), json!(1)),
@@ -121,32 +121,32 @@ async fn values_of_sqlite_come_as_they_are_kept() {
         (json!("it's"), json!("it's")),
         (json!({"a": [1]}), json!("{\"a\":[1]}")),
     ] {
-        assert_eq!(rig.one("SELECT $1 AS x", json!([value])).await, expected, "{value}");
-        assert_eq!(rig.one("SELECT :v AS x", json!({"v": value})).await, expected, "{value}");
+        assert_eq!(harness.one("SELECT $1 AS x", json!([value])).await, expected, "{value}");
+        assert_eq!(harness.one("SELECT :v AS x", json!({"v": value})).await, expected, "{value}");
     }
-    assert_eq!(rig.one("SELECT x'00ff10' AS x", json!([])).await, json!("AP8Q"));
-    assert_eq!(rig.one("SELECT 9e999 AS x", json!([])).await, json!("Infinity"));
-    let failure = rig.query("SELECT ? AS x", json!([u64::MAX])).await.unwrap_err();
+    assert_eq!(harness.one("SELECT x'00ff10' AS x", json!([])).await, json!("AP8Q"));
+    assert_eq!(harness.one("SELECT 9e999 AS x", json!([])).await, json!("Infinity"));
+    let failure = harness.query("SELECT ? AS x", json!([u64::MAX])).await.unwrap_err();
     check(&failure, "bad_param", "$1 does not fit");
-    let failure = rig.query("SELECT CAST(x'ff' AS text) AS x", json!([])).await.unwrap_err();
+    let failure = harness.query("SELECT CAST(x'ff' AS text) AS x", json!([])).await.unwrap_err();
     check(&failure, "bad_query", "not UTF-8");
 }
 
 #[tokio::test]
-async fn rows_have_their_columns_in_order_and_a_statement_without_rows_a_count() {
-    let (_schema, _directory, rigs) = both();
-    for rig in rigs {
-        let body = rig.query("SELECT name, id FROM t ORDER BY id DESC", json!([])).await.unwrap();
+async fn rows_keep_the_order_of_columns_and_a_statement_without_rows_returns_a_count() {
+    let (_schema, _directory, harnesses) = both();
+    for harness in harnesses {
+        let body = harness.query("SELECT name, id FROM t ORDER BY id DESC", json!([])).await.unwrap();
         assert_eq!(body.to_string(), r#"[{"name":"two","id":2},{"name":"one","id":1}]"#);
-        let none = rig.query("SELECT name FROM t WHERE id = $1", json!([9])).await.unwrap();
+        let none = harness.query("SELECT name FROM t WHERE id = $1", json!([9])).await.unwrap();
         assert_eq!(none, json!([]));
-        let changed = rig.write("UPDATE t SET name = upper(name)", json!([])).await.unwrap();
+        let changed = harness.write("UPDATE t SET name = upper(name)", json!([])).await.unwrap();
         assert_eq!(changed, json!({"row_count": 2}));
-        let given = rig.write("DELETE FROM t WHERE id = $1 RETURNING name", json!([2])).await.unwrap();
+        let given = harness.write("DELETE FROM t WHERE id = $1 RETURNING name", json!([2])).await.unwrap();
         assert_eq!(given, json!([{"name": "TWO"}]));
-        let made = rig.write("CREATE TABLE other (x int)", json!([])).await.unwrap();
+        let made = harness.write("CREATE TABLE other (x int)", json!([])).await.unwrap();
         assert_eq!(made, json!({"row_count": 0}));
-        let failure = rig.query("SELECT 1 AS a, 2 AS a", json!([])).await.unwrap_err();
+        let failure = harness.query("SELECT 1 AS a, 2 AS a", json!([])).await.unwrap_err();
         check(&failure, "bad_query", "two columns are called \"a\"");
     }
 }

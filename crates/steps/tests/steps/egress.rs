@@ -15,9 +15,9 @@ fn check_refused(failure: &Failure, expected: &str) {
 
 #[tokio::test]
 async fn private_addresses_are_refused_unless_allowed() {
-    let server = Server::saying(200, &[], "").await;
+    let server = Server::responding(200, &[], "").await;
     let port = server.url.rsplit(':').next().unwrap();
-    // A name is refused by what it resolves to, an address in every spelling.
+    // A name is refused by its addresses, an address in any notation.
     for host in
         ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::ffff:127.0.0.1]", "[::1]"]
     {
@@ -33,7 +33,7 @@ async fn private_addresses_are_refused_unless_allowed() {
 }
 
 #[tokio::test]
-async fn metadata_and_link_local_addresses_are_refused_even_where_private_ones_are_allowed() {
+async fn metadata_and_link_local_addresses_are_refused_even_if_private_ones_are_allowed() {
     for host in
         ["169.254.169.254", "2852039166", "[::ffff:a9fe:a9fe]", "[fe80::1]", "[fd00:ec2::254]", "100.100.100.200"]
     {
@@ -43,7 +43,7 @@ async fn metadata_and_link_local_addresses_are_refused_even_where_private_ones_a
 }
 
 #[tokio::test]
-async fn a_redirect_does_not_lead_to_where_a_request_may_not_go() {
+async fn a_redirect_to_a_forbidden_address_is_refused() {
     for to in [
         "http://169.254.169.254/latest?key=s3cret",
         "http://2852039166/",
@@ -60,14 +60,14 @@ async fn a_redirect_does_not_lead_to_where_a_request_may_not_go() {
 }
 
 #[tokio::test]
-async fn a_tool_is_bound_by_the_same_rules() {
+async fn tools_are_bound_by_the_same_rules() {
     let (url, _kept) = dead();
     let input = json!({"tool": "http_request", "args": {"url": url}});
     let (failure, _) = failure(run(Config { egress: Default::default(), ..local() }, "tool", input).await);
     check_refused(&failure, "is not a public address");
 }
 
-/// Runs itself again with proxies in the environment, where nobody listens.
+/// Runs this test again with dead proxies in the environment.
 #[tokio::test]
 async fn proxies_in_the_environment_are_not_used() {
     const INSIDE: &str = "STEPWELL_TEST_INSIDE";
@@ -79,11 +79,11 @@ async fn proxies_in_the_environment_are_not_used() {
             again.env(name, &proxy);
         }
         let output = again.env_remove("NO_PROXY").env_remove("no_proxy").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
         return;
     }
-    let server = Server::saying(200, &[], "").await;
+    let server = Server::responding(200, &[], "").await;
     success(http(json!({"url": server.url})).await);
     server.only();
 }

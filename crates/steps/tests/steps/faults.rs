@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a request, and what is said of it.
+//! Everything that can go wrong with a request, and how it is reported.
 
 use crate::server::{Server, dead, raw_bytes, response};
 use crate::{Config, failure, http, local, run};
@@ -27,28 +27,28 @@ async fn check_network(url: &str, code: &str, may_have_happened: bool) {
 }
 
 #[tokio::test]
-async fn a_refused_connection_has_done_nothing() {
+async fn a_refused_connection_had_no_effect() {
     let (url, _kept) = dead();
     check_network(&url, "connect_failed", false).await;
 }
 
 #[tokio::test]
-async fn a_name_that_does_not_resolve_has_done_nothing() {
-    // Too long for a name, so that no name server is asked.
+async fn an_unresolvable_name_had_no_effect() {
+    // Too long for a label, so no name server is queried.
     check_network(&format!("http://{}", "a".repeat(70)), "connect_failed", false).await;
 }
 
 #[tokio::test]
-async fn a_tls_handshake_that_fails_has_done_nothing() {
+async fn a_failed_tls_handshake_had_no_effect() {
     // A server that does not speak TLS.
-    let server = Server::saying(200, &[], "").await;
+    let server = Server::responding(200, &[], "").await;
     check_network(&server.url.replace("http://", "https://"), "connect_failed", false).await;
     assert!(server.seen().is_empty());
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_made_in_time_has_done_nothing() {
-    // Accepts, but says nothing to the TLS handshake.
+async fn a_connect_timeout_had_no_effect() {
+    // Accepts, but does not respond to the TLS handshake.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
     let config = Config { connect_timeout: Duration::from_millis(20), ..local() };
@@ -58,13 +58,13 @@ async fn a_connection_that_is_not_made_in_time_has_done_nothing() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_before_the_answer_may_have_done_all() {
+async fn a_connection_closed_before_the_response_may_have_had_an_effect() {
     check_network(&raw_bytes(b"").await, "connection_lost", true).await;
     check_network(&raw_bytes(b"HTTP/1.1 200").await, "connection_lost", true).await;
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_http_may_have_done_all() {
+async fn a_response_that_is_not_http_may_have_had_an_effect() {
     check_network(&raw_bytes(b"SSH-2.0-OpenSSH_9.2\r\n\r\n").await, "connection_lost", true).await;
     check_network(&raw_bytes(b"HTTP/1.1 2x0 OK\r\n\r\n").await, "connection_lost", true).await;
     check_network(&raw_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n").await, "connection_lost", true).await;
@@ -79,7 +79,7 @@ async fn a_connection_closed_within_the_body_of_a_success_is_lost() {
 }
 
 #[tokio::test]
-async fn a_status_counts_though_its_body_is_cut_short() {
+async fn a_status_counts_even_if_its_body_is_cut_short() {
     let head = b"HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\nno such";
     let (failure, reply) = fails(&raw_bytes(head).await).await;
     assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), ("http_404", false, false));
@@ -87,7 +87,7 @@ async fn a_status_counts_though_its_body_is_cut_short() {
 }
 
 #[tokio::test]
-async fn a_status_says_if_another_attempt_is_worth_it() {
+async fn the_status_decides_whether_a_retry_makes_sense() {
     let check = async |status: u16, retryable: bool, may_have_happened: bool| {
         let server = Server::answering(move |_| response(status, &[("retry-after", "7")], r#"{"why": "no"}"#)).await;
         let (failure, reply) = fails(&server.url).await;
@@ -95,7 +95,7 @@ async fn a_status_says_if_another_attempt_is_worth_it() {
         assert_eq!(failure.kind, FailureKind::Error);
         assert_eq!((failure.retryable, failure.may_have_happened), (retryable, may_have_happened), "{status}");
         assert_eq!(failure.retry_after.map(|pause| pause.0), retryable.then_some(7_000), "{status}");
-        // What the server said is kept: expressions read it and retries may be chosen by its status.
+        // The response is kept: expressions read it, and retry rules match on its status.
         let reply = reply.unwrap();
         assert_eq!((reply.status_code, &*reply.body), (Some(status), &json!({"why": "no"})));
     };
@@ -111,19 +111,19 @@ async fn a_status_says_if_another_attempt_is_worth_it() {
 }
 
 #[tokio::test]
-async fn a_message_names_the_method_the_address_and_the_status() {
-    let server = Server::saying(404, &[], "").await;
+async fn a_message_names_the_method_the_url_and_the_status() {
+    let server = Server::responding(404, &[], "").await;
     let url = format!("{}/a/b?key={SECRET}", server.url);
     let (failure, _) = failure(http(json!({"url": url, "method": "GET"})).await);
-    assert_eq!(*failure.message, *format!("GET {}/a/b was answered with 404 Not Found", server.url));
+    assert_eq!(*failure.message, *format!("GET {}/a/b returned 404 Not Found", server.url));
 }
 
 #[tokio::test]
-async fn a_date_to_come_back_at_is_kept_within_a_day() {
-    let server = Server::saying(503, &[("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT")], "").await;
+async fn retry_after_dates_are_limited_to_a_day() {
+    let server = Server::responding(503, &[("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT")], "").await;
     let (failure, _) = fails(&server.url).await;
     assert_eq!(failure.retry_after, Some(MAX_RETRY_AFTER));
-    let server = Server::saying(503, &[("retry-after", "Thu, 01 Jan 1998 00:00:00 GMT")], "").await;
+    let server = Server::responding(503, &[("retry-after", "Thu, 01 Jan 1998 00:00:00 GMT")], "").await;
     let (failure, _) = fails(&server.url).await;
     assert_eq!(failure.retry_after.map(|pause| pause.0), Some(0));
 }

@@ -1,4 +1,4 @@
-//! What an `http` step sends, and what it makes of an answer.
+//! What an `http` step sends, and how it reads the response.
 
 use crate::server::{Server, raw, response};
 use crate::{call, failure, http, local, soon, success};
@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[tokio::test]
-async fn a_request_is_what_the_definition_says() {
-    let server = Server::saying(200, &[], "").await;
+async fn a_request_follows_the_definition() {
+    let server = Server::responding(200, &[], "").await;
     let url = format!("{}/charge?id=7", server.url);
     let headers = json!({"X-Trace": "abc", "X-Count": 3, "X-Left-Out": null});
     success(http(json!({"url": url, "method": "PUT", "headers": headers, "body": {"amount": 12}})).await);
@@ -24,7 +24,7 @@ async fn a_request_is_what_the_definition_says() {
         ("x-trace", Some("abc")),
         ("x-count", Some("3")),
         ("x-left-out", None),
-        // No compressed answer is asked for, because none would be unpacked.
+        // Compressed responses are not requested, because they would not be decompressed.
         ("accept-encoding", None),
         ("cookie", None),
     ];
@@ -34,8 +34,8 @@ async fn a_request_is_what_the_definition_says() {
 }
 
 #[tokio::test]
-async fn without_more_than_a_url_it_is_an_empty_post() {
-    let server = Server::saying(200, &[], "").await;
+async fn a_url_alone_makes_an_empty_post() {
+    let server = Server::responding(200, &[], "").await;
     success(http(json!({"url": server.url})).await);
     let seen = server.only();
     assert_eq!((seen.method.as_str(), seen.body.len()), ("POST", 0));
@@ -43,8 +43,8 @@ async fn without_more_than_a_url_it_is_an_empty_post() {
 }
 
 #[tokio::test]
-async fn headers_of_the_definition_win_over_those_that_are_added() {
-    let server = Server::saying(200, &[], "").await;
+async fn headers_of_the_definition_override_the_defaults() {
+    let server = Server::responding(200, &[], "").await;
     let headers = json!({"idempotency-key": "mine", "USER-AGENT": "me", "Content-Type": "application/x"});
     success(http(json!({"url": server.url, "headers": headers, "body": "text"})).await);
     let seen = server.only();
@@ -57,15 +57,15 @@ async fn headers_of_the_definition_win_over_those_that_are_added() {
 
 #[tokio::test]
 async fn credentials_in_a_url_become_a_header() {
-    let server = Server::saying(200, &[], "").await;
+    let server = Server::responding(200, &[], "").await;
     success(http(json!({"url": server.url.replace("http://", "http://ada:pw@")})).await);
     assert_eq!(server.only().header("authorization"), Some("Basic YWRhOnB3"));
 }
 
 #[tokio::test]
-async fn an_answer_has_its_status_headers_and_body() {
+async fn a_response_has_its_status_headers_and_body() {
     let headers = &[("Content-Type", "application/problem+json"), ("X-A", "1"), ("x-a", "2")];
-    let server = Server::saying(201, headers, r#"{"ok": [1, 2.5]}"#).await;
+    let server = Server::responding(201, headers, r#"{"ok": [1, 2.5]}"#).await;
     let reply = success(http(json!({"url": server.url})).await);
     assert_eq!(reply.status_code, Some(201));
     assert_eq!(*reply.body, json!({"ok": [1, 2.5]}));
@@ -75,7 +75,7 @@ async fn an_answer_has_its_status_headers_and_body() {
 }
 
 #[tokio::test]
-async fn every_body_can_be_kept() {
+async fn every_body_is_readable() {
     let deep = "[".repeat(101) + &"]".repeat(101);
     let check = async |status: u16, content_type: &'static str, body: Vec<u8>, expected: Value| {
         let server =
@@ -96,15 +96,15 @@ async fn every_body_can_be_kept() {
 
 #[tokio::test]
 async fn a_head_request_has_no_body() {
-    let server = Server::saying(200, &[], "not sent").await;
+    let server = Server::responding(200, &[], "not sent").await;
     let reply = success(http(json!({"url": server.url, "method": "head"})).await);
     assert_eq!((reply.status_code, &*reply.body), (Some(200), &Value::Null));
 }
 
 #[tokio::test]
-async fn a_body_is_whole_up_to_the_limit_and_cut_beyond() {
+async fn a_body_is_complete_up_to_the_limit_and_truncated_beyond() {
     for (length, truncated) in [(MAX_READABLE_BODY, false), (MAX_READABLE_BODY + 1, true)] {
-        // JSON, so that a cut one shows: it is text.
+        // JSON, so that a truncated body shows: it is text.
         let body = format!("[\"{}\"]", "a".repeat(length - 4));
         let sent = body.clone();
         let server = Server::answering(move |_| response(200, &[], sent.clone())).await;
@@ -117,10 +117,10 @@ async fn a_body_is_whole_up_to_the_limit_and_cut_beyond() {
 }
 
 #[tokio::test]
-async fn of_an_endless_body_the_rest_is_not_downloaded() {
+async fn an_endless_body_is_not_downloaded_to_the_end() {
     let (url, server) = raw(async |mut socket: TcpStream| {
         socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-        // Ends only when the other side has hung up.
+        // Ends only when the client has closed the connection.
         while socket.write_all(&[b'a'; 4096]).await.is_ok() {}
     })
     .await;
@@ -130,7 +130,7 @@ async fn of_an_endless_body_the_rest_is_not_downloaded() {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_in_pieces_is_put_together() {
+async fn a_response_in_pieces_is_reassembled() {
     let pieces =
         ["HTTP/1.1 2", "00 OK\r\nTransfer-", "Encoding: chunked\r\n\r\n4\r\n[1,", "2\r\n2\r\n3]\r\n0\r\n", "\r\n"];
     let (url, server) = raw(async move |mut socket: TcpStream| {
@@ -146,8 +146,8 @@ async fn an_answer_that_comes_in_pieces_is_put_together() {
 }
 
 #[tokio::test]
-async fn connections_are_kept_for_the_next_request() {
-    let server = Server::saying(200, &[], "[]").await;
+async fn connections_are_reused() {
+    let server = Server::responding(200, &[], "[]").await;
     let kinds = stepwell_steps::kinds(local());
     for _ in 0..5 {
         success(soon(kinds.get("http").unwrap().run(call(json!({"url": server.url})))).await);
@@ -161,7 +161,7 @@ async fn dropping_the_attempt_closes_its_connection() {
     let (arrived, has_arrived) = tokio::sync::oneshot::channel();
     let (url, server) = raw(async move |mut socket: TcpStream| {
         arrived.send(()).unwrap();
-        // Never answers; a read gives nothing once the client is gone.
+        // Never responds; the read returns nothing once the client is gone.
         socket.read(&mut [0; 64]).await.unwrap_or(0)
     })
     .await;
@@ -175,8 +175,8 @@ async fn dropping_the_attempt_closes_its_connection() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_not_sent() {
-    let server = Server::saying(200, &[], "").await;
+async fn an_invalid_request_is_not_sent() {
+    let server = Server::responding(200, &[], "").await;
     let (refused, reply) =
         failure(http(json!({"url": server.url, "headers": {"x": "a\r\nb"}, "body": "GET / HTTP/1.1"})).await);
     assert_eq!((&*refused.code, refused.retryable, refused.may_have_happened), ("bad_request", false, false));

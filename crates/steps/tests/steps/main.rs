@@ -1,14 +1,14 @@
-//! The kinds as the engine calls them, against real servers on loopback. Nothing leaves the machine, nothing sleeps.
+//! The kinds as the engine calls them, against real servers on loopback. No request leaves the machine, no test sleeps.
 
-// In a test a panic is the report.
+// In tests, a panic is the report.
 #![allow(clippy::unwrap_used)]
 
-mod bound;
 mod egress;
 mod faults;
 mod http;
 mod pushover;
 mod redirects;
+mod secrets;
 mod server;
 mod tools;
 
@@ -22,7 +22,7 @@ use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
 
-/// Loopback may be reached, and the environment says nothing.
+/// Allows loopback and ignores the environment.
 fn local() -> Config {
     let egress = Egress { allow_private: true };
     Config { egress, pushover_user: None, pushover_token: None, ..Config::default() }
@@ -40,18 +40,18 @@ fn call(input: Value) -> StepCall {
         traceparent: None,
         timeout: Duration::from_secs(20),
         allow_hosts: Vec::new(),
-        secret_access: Arc::new(Nothing),
+        secret_access: Arc::new(NoSecrets),
         guard: None,
         resumed: None,
         cancel: CancellationToken::new(),
     }
 }
 
-/// These kinds ask for no secrets.
-struct Nothing;
+/// These kinds use no secrets.
+struct NoSecrets;
 
 #[async_trait]
-impl SecretAccess for Nothing {
+impl SecretAccess for NoSecrets {
     async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
@@ -72,7 +72,7 @@ async fn tool(name: &str, args: Value) -> Outcome {
     run(local(), "tool", json!({"tool": name, "args": args})).await
 }
 
-/// What hangs is a bug; the limit only turns it into a report.
+/// Turns a hang into a failure.
 async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("this takes too long")
 }

@@ -1,4 +1,4 @@
-//! `pushover_send` against a stand-in for the service.
+//! `pushover_send` against a fake service.
 
 use crate::server::Server;
 use crate::{failure, local, run, success};
@@ -10,7 +10,7 @@ use stepwell_steps::Config;
 const SENT: &str = r#"{"status": 1, "request": "647d2300"}"#;
 
 async fn send(server: &Server, config: Config, args: Value) -> Outcome {
-    // A slash at the end does no harm.
+    // A trailing slash does no harm.
     let config = Config { pushover_url: format!("{}/", server.url), ..config };
     run(config, "tool", json!({"tool": "pushover_send", "args": args})).await
 }
@@ -32,8 +32,8 @@ fn check(form: BTreeMap<String, String>, expected: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn a_message_is_sent_as_a_form_with_the_credentials_of_the_server() {
-    let server = Server::saying(200, &[("content-type", "application/json")], SENT).await;
+async fn a_message_is_sent_as_a_form_with_the_server_s_credentials() {
+    let server = Server::responding(200, &[("content-type", "application/json")], SENT).await;
     let args = json!({"message": "Deploy & done: 100 %", "title": "é", "priority": -1, "html": true, "sound": null});
     let reply = success(send(&server, configured(), args).await);
     assert_eq!(*reply.body, json!({"status": 1, "request": "647d2300"}));
@@ -49,24 +49,24 @@ async fn a_message_is_sent_as_a_form_with_the_credentials_of_the_server() {
 }
 
 #[tokio::test]
-async fn credentials_of_the_arguments_come_first() {
-    let server = Server::saying(200, &[], SENT).await;
+async fn credentials_in_the_arguments_take_precedence() {
+    let server = Server::responding(200, &[], SENT).await;
     success(send(&server, configured(), json!({"message": "x", "user": "u-mine", "token": "t-mine"})).await);
     check(form(&server), &[("token", "t-mine"), ("user", "u-mine"), ("message", "x")]);
 }
 
 #[tokio::test]
-async fn without_credentials_nothing_is_sent_and_the_way_out_is_said() {
-    let server = Server::saying(200, &[], SENT).await;
+async fn without_credentials_nothing_is_sent_and_the_message_explains_how_to_set_them() {
+    let server = Server::responding(200, &[], SENT).await;
     let (failure, _) = failure(send(&server, local(), json!({"message": "x", "user": "u"})).await);
     assert_eq!((&*failure.code, failure.retryable), ("no_credentials", false));
-    assert!(failure.message.contains("give `args.token`") && failure.message.contains("PUSHOVER_TOKEN"));
+    assert!(failure.message.contains("set `args.token`") && failure.message.contains("PUSHOVER_TOKEN"));
     assert!(server.seen().is_empty());
 }
 
 #[tokio::test]
-async fn an_emergency_is_repeated_unless_said_otherwise() {
-    let server = Server::saying(200, &[], SENT).await;
+async fn an_emergency_has_default_repetition() {
+    let server = Server::responding(200, &[], SENT).await;
     success(send(&server, configured(), json!({"message": "x", "priority": 2, "retry": 30})).await);
     let expected = [
         ("token", "t-server"),
@@ -80,9 +80,9 @@ async fn an_emergency_is_repeated_unless_said_otherwise() {
 }
 
 #[tokio::test]
-async fn what_the_service_did_not_like_is_in_the_message_and_the_token_is_not() {
+async fn the_service_s_error_is_in_the_message_and_the_token_is_not() {
     let answer = r#"{"status": 0, "errors": ["user identifier is invalid"]}"#;
-    let server = Server::saying(400, &[("content-type", "application/json")], answer).await;
+    let server = Server::responding(400, &[("content-type", "application/json")], answer).await;
     let (failure, reply) = failure(send(&server, configured(), json!({"message": "x"})).await);
     assert_eq!((&*failure.code, failure.retryable), ("http_400", false));
     assert!(failure.message.ends_with("400 Bad Request: user identifier is invalid"), "{}", failure.message);

@@ -1,4 +1,4 @@
-//! Redirects: what is sent on, what is not, and what a failure behind one means.
+//! Redirects: which are followed, what they carry along, and what a failure after one means.
 
 use crate::server::{Seen, Server, dead, response};
 use crate::{call, failure, http, local, soon, success};
@@ -24,11 +24,11 @@ async fn fails_behind(status: u16, to: String) -> (Failure, Server) {
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_with_or_without_the_body_as_its_status_says() {
+async fn the_status_of_a_redirect_decides_whether_the_body_is_sent_again() {
     for (status, method, body) in
         [(303, "GET", ""), (302, "GET", ""), (307, "POST", "{\"a\":1}"), (308, "POST", "{\"a\":1}")]
     {
-        let target = Server::saying(200, &[], "[7]").await;
+        let target = Server::responding(200, &[], "[7]").await;
         let server = redirecting(status, format!("{}/there", target.url)).await;
         let reply = success(http(json!({"url": server.url, "body": {"a": 1}})).await);
         assert_eq!(*reply.body, json!([7]));
@@ -42,8 +42,8 @@ async fn a_redirect_is_followed_with_or_without_the_body_as_its_status_says() {
 }
 
 #[tokio::test]
-async fn another_host_gets_neither_credentials_nor_the_query_of_the_first() {
-    let target = Server::saying(200, &[], "").await;
+async fn another_host_gets_neither_the_credentials_nor_the_query_of_the_first() {
+    let target = Server::responding(200, &[], "").await;
     let server = redirecting(307, target.url.clone()).await;
     let headers = json!({"Authorization": "Bearer s3cret", "Cookie": "s3cret"});
     success(http(json!({"url": format!("{}/?key=s3cret", server.url), "headers": headers})).await);
@@ -64,7 +64,7 @@ async fn the_same_host_gets_the_credentials_again() {
     assert_eq!(given, [Some("Bearer x".to_owned()), Some("Bearer x".to_owned())]);
 }
 
-/// Refuses `localhost`.
+/// A policy that refuses `localhost`.
 struct NotHome;
 
 #[async_trait]
@@ -82,8 +82,8 @@ impl HostRules for NotHome {
 }
 
 #[tokio::test]
-async fn a_policy_on_hosts_is_asked_at_the_first_url_and_at_every_redirect() {
-    let target = Server::saying(200, &[], "").await;
+async fn a_host_policy_is_checked_for_the_first_url_and_every_redirect() {
+    let target = Server::responding(200, &[], "").await;
     let home = target.url.replace("127.0.0.1", "localhost");
     let kinds = kinds(local());
     for (status, maybe_done) in [(307, false), (303, true)] {
@@ -104,8 +104,8 @@ async fn a_policy_on_hosts_is_asked_at_the_first_url_and_at_every_redirect() {
 }
 
 #[tokio::test]
-async fn a_loop_ends_after_ten_redirects() {
-    let server = Server::saying(302, &[("location", "/again?key=s3cret")], "").await;
+async fn a_redirect_loop_ends_after_ten_redirects() {
+    let server = Server::responding(302, &[("location", "/again?key=s3cret")], "").await;
     let (failure, _) = failure(http(json!({"url": server.url, "method": "GET"})).await);
     assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), ("too_many_redirects", false, false));
     assert!(!failure.message.contains("s3cret"), "{}", failure.message);
@@ -121,10 +121,10 @@ async fn other_schemes_are_not_followed() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_nowhere_is_an_answer_like_any_other() {
+async fn a_redirect_without_a_usable_location_is_an_ordinary_response() {
     let nowhere: [&[(&str, &str)]; 2] = [&[], &[("location", "file:///etc/passwd")]];
     for headers in nowhere {
-        let server = Server::saying(302, headers, "").await;
+        let server = Server::responding(302, headers, "").await;
         let (failure, reply) = failure(http(json!({"url": server.url})).await);
         assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), ("http_302", false, false));
         assert_eq!(reply.unwrap().status_code, Some(302));
@@ -132,13 +132,13 @@ async fn a_redirect_to_nowhere_is_an_answer_like_any_other() {
 }
 
 #[tokio::test]
-async fn what_fails_behind_a_redirect_may_have_happened_if_the_first_server_did_it() {
+async fn a_failure_after_a_redirect_may_have_happened_if_the_first_server_acted() {
     let (nobody, _kept) = dead();
-    // "See the result there": the POST was carried out.
+    // 303, "see the result there": the POST was carried out.
     let (failure, _) = fails_behind(303, nobody.clone()).await;
     assert_eq!((&*failure.code, failure.may_have_happened), ("connect_failed", true));
     assert!(failure.message.contains(&format!("(redirected to {nobody}/)")), "{}", failure.message);
-    // "Send it there instead": it was not.
+    // 307, "send it there instead": it was not.
     let (failure, _) = fails_behind(307, nobody).await;
     assert_eq!((&*failure.code, failure.may_have_happened), ("connect_failed", false));
 }

@@ -1,4 +1,4 @@
-//! Servers on loopback: one that answers properly and remembers what it was asked, and bare sockets for all else.
+//! Servers on loopback: one that responds properly and records its requests, and raw sockets for everything else.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -49,8 +49,12 @@ impl Server {
         Server { url, seen }
     }
 
-    /// Answers everything with this.
-    pub async fn saying(status: u16, headers: &'static [(&'static str, &'static str)], body: &'static str) -> Server {
+    /// A server that always sends this response.
+    pub async fn responding(
+        status: u16,
+        headers: &'static [(&'static str, &'static str)],
+        body: &'static str,
+    ) -> Server {
         Server::answering(move |_| response(status, headers, body)).await
     }
 
@@ -58,7 +62,7 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The only request there was.
+    /// The only request it received.
     pub fn only(&self) -> Seen {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1);
@@ -74,7 +78,7 @@ pub fn response(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) ->
     response.body(body.into()).unwrap()
 }
 
-/// Takes one connection and hands it over once the head of a request has come. The task gives what `answer` does.
+/// Accepts one connection and passes it on after the head of a request. The task returns the result of `answer`.
 pub async fn raw<F, T>(answer: impl FnOnce(TcpStream) -> F + Send + 'static) -> (String, JoinHandle<T>)
 where
     F: Future<Output = T> + Send,
@@ -93,7 +97,7 @@ where
     (url, task)
 }
 
-/// Answers with exactly these bytes and closes.
+/// Sends exactly these bytes and closes the connection.
 pub async fn raw_bytes(bytes: &'static [u8]) -> String {
     let (url, _) = raw(async move |mut socket: TcpStream| {
         socket.write_all(bytes).await.unwrap();
@@ -103,7 +107,7 @@ pub async fn raw_bytes(bytes: &'static [u8]) -> String {
     url
 }
 
-/// A port that refuses connections for as long as the socket is kept: taken, but nobody listens.
+/// A port that refuses connections while the socket is held: bound, but not listening.
 pub fn dead() -> (String, TcpSocket) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

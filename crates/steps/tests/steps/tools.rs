@@ -1,4 +1,4 @@
-//! The `tool` kind and the small built-in tools.
+//! The `tool` kind and the built-in tools.
 
 use crate::server::Server;
 use crate::{call, failure, local, soon, success, tool};
@@ -18,21 +18,21 @@ async fn check_fails(name: &str, args: Value, code: &str, message: &str) {
 }
 
 #[tokio::test]
-async fn echo_gives_back_whatever_it_gets() {
+async fn echo_returns_its_arguments() {
     for args in [json!({}), json!({"a": [1, {"b": null}]}), json!([1]), json!("x"), Value::Null] {
         check("echo", args.clone(), args).await;
     }
 }
 
 #[tokio::test]
-async fn arguments_that_nobody_else_holds_are_not_copied() {
+async fn exclusively_held_arguments_are_not_copied() {
     let kinds = stepwell_steps::kinds(local());
     let input = json!({"tool": "echo", "args": {"text": "x".repeat(1_000)}});
     let text = |value: &Value| value["text"].as_str().unwrap().as_ptr();
     let before = text(&input["args"]);
     let reply = success(kinds.get("tool").unwrap().run(call(input)).await);
     assert_eq!(text(&reply.body), before);
-    // Where somebody does, the input stays as it was.
+    // A shared input stays unchanged.
     let mut shared = call(json!({"tool": "echo", "args": {"text": "x"}}));
     let kept = Arc::clone(&shared.input);
     shared.attempt = 2;
@@ -41,13 +41,13 @@ async fn arguments_that_nobody_else_holds_are_not_copied() {
 }
 
 #[tokio::test]
-async fn a_step_without_arguments_calls_with_none() {
+async fn a_step_without_arguments_passes_an_empty_object() {
     let outcome = crate::run(local(), "tool", json!({"tool": "echo"})).await;
     assert_eq!(*success(outcome).body, json!({}));
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_named_with_the_nearest_known_one() {
+async fn an_unknown_tool_is_reported_with_the_nearest_name() {
     check_fails("ecko", json!({}), "unknown_tool", "there is no tool `ecko`; did you mean `echo`?").await;
     check_fails("pushover-send", json!({}), "unknown_tool", "did you mean `pushover_send`?").await;
     check_fails("teleport", json!({}), "unknown_tool", "known: base64_decode, base64_encode, echo,").await;
@@ -56,38 +56,38 @@ async fn an_unknown_tool_is_named_with_the_nearest_known_one() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_named_before_the_call() {
+async fn invalid_arguments_are_reported_before_the_call() {
     check_fails("log", json!({}), "bad_arguments", "`log` was not called: `args.message` is missing").await;
     check_fails("log", json!({"message": "x", "level": "loud"}), "bad_arguments", "`args.level` must be one of").await;
     check_fails("now", json!({"zone": "UTC"}), "bad_arguments", "it takes no arguments").await;
     check_fails("random", json!({"min": "1", "max": 2}), "bad_arguments", "`args.min` must be a whole number").await;
-    check_fails("random", json!({"min": 3, "max": 2}), "bad_arguments", "`args.min` is more than `args.max`").await;
+    check_fails("random", json!({"min": 3, "max": 2}), "bad_arguments", "`args.min` is greater than `args.max`").await;
     check_fails("http_request", json!({"ulr": "x"}), "bad_arguments", "`args.url` is missing").await;
 }
 
 #[tokio::test]
-async fn log_gives_back_its_message() {
+async fn log_returns_its_message() {
     check("log", json!({"message": "hello"}), json!("hello")).await;
     check("log", json!({"message": "hello", "level": "warn"}), json!("hello")).await;
 }
 
 #[tokio::test]
-async fn now_says_the_same_time_twice() {
+async fn now_returns_the_same_time_in_both_forms() {
     let reply = success(tool("now", json!({})).await);
     let millis = reply.body["unix_ms"].as_i64().unwrap();
     assert_eq!(Time::parse(reply.body["time"].as_str().unwrap()), Some(Time(millis)));
 }
 
 #[tokio::test]
-async fn fail_fails_as_it_is_told() {
-    check_fails("fail", json!({}), "failed", "failed as asked").await;
+async fn fail_fails_as_requested() {
+    check_fails("fail", json!({}), "failed", "failed as requested").await;
     check_fails("fail", json!({"message": "no luck", "code": "drill"}), "drill", "no luck").await;
     let (failure, _) = failure(tool("fail", json!({"retryable": true})).await);
     assert!(failure.retryable);
 }
 
 #[tokio::test]
-async fn uuids_have_their_form_and_differ() {
+async fn uuids_are_well_formed_and_differ() {
     let mut seen = BTreeSet::new();
     for _ in 0..20 {
         let reply = success(tool("uuid", json!({})).await);
@@ -110,7 +110,7 @@ async fn random_numbers_stay_within_their_bounds() {
 }
 
 #[tokio::test]
-async fn texts_are_turned_into_each_other() {
+async fn texts_are_parsed_encoded_and_hashed() {
     check("json_parse", json!({"text": " {\"a\": [1]} "}), json!({"a": [1]})).await;
     check_fails("json_parse", json!({"text": "{"}), "bad_json", "line 1 column 1").await;
     check_fails("json_parse", json!({"text": "[".repeat(101) + &"]".repeat(101)}), "bad_json", "deeper than 100").await;
@@ -124,23 +124,23 @@ async fn texts_are_turned_into_each_other() {
 }
 
 #[tokio::test]
-async fn http_request_gives_the_answer_as_one_object() {
-    let server = Server::saying(200, &[("x-a", "1")], "[1]").await;
+async fn http_request_returns_the_response_as_one_object() {
+    let server = Server::responding(200, &[("x-a", "1")], "[1]").await;
     let reply = success(tool("http_request", json!({"url": server.url, "method": "GET"})).await);
     assert_eq!((&reply.body["status_code"], &reply.body["body"]), (&json!(200), &json!([1])));
     assert_eq!(reply.body["headers"]["x-a"], json!("1"));
     assert_eq!(server.only().header("idempotency-key"), Some("run_1/each[3].charge"));
 
-    let server = Server::saying(503, &[("retry-after", "3")], "busy").await;
+    let server = Server::responding(503, &[("retry-after", "3")], "busy").await;
     let (failure, reply) = failure(tool("http_request", json!({"url": server.url})).await);
     assert_eq!((&*failure.code, failure.retryable), ("http_503", true));
     let reply = reply.unwrap();
-    // Retries are chosen by the status of the reply itself.
+    // Retry rules match on the status of the reply itself.
     assert_eq!((reply.status_code, &reply.body["body"]), (Some(503), &json!("busy")));
 }
 
 #[tokio::test]
-async fn a_long_answer_leaves_the_rest_of_the_object_readable() {
+async fn a_truncated_body_leaves_the_rest_of_the_object_readable() {
     let server = Server::answering(|_| crate::server::response(200, &[], "a".repeat(300_000))).await;
     let reply = success(tool("http_request", json!({"url": server.url})).await);
     assert_eq!((reply.truncated, &reply.body["truncated"]), (false, &json!(true)));
@@ -148,7 +148,7 @@ async fn a_long_answer_leaves_the_rest_of_the_object_readable() {
 }
 
 #[tokio::test]
-async fn every_tool_says_what_it_is_in_keywords_that_are_checked() {
+async fn every_spec_uses_only_keywords_that_are_checked() {
     let tools = stepwell_steps::tools(&local());
     let names: Vec<&str> = tools.specs().map(|spec| spec.name.as_str()).collect();
     let expected =

@@ -1,7 +1,8 @@
-//! Parameters: JSON as the text that the server reads as the type its statement expects. Nothing is put into the statement.
+//! Parameters: converts JSON to the text format of the type that the statement expects. Values never become part of the
+//! statement.
 
-use super::super::ask::Params;
 use super::super::failure;
+use super::super::request::Params;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
@@ -10,14 +11,14 @@ use std::error::Error;
 use stepwell_core::event::Failure;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
-/// A parameter in the form that the server itself reads.
+/// A parameter in PostgreSQL's text format.
 #[derive(Debug)]
-pub struct Text {
+pub struct TextParam {
     pub name: String,
     pub text: Option<String>,
 }
 
-impl ToSql for Text {
+impl ToSql for TextParam {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match &self.text {
             Some(text) => {
@@ -39,19 +40,19 @@ impl ToSql for Text {
     to_sql_checked!();
 }
 
-pub fn values(params: &Params, names: &[String], types: &[Type]) -> Result<Vec<Text>, Failure> {
+pub fn text_params(params: &Params, names: &[String], types: &[Type]) -> Result<Vec<TextParam>, Failure> {
     let one = |name: String, value: &Value, ty: &Type| match text(value, ty) {
-        Ok(text) => Ok(Text { name, text }),
+        Ok(text) => Ok(TextParam { name, text }),
         Err(why) => Err(failure::bad_param(&name, &why)),
     };
     match params {
-        Params::List(list) if list.len() != types.len() => Err(failure::count_of_params(types.len(), list.len())),
+        Params::List(list) if list.len() != types.len() => Err(failure::wrong_param_count(types.len(), list.len())),
         Params::List(list) => {
             let all = list.iter().zip(types).enumerate();
             all.map(|(n, (value, ty))| one(format!("${}", n + 1), value, ty)).collect()
         }
         Params::Named(_) if names.len() != types.len() => {
-            Err(failure::bad_query("with an object of `params` every parameter is a `:name`, not a `$1`".into()))
+            Err(failure::bad_query("with an object as `params`, every parameter must be a `:name`, not a `$1`".into()))
         }
         Params::Named(given) => {
             let all = names.iter().zip(types);
@@ -64,7 +65,7 @@ pub fn values(params: &Params, names: &[String], types: &[Type]) -> Result<Vec<T
     }
 }
 
-/// Checks what it can: the server does not always say which parameter it could not read.
+/// Converts a value and checks what it can: the server's error does not always identify the parameter.
 fn text(value: &Value, ty: &Type) -> Result<Option<String>, String> {
     let ty = base(ty);
     if value.is_null() {
@@ -76,30 +77,30 @@ fn text(value: &Value, ty: &Type) -> Result<Option<String>, String> {
     if let (Kind::Array(member), Value::Array(list)) = (ty.kind(), value) {
         return array(list, member).map(Some);
     }
-    let unfit = |what: &str| Err(format!("{what} cannot be of the type {}", ty.name()));
+    let mismatch = |what: &str| Err(format!("{what} cannot be converted to {}", ty.name()));
     let text = match value {
         Value::Null => return Ok(None),
-        Value::Bool(_) if is_number(ty) => return unfit("true or false"),
+        Value::Bool(_) if is_number(ty) => return mismatch("true or false"),
         Value::Bool(value) => value.to_string(),
-        Value::Number(_) if *ty == Type::BOOL => return unfit("a number"),
-        Value::Number(number) => match whole(ty, number) {
+        Value::Number(_) if *ty == Type::BOOL => return mismatch("a number"),
+        Value::Number(number) => match number_text(ty, number) {
             Some(whole) => whole,
-            None => return unfit(&number.to_string()),
+            None => return mismatch(&number.to_string()),
         },
-        Value::String(text) if text.contains('\0') => return Err("a text may not hold the character 0".into()),
+        Value::String(text) if text.contains('\0') => return Err("text must not contain NUL characters".into()),
         Value::String(text) if *ty == Type::BYTEA => match STANDARD.decode(text) {
             Ok(bytes) => bytes.iter().fold(String::from("\\x"), |hex, byte| format!("{hex}{byte:02x}")),
-            Err(_) => return Err("bytes are given in base64".into()),
+            Err(_) => return Err("bytes must be base64".into()),
         },
         Value::String(text) => text.clone(),
         Value::Array(_) | Value::Object(_) if is_text(ty) => value.to_string(),
-        Value::Array(_) => return unfit("a list"),
-        Value::Object(_) => return unfit("an object"),
+        Value::Array(_) => return mismatch("a list"),
+        Value::Object(_) => return mismatch("an object"),
     };
     Ok(Some(text))
 }
 
-/// Behind the domains.
+/// The type underlying a domain.
 fn base(mut ty: &Type) -> &Type {
     while let Kind::Domain(inner) = ty.kind() {
         ty = inner;
@@ -115,8 +116,8 @@ fn is_text(ty: &Type) -> bool {
     [Type::TEXT, Type::VARCHAR, Type::BPCHAR, Type::UNKNOWN].contains(ty)
 }
 
-/// A number as it is written; for a whole type without a fraction, if it has none and is within its bounds.
-fn whole(ty: &Type, number: &serde_json::Number) -> Option<String> {
+/// Formats a number. For an integer type, `None` if it has a fraction or is out of range.
+fn number_text(ty: &Type, number: &serde_json::Number) -> Option<String> {
     let (least, most) = match *ty {
         Type::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
         Type::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),

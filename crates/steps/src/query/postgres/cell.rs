@@ -1,4 +1,4 @@
-//! Values in the server's binary form, as JSON.
+//! Converts values from PostgreSQL's binary format to JSON.
 
 use super::super::rows::{decimal, float, integer};
 use base64::Engine as _;
@@ -22,23 +22,23 @@ impl<'a> FromSql<'a> for Cell {
     }
 
     fn accepts(ty: &Type) -> bool {
-        readable(ty)
+        is_supported(ty)
     }
 }
 
-pub fn readable(ty: &Type) -> bool {
+pub fn is_supported(ty: &Type) -> bool {
     match ty.kind() {
-        Kind::Array(member) => readable(member),
-        Kind::Domain(inner) => readable(inner),
+        Kind::Array(member) => is_supported(member),
+        Kind::Domain(inner) => is_supported(inner),
         Kind::Enum(_) => true,
-        Kind::Simple => SIMPLE.contains(ty) || ty.name() == "citext",
-        // What a function without a result gives.
+        Kind::Simple => SIMPLE_TYPES.contains(ty) || ty.name() == "citext",
+        // The result of a function without one.
         Kind::Pseudo => *ty == Type::VOID,
         _ => false,
     }
 }
 
-const SIMPLE: [Type; 21] = [
+const SIMPLE_TYPES: [Type; 21] = [
     Type::BOOL,
     Type::INT2,
     Type::INT4,
@@ -74,13 +74,13 @@ fn value(ty: &Type, raw: &[u8]) -> Read<Value> {
         Type::INT4 => i32::from_be_bytes(number(raw)?).into(),
         Type::INT8 => integer(i64::from_be_bytes(number(raw)?)),
         Type::OID => u32::from_be_bytes(number(raw)?).into(),
-        // By way of its shortest text, so that 0.1 does not become 0.10000000149011612.
+        // Through its shortest text, so that 0.1 does not become 0.10000000149011612.
         Type::FLOAT4 => float(f32::from_be_bytes(number(raw)?).to_string().parse()?),
         Type::FLOAT8 => float(f64::from_be_bytes(number(raw)?)),
         Type::NUMERIC => decimal(numeric(raw)?),
         Type::UUID => uuid(u128::from_be_bytes(number(raw)?)).into(),
         Type::JSON => serde_json::from_slice(raw)?,
-        // The first byte is the version of the form.
+        // The first byte is the version of the format.
         Type::JSONB => serde_json::from_slice(raw.get(1..).unwrap_or_default())?,
         Type::BYTEA => STANDARD.encode(raw).into(),
         Type::DATE => match i32::from_be_bytes(number(raw)?) {
@@ -92,7 +92,7 @@ fn value(ty: &Type, raw: &[u8]) -> Read<Value> {
             let micros = SignedDuration::from_micros(i64::from_be_bytes(number(raw)?));
             civil::Time::midnight().checked_add(micros).map_or("24:00:00".into(), |time| time.to_string().into())
         }
-        Type::TIMESTAMP => moment(raw, |time| time.to_string())?,
+        Type::TIMESTAMP => timestamp(raw, |time| time.to_string())?,
         Type::TIMESTAMPTZ => {
             let start: Timestamp = "2000-01-01T00:00:00Z".parse()?;
             let micros = i64::from_be_bytes(number(raw)?);
@@ -104,10 +104,10 @@ fn value(ty: &Type, raw: &[u8]) -> Read<Value> {
     })
 }
 
-/// Where the server's times begin.
+/// PostgreSQL's epoch.
 const EPOCH: civil::DateTime = civil::datetime(2000, 1, 1, 0, 0, 0, 0);
 
-fn moment(raw: &[u8], show: impl Fn(civil::DateTime) -> String) -> Read<Value> {
+fn timestamp(raw: &[u8], show: impl Fn(civil::DateTime) -> String) -> Read<Value> {
     let micros = i64::from_be_bytes(number(raw)?);
     match infinite(micros) {
         Some(value) => Ok(value),
@@ -132,12 +132,12 @@ fn uuid(bits: u128) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// Takes from the front.
+/// A reader that consumes bytes from the front.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn take(&mut self, count: usize) -> Read<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or("there is less of it than it says")?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or("the value is truncated")?;
         self.0 = rest;
         Ok(taken)
     }
@@ -151,7 +151,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Groups of four digits, where the first stands, the sign, and how many digits are shown after the point.
+/// Parses base-10000 digit groups with the weight of the first, the sign and the number of decimals.
 fn numeric(raw: &[u8]) -> Read<String> {
     let mut bytes = Bytes(raw);
     let (count, weight, sign, scale) = (bytes.int2()?, bytes.int2()?, bytes.int2()? as u16, bytes.int2()?);
@@ -181,7 +181,7 @@ fn numeric(raw: &[u8]) -> Read<String> {
     Ok(text)
 }
 
-/// Dimensions, then their lengths, then the elements one after the other.
+/// Parses the number of dimensions, their lengths, then the elements.
 fn array(member: &Type, raw: &[u8]) -> Read<Value> {
     let mut bytes = Bytes(raw);
     let dimensions = bytes.int4()?;
@@ -197,7 +197,7 @@ fn array(member: &Type, raw: &[u8]) -> Read<Value> {
     nested(member, &lengths, &mut bytes)
 }
 
-/// As deep as there are dimensions, of which the server allows six.
+/// Recurses once per dimension; the server allows six.
 fn nested(member: &Type, lengths: &[usize], bytes: &mut Bytes<'_>) -> Read<Value> {
     let Some((length, inner)) = lengths.split_first() else {
         return match bytes.int4()? {
@@ -213,14 +213,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_short_or_makes_no_sense_is_an_error_and_no_panic() {
+    fn truncated_or_invalid_values_are_errors_and_do_not_panic() {
         let types = [Type::INT8_ARRAY, Type::NUMERIC, Type::TIMESTAMPTZ, Type::JSONB, Type::UUID, Type::TEXT_ARRAY];
         let mut state = 1u64;
         for round in 0..20_000usize {
             let bytes: Vec<u8> = (0..round % 40)
                 .map(|_| {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    // Mostly zeroes, so that some lengths make sense.
+                    // Mostly zeroes, so that some lengths are valid.
                     if state >> 62 == 0 { (state >> 33) as u8 } else { 0 }
                 })
                 .collect();

@@ -1,4 +1,4 @@
-//! A kind with connections that a test names itself.
+//! A harness for the `query` kind with connections that a test defines.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -27,29 +27,29 @@ impl Connections for Known {
 }
 
 #[derive(Clone)]
-pub struct Rig {
+pub struct Harness {
     kind: Arc<dyn StepKind>,
     known: Arc<Known>,
 }
 
-/// A connection that may write and has no limits of its own.
+/// A connection that allows writing and has no limits of its own.
 pub fn to(url: impl Into<String>) -> Connection {
     Connection { url: url.into(), write: true, rows: None, timeout: None, version: 1 }
 }
 
-impl Rig {
-    pub fn with(egress: Egress) -> Rig {
+impl Harness {
+    pub fn with(egress: Egress) -> Harness {
         let known = Arc::new(Known::default());
         let connections: Arc<dyn Connections> = known.clone();
         let config = Config { egress, connections, connect_timeout: Duration::from_secs(5), ..Config::default() };
-        Rig { kind: kinds(config).get("query").unwrap().clone(), known }
+        Harness { kind: kinds(config).get("query").unwrap().clone(), known }
     }
 
-    /// With one connection, `db`.
-    pub fn on(url: impl Into<String>) -> Rig {
-        let rig = Rig::with(Egress { allow_private: true });
-        rig.name("db", to(url));
-        rig
+    /// A harness with one connection, `db`.
+    pub fn on(url: impl Into<String>) -> Harness {
+        let harness = Harness::with(Egress { allow_private: true });
+        harness.name("db", to(url));
+        harness
     }
 
     pub fn name(&self, name: &str, connection: Connection) {
@@ -79,7 +79,7 @@ impl Rig {
         self.step(json!({"sql": sql, "params": params, "write": true})).await
     }
 
-    /// The one value of the one row.
+    /// The only value of the only row.
     pub async fn one(&self, sql: &str, params: Value) -> Value {
         let body = self.query(sql, params).await.unwrap();
         assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
@@ -87,11 +87,11 @@ impl Rig {
     }
 }
 
-/// A query asks for no secrets.
-struct Nothing;
+/// Query steps use no secrets.
+struct NoSecrets;
 
 #[async_trait]
-impl SecretAccess for Nothing {
+impl SecretAccess for NoSecrets {
     async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
@@ -111,31 +111,31 @@ pub fn call(input: Value) -> StepCall {
         traceparent: None,
         timeout: Duration::from_secs(30),
         allow_hosts: Vec::new(),
-        secret_access: Arc::new(Nothing),
+        secret_access: Arc::new(NoSecrets),
         guard: None,
         resumed: None,
         cancel: CancellationToken::new(),
     }
 }
 
-/// A schema of PostgreSQL and a kind that is connected to it.
-pub fn postgres() -> (Schema, Rig) {
+/// A PostgreSQL schema and a harness connected to it.
+pub fn postgres() -> (Schema, Harness) {
     let schema = Cluster::shared().schema();
-    let rig = Rig::on(schema.url());
-    (schema, rig)
+    let harness = Harness::on(schema.url());
+    (schema, harness)
 }
 
-/// A file made by a script, and a kind that is connected to it.
-pub fn sqlite(script: &str) -> (tempfile::TempDir, Rig) {
+/// An SQLite file made by a script and a harness connected to it.
+pub fn sqlite(script: &str) -> (tempfile::TempDir, Harness) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data.db");
     rusqlite::Connection::open(&path).unwrap().execute_batch(script).unwrap();
-    let rig = Rig::on(format!("sqlite:{}", path.display()));
-    (directory, rig)
+    let harness = Harness::on(format!("sqlite:{}", path.display()));
+    (directory, harness)
 }
 
-/// Both, each with the same table `t (id, name)` of two rows.
-pub fn both() -> (Schema, tempfile::TempDir, [Rig; 2]) {
+/// Both databases, each with the same table `t (id, name)` of two rows.
+pub fn both() -> (Schema, tempfile::TempDir, [Harness; 2]) {
     const TABLE: &str = "CREATE TABLE t (id int PRIMARY KEY, name text); INSERT INTO t VALUES (1, 'one'), (2, 'two');";
     let (schema, postgres) = postgres();
     schema.execute(TABLE);
@@ -143,11 +143,11 @@ pub fn both() -> (Schema, tempfile::TempDir, [Rig; 2]) {
     (schema, directory, [postgres, sqlite])
 }
 
-/// Asks until it is so.
+/// Polls until the condition holds.
 pub async fn until<F: Future<Output = bool>>(what: &str, mut ask: impl FnMut() -> F) {
     let begun = Instant::now();
     while !ask().await {
-        assert!(begun.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "timed out: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

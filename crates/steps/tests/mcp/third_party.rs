@@ -1,6 +1,6 @@
-//! Servers of others, over both transports.
+//! Third-party servers over both transports.
 
-use crate::rig::{Rig, call, http, npm, python, script, stdio, until};
+use crate::harness::{Harness, call, http, npm, python, script, stdio, until};
 use serde_json::json;
 use std::process::Stdio;
 use stepwell_engine::upstream::State;
@@ -10,42 +10,42 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_answers_over_standard_input_and_output() {
-    let rig = Rig::new(vec![stdio("everything", "node", &[&npm("server-everything"), "stdio"])]);
-    everything(&rig).await;
-    rig.upstreams.stop().await;
+async fn the_everything_server_works_over_stdio() {
+    let harness = Harness::new(vec![stdio("everything", "node", &[&npm("server-everything"), "stdio"])]);
+    everything(&harness).await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_answers_over_http() {
+async fn the_everything_server_works_over_http() {
     let (_server, url) = everything_over_http(0).await;
-    let rig = Rig::new(vec![http("everything", &url)]);
-    everything(&rig).await;
-    rig.upstreams.stop().await;
+    let harness = Harness::new(vec![http("everything", &url)]);
+    everything(&harness).await;
+    harness.upstreams.stop().await;
 }
 
-async fn everything(rig: &Rig) {
-    let server = rig.ready("everything").await;
+async fn everything(harness: &Harness) {
+    let server = harness.ready("everything").await;
     assert!(server.about.as_ref().unwrap().starts_with("mcp-servers/everything "), "{server:?}");
     assert_eq!(server.connected, 1);
     assert!(server.tools.iter().any(|tool| tool.name == "everything__echo" && tool.tool == "echo"), "{server:?}");
-    assert_eq!(rig.ok("everything__echo", json!({"message": "hi"})).await, "Echo: hi");
-    let sum = rig.ok("everything__get-sum", json!({"a": 2, "b": 3})).await;
+    assert_eq!(harness.ok("everything__echo", json!({"message": "hi"})).await, "Echo: hi");
+    let sum = harness.ok("everything__get-sum", json!({"a": 2, "b": 3})).await;
     assert_eq!(sum, "The sum of 2 and 3 is 5.");
-    let weather = rig.ok("everything__get-structured-content", json!({"location": "Chicago"})).await;
+    let weather = harness.ok("everything__get-structured-content", json!({"location": "Chicago"})).await;
     assert!(weather["temperature"].is_number(), "{weather}");
-    let image = rig.ok("everything__get-tiny-image", json!({})).await;
+    let image = harness.ok("everything__get-tiny-image", json!({})).await;
     assert!(image.as_array().unwrap().iter().any(|block| block["type"] == "image"), "{image}");
-    let wrong = rig.fails("everything__get-sum", json!({"a": "two", "b": 3})).await;
+    let wrong = harness.fails("everything__get-sum", json!({"a": "two", "b": 3})).await;
     assert_eq!(*wrong.code, *"bad_arguments");
     assert!(wrong.message.contains("`args.a`"), "{wrong:?}");
-    let typo = rig.fails("everything__ecko", json!({})).await;
+    let typo = harness.fails("everything__ecko", json!({})).await;
     assert_eq!(*typo.code, *"unknown_tool");
     assert!(typo.message.contains("did you mean `everything__echo`?"), "{typo:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_and_memories_are_kept_by_servers_of_others() {
+async fn the_filesystem_and_memory_servers_keep_their_data() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().canonicalize().unwrap().display().to_string();
     let mut memory = stdio("memory", "node", &[&npm("server-memory")]);
@@ -53,25 +53,25 @@ async fn files_and_memories_are_kept_by_servers_of_others() {
     if let stepwell_steps::mcp::Transport::Stdio { env, .. } = &mut memory.transport {
         env.insert("MEMORY_FILE_PATH".into(), file.clone());
     }
-    let rig = Rig::new(vec![stdio("files", "node", &[&npm("server-filesystem"), &directory]), memory]);
+    let harness = Harness::new(vec![stdio("files", "node", &[&npm("server-filesystem"), &directory]), memory]);
     let path = format!("{directory}/note.txt");
-    rig.ok("files__write_file", json!({"path": path, "content": "kept"})).await;
+    harness.ok("files__write_file", json!({"path": path, "content": "kept"})).await;
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
-    let read = rig.ok("files__read_text_file", json!({"path": path})).await;
+    let read = harness.ok("files__read_text_file", json!({"path": path})).await;
     assert_eq!(read["content"], "kept", "{read}");
-    let outside = rig.fails("files__read_text_file", json!({"path": "/etc/passwd"})).await;
+    let outside = harness.fails("files__read_text_file", json!({"path": "/etc/passwd"})).await;
     assert_eq!(*outside.code, *"tool_error");
     assert!(outside.message.contains("Access denied"), "{outside:?}");
     let ada = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["likes engines"]}]});
-    rig.ok("memory__create_entities", ada).await;
-    let found = rig.ok("memory__search_nodes", json!({"query": "engines"})).await;
+    harness.ok("memory__create_entities", ada).await;
+    let found = harness.ok("memory__search_nodes", json!({"query": "engines"})).await;
     assert_eq!(found["entities"][0]["name"], "Ada", "{found}");
     assert!(std::fs::read_to_string(file).unwrap().contains("Ada"));
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn time_and_git_answer_in_the_newest_revision() {
+async fn the_time_and_git_servers_speak_the_newest_revision() {
     let repository = tempfile::tempdir().unwrap();
     let directory = repository.path().canonicalize().unwrap().display().to_string();
     let git = |args: &[&str]| {
@@ -85,76 +85,76 @@ async fn time_and_git_answer_in_the_newest_revision() {
         stdio("time", &python(), &["-m", "mcp_server_time", "--local-timezone", "UTC"]),
         stdio("git", &python(), &["-m", "mcp_server_git", "--repository", &directory]),
     ];
-    let rig = Rig::new(servers);
-    let protocol = rig.ready("time").await.protocol;
+    let harness = Harness::new(servers);
+    let protocol = harness.ready("time").await.protocol;
     assert_eq!(protocol.as_deref(), Some("2026-07-28"));
     let args = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
-    let converted = rig.ok("time__convert_time", args).await;
+    let converted = harness.ok("time__convert_time", args).await;
     assert_eq!(converted["time_difference"], "+9.0h", "{converted}");
-    let log = rig.ok("git__git_log", json!({"repo_path": directory})).await;
+    let log = harness.ok("git__git_log", json!({"repo_path": directory})).await;
     assert!(log.to_string().contains("first of all"), "{log}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tools_of_the_first_flows_go_by_their_own_names_and_before_built_in_ones() {
+async fn plain_names_have_no_prefix_and_take_precedence_over_built_in_tools() {
     let seeds = stdio("seeds", &python(), &[&script("seed_server.py")]);
-    let rig = Rig::new(vec![ServerConfig { plain_names: true, ..seeds }]);
-    rig.ready("seeds").await;
-    assert_eq!(rig.ok("is_admin", json!({})).await, false);
-    assert_eq!(rig.ok("get_greeting", json!({"name": "Ada"})).await, "Hello, Ada!");
-    let found = rig.ok("knowledge_search", json!({"query": "AI safety"})).await;
+    let harness = Harness::new(vec![ServerConfig { plain_names: true, ..seeds }]);
+    harness.ready("seeds").await;
+    assert_eq!(harness.ok("is_admin", json!({})).await, false);
+    assert_eq!(harness.ok("get_greeting", json!({"name": "Ada"})).await, "Hello, Ada!");
+    let found = harness.ok("knowledge_search", json!({"query": "AI safety"})).await;
     assert_eq!(found[0]["id"], "1", "{found}");
-    assert_eq!(rig.ok("knowledge_get", json!({"id": ""})).await["title"], "AI safety");
-    let added = rig.ok("knowledge_add", json!({"title": "New", "body": "text"})).await;
-    assert_eq!(rig.ok("knowledge_get", json!({"id": added["id"]})).await["title"], "New");
-    // There is a built-in one of that name, which has no credentials here.
-    assert_eq!(rig.ok("pushover_send", json!({"message": "done"})).await, "sent: done");
-    // Others are where they were.
-    assert_eq!(rig.ok("echo", json!({"x": 1})).await, json!({"x": 1}));
-    rig.upstreams.stop().await;
+    assert_eq!(harness.ok("knowledge_get", json!({"id": ""})).await["title"], "AI safety");
+    let added = harness.ok("knowledge_add", json!({"title": "New", "body": "text"})).await;
+    assert_eq!(harness.ok("knowledge_get", json!({"id": added["id"]})).await["title"], "New");
+    // There is a built-in tool of this name, which has no credentials here.
+    assert_eq!(harness.ok("pushover_send", json!({"message": "done"})).await, "sent: done");
+    // Other built-in tools still work.
+    assert_eq!(harness.ok("echo", json!({"x": 1})).await, json!({"x": 1}));
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_its_organisation_finds_a_server_s_tools() {
-    let rig = Rig::new(vec![stdio("time", &python(), &["-m", "mcp_server_time"])]);
-    rig.ready("time").await;
+async fn only_its_organisation_finds_the_tools_of_a_server() {
+    let harness = Harness::new(vec![stdio("time", &python(), &["-m", "mcp_server_time"])]);
+    harness.ready("time").await;
     let mut stranger = call("time__get_current_time", json!({"timezone": "UTC"}));
     stranger.caller.org = OrgId(2);
-    let (failure, _) = crate::rig::failure(rig.attempt(stranger).await.unwrap());
+    let (failure, _) = crate::harness::failure(harness.attempt(stranger).await.unwrap());
     assert_eq!(*failure.code, *"unknown_tool");
     let hint = failure.message.split(';').next_back().unwrap();
     assert!(!hint.contains("time__"), "{failure:?}");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_over_http_that_comes_back_is_used_again() {
+async fn an_http_server_that_comes_back_is_used_again() {
     let (mut server, url) = everything_over_http(0).await;
     let port: u16 = url.trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap();
-    let rig = Rig::new(vec![http("everything", &url)]);
-    rig.ready("everything").await;
+    let harness = Harness::new(vec![http("everything", &url)]);
+    harness.ready("everything").await;
     server.kill().await.unwrap();
-    let gone = rig.fails("everything__echo", json!({"message": "hi"})).await;
+    let gone = harness.fails("everything__echo", json!({"message": "hi"})).await;
     assert!(gone.retryable, "{gone:?}");
-    rig.until("everything", |server| matches!(server.state, State::Down { .. })).await;
+    harness.until("everything", |server| matches!(server.state, State::Down { .. })).await;
     let (_server, _) = everything_over_http(port).await;
-    rig.until("everything", |server| server.state == State::Ready && server.connected == 2).await;
-    assert_eq!(rig.ok("everything__echo", json!({"message": "again"})).await, "Echo: again");
-    rig.upstreams.stop().await;
+    harness.until("everything", |server| server.state == State::Ready && server.connected == 2).await;
+    assert_eq!(harness.ok("everything__echo", json!({"message": "again"})).await, "Echo: again");
+    harness.upstreams.stop().await;
 }
 
-/// A server that was started anew knows nothing of our session.
+/// A restarted server does not know our session.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_gone_is_begun_anew() {
+async fn a_lost_session_is_replaced() {
     let (mut server, url) = everything_over_http(0).await;
     let port: u16 = url.trim_end_matches("/mcp").rsplit(':').next().unwrap().parse().unwrap();
-    let rig = Rig::new(vec![http("everything", &url)]);
-    rig.ready("everything").await;
+    let harness = Harness::new(vec![http("everything", &url)]);
+    harness.ready("everything").await;
     server.kill().await.unwrap();
     let (_server, _) = everything_over_http(port).await;
-    assert_eq!(rig.ok("everything__echo", json!({"message": "anew"})).await, "Echo: anew");
-    rig.upstreams.stop().await;
+    assert_eq!(harness.ok("everything__echo", json!({"message": "anew"})).await, "Echo: anew");
+    harness.upstreams.stop().await;
 }
 
 async fn everything_over_http(port: u16) -> (Child, String) {
@@ -164,7 +164,7 @@ async fn everything_over_http(port: u16) -> (Child, String) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let listening = async { while !lines.next_line().await.unwrap().unwrap().contains("listening on port") {} };
-    crate::rig::soon(listening).await;
+    crate::harness::soon(listening).await;
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     (child, format!("http://127.0.0.1:{port}/mcp"))
 }
@@ -174,16 +174,16 @@ fn free_port() -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_left_of_processes_after_the_stop() {
+async fn no_process_is_left_after_the_stop() {
     let shell = "sleep 1000 & exec node \"$0\" stdio";
-    let rig = Rig::new(vec![stdio("wrapped", "sh", &["-c", shell, &npm("server-everything")])]);
-    rig.ready("wrapped").await;
+    let harness = Harness::new(vec![stdio("wrapped", "sh", &["-c", shell, &npm("server-everything")])]);
+    harness.ready("wrapped").await;
     let mine = || children(std::process::id());
     let group = mine().into_iter().find(|child| children(*child).len() == 1).expect("a server with a child of its own");
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
     until("its group to end", || members(group).is_empty().then_some(())).await;
-    assert!(matches!(rig.server("wrapped").state, State::Down { .. }));
-    let after = rig.fails("wrapped__echo", json!({"message": "hi"})).await;
+    assert!(matches!(harness.server("wrapped").state, State::Down { .. }));
+    let after = harness.fails("wrapped__echo", json!({"message": "hi"})).await;
     assert_eq!((&*after.code, after.retryable, after.may_have_happened), ("unavailable", true, false));
 }
 
@@ -208,19 +208,19 @@ fn members(group: u32) -> Vec<u32> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn addresses_that_may_not_be_reached_are_not() {
+async fn forbidden_addresses_are_not_contacted() {
     let (_server, url) = everything_over_http(0).await;
     let named = url.replace("127.0.0.1", "localhost");
     let servers = vec![http("literal", &url), http("named", &named), http("metadata", "http://169.254.169.254/mcp")];
-    let rig = Rig::within(stepwell_steps::Egress::default(), Default::default(), servers);
+    let harness = Harness::within(stepwell_steps::Egress::default(), Default::default(), servers);
     for name in ["literal", "named"] {
-        let why = rig.down(name).await;
+        let why = harness.down(name).await;
         assert!(why.contains("is not a public address"), "{name}: {why}");
     }
-    assert!(rig.down("metadata").await.contains("cloud metadata"));
-    let failure = rig.fails("literal__echo", json!({"message": "hi"})).await;
+    assert!(harness.down("metadata").await.contains("cloud metadata"));
+    let failure = harness.fails("literal__echo", json!({"message": "hi"})).await;
     assert_eq!((&*failure.code, failure.may_have_happened), ("unavailable", false));
-    rig.upstreams.stop().await;
+    harness.upstreams.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,9 +231,9 @@ async fn a_redirect_is_not_followed() {
     let elsewhere = format!("http://{}/mcp", listener.local_addr().unwrap());
     let app = axum::Router::new().fallback(answer);
     tokio::spawn(async move { axum::serve(listener, app).await });
-    let rig = Rig::new(vec![http("moved", &elsewhere)]);
-    let why = rig.down("moved").await;
+    let harness = Harness::new(vec![http("moved", &elsewhere)]);
+    let why = harness.down("moved").await;
     assert!(why.contains("307"), "{why}");
-    assert!(rig.server("moved").tools.is_empty());
-    rig.upstreams.stop().await;
+    assert!(harness.server("moved").tools.is_empty());
+    harness.upstreams.stop().await;
 }

@@ -1,8 +1,9 @@
-//! As much of SQL as has to be understood: where text and comments are, the word a statement begins with, and `:name`.
+//! A minimal SQL scanner: finds quoted text, comments, a statement's first keyword and `:name` parameters.
 
-/// Transactions are the step's own, and what outlives a statement (settings, prepared statements, notices, cursors) would
-/// be met by whoever gets the connection next. Not the wall that holds a reader back, only the better message.
-const REFUSED: [&str; 24] = [
+/// Keywords that a step's statement may not begin with. The step owns the transaction, and anything that outlives a
+/// statement (settings, prepared statements, notifications, cursors) would affect the next user of the connection. This
+/// list is not what enforces read-only access; it only gives a better message.
+const FORBIDDEN: [&str; 24] = [
     "abort",
     "begin",
     "close",
@@ -29,36 +30,36 @@ const REFUSED: [&str; 24] = [
     "attach",
 ];
 
-/// The first word, if no step may begin its statement with it.
-pub fn refused(sql: &str) -> Option<String> {
-    let start = pieces(sql).find_map(|piece| match piece {
-        Piece::Plain(text) => Some(text.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '('))
+/// Returns the first keyword if a step's statement may not begin with it.
+pub fn forbidden_keyword(sql: &str) -> Option<String> {
+    let start = segments(sql).find_map(|segment| match segment {
+        Segment::Plain(text) => Some(text.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '('))
             .filter(|text| !text.is_empty()),
-        Piece::Comment(_) => None,
-        Piece::Quoted(text) => Some(text),
+        Segment::Comment(_) => None,
+        Segment::Quoted(text) => Some(text),
     })?;
     let end = start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len());
     let word = start[..end].to_ascii_lowercase();
-    REFUSED.contains(&word.as_str()).then(|| word.to_ascii_uppercase())
+    FORBIDDEN.contains(&word.as_str()).then(|| word.to_ascii_uppercase())
 }
 
-/// Whether the statement has parameters by number, which names would be mistaken for.
-pub fn has_numbers(sql: &str) -> bool {
+/// Whether the statement has numbered parameters, which would clash with the numbers given to names.
+pub fn has_numbered_params(sql: &str) -> bool {
     let number = |text: &str| {
         let signs = text.match_indices('$').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let begins = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         { signs }.any(|(before, after)| begins(before) && after.starts_with(|c: char| c.is_ascii_digit()))
     };
-    pieces(sql).any(|piece| matches!(piece, Piece::Plain(text) if number(text)))
+    segments(sql).any(|segment| matches!(segment, Segment::Plain(text) if number(text)))
 }
 
-/// `:name` turned into `$1`, `$2`, …, and the names in that order.
-pub fn numbered(sql: &str) -> (String, Vec<String>) {
+/// Replaces `:name` by `$1`, `$2`, … and returns the names in that order.
+pub fn number_params(sql: &str) -> (String, Vec<String>) {
     let (mut out, mut names) = (String::with_capacity(sql.len()), Vec::<String>::new());
-    for piece in pieces(sql) {
-        let mut rest = match piece {
-            Piece::Plain(text) => text,
-            Piece::Comment(text) | Piece::Quoted(text) => {
+    for segment in segments(sql) {
+        let mut rest = match segment {
+            Segment::Plain(text) => text,
+            Segment::Comment(text) | Segment::Quoted(text) => {
                 out.push_str(text);
                 continue;
             }
@@ -68,7 +69,7 @@ pub fn numbered(sql: &str) -> (String, Vec<String>) {
             let after = &rest[at + 1..];
             let end = after.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(after.len());
             let name = &after[..end];
-            // `::` is a cast, and a slice has numbers.
+            // `::` is a cast, and array slices contain numbers.
             let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
             if !is_name || out.ends_with(':') {
                 out.push(':');
@@ -87,50 +88,50 @@ pub fn numbered(sql: &str) -> (String, Vec<String>) {
     (out, names)
 }
 
-enum Piece<'a> {
+enum Segment<'a> {
     Plain(&'a str),
     Comment(&'a str),
     Quoted(&'a str),
 }
 
-/// Cuts a statement up. What is not closed goes on to the end.
-fn pieces(sql: &str) -> impl Iterator<Item = Piece<'_>> {
+/// Splits a statement. An unterminated quote or comment extends to the end.
+fn segments(sql: &str) -> impl Iterator<Item = Segment<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
         let rest = &sql[from..];
         if rest.is_empty() {
             return None;
         }
-        // What comes before decides what a quote is, so the whole statement is looked at.
-        let (piece, length) = match special(sql, from) {
-            Some(piece) => piece,
+        // The text before a quote decides its meaning, so this needs the whole statement.
+        let (segment, length) = match comment_or_quote(sql, from) {
+            Some(segment) => segment,
             None => {
-                let starts = |at: &usize| special(sql, from + at).is_some();
+                let starts = |at: &usize| comment_or_quote(sql, from + at).is_some();
                 let end = rest.char_indices().map(|(at, _)| at).skip(1).find(starts).unwrap_or(rest.len());
-                (Piece::Plain(&rest[..end]), end)
+                (Segment::Plain(&rest[..end]), end)
             }
         };
         from += length;
-        Some(piece)
+        Some(segment)
     })
 }
 
-/// The comment or quoted text that begins there, and how long it is.
-fn special(sql: &str, at: usize) -> Option<(Piece<'_>, usize)> {
+/// The comment or quoted text that begins at `at`, and its length.
+fn comment_or_quote(sql: &str, at: usize) -> Option<(Segment<'_>, usize)> {
     let text = &sql[at..];
     let until = |open: usize, end: &str| text[open..].find(end).map_or(text.len(), |found| open + found + end.len());
     let before = sql[..at].chars().next_back();
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let length = match text.as_bytes().first()? {
         b'-' if text.starts_with("--") => return Some(comment(text, until(2, "\n"))),
-        b'/' if text.starts_with("/*") => return Some(comment(text, nested(text))),
+        b'/' if text.starts_with("/*") => return Some(comment(text, block_comment_length(text))),
         b'\'' => {
-            // `E'…'` has escapes.
+            // `E'…'` has backslash escapes.
             let mut word = sql[..at].chars().rev();
             let escapes = matches!(word.next(), Some('e' | 'E')) && !word.next().is_some_and(in_word);
-            quoted(text, '\'', escapes)
+            quoted_length(text, '\'', escapes)
         }
-        b'"' => quoted(text, '"', false),
+        b'"' => quoted_length(text, '"', false),
         b'$' if !before.is_some_and(in_word) => {
             let tag = text[1..].find('$').map(|end| &text[..end + 2])?;
             let name = &tag[1..tag.len() - 1];
@@ -142,15 +143,15 @@ fn special(sql: &str, at: usize) -> Option<(Piece<'_>, usize)> {
         }
         _ => return None,
     };
-    Some((Piece::Quoted(&text[..length]), length))
+    Some((Segment::Quoted(&text[..length]), length))
 }
 
-fn comment(text: &str, length: usize) -> (Piece<'_>, usize) {
-    (Piece::Comment(&text[..length]), length)
+fn comment(text: &str, length: usize) -> (Segment<'_>, usize) {
+    (Segment::Comment(&text[..length]), length)
 }
 
-/// Comments of PostgreSQL nest.
-fn nested(text: &str) -> usize {
+/// The length of a block comment. PostgreSQL's comments nest.
+fn block_comment_length(text: &str) -> usize {
     let (mut depth, mut at) = (0usize, 0);
     while let Some(found) = text[at..].find(['/', '*']) {
         at += found;
@@ -170,8 +171,8 @@ fn nested(text: &str) -> usize {
     text.len()
 }
 
-/// A quote within is doubled, or escaped where that is possible.
-fn quoted(text: &str, quote: char, escapes: bool) -> usize {
+/// The length of a quoted text. A quote within it is doubled, or escaped if `escapes`.
+fn quoted_length(text: &str, quote: char, escapes: bool) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
         if c == '\\' && escapes {
@@ -192,9 +193,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_numbered_where_they_are_parameters() {
+    fn named_parameters_are_numbered() {
         let check = |sql: &str, expected: &str, names: &[&str]| {
-            let (out, found) = numbered(sql);
+            let (out, found) = number_params(sql);
             assert_eq!((out.as_str(), found.as_slice()), (expected, names.map_owned().as_slice()), "{sql}");
         };
         check("select :a, :b, :a", "select $1, $2, $1", &["a", "b"]);
@@ -212,23 +213,23 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_a_parameter_only_outside_of_names_texts_and_comments() {
-        let numbered = ["select $1", "select x+$12, :a", "select 'a' || $1"];
-        assert!(numbered.iter().all(|sql| has_numbers(sql)));
+    fn numbered_parameters_are_found_only_outside_names_texts_and_comments() {
+        let number_params = ["select $1", "select x+$12, :a", "select 'a' || $1"];
+        assert!(number_params.iter().all(|sql| has_numbered_params(sql)));
         let others = ["select :a", "select a$1", "select '$1', \"$1\" -- $1", "select $$ $1 $$", "select $t$1$t$"];
-        assert!(!others.iter().any(|sql| has_numbers(sql)));
+        assert!(!others.iter().any(|sql| has_numbered_params(sql)));
     }
 
     #[test]
-    fn a_statement_that_is_not_a_step_s_own_is_known_by_its_first_word() {
+    fn a_forbidden_statement_is_recognised_by_its_first_keyword() {
         for sql in ["COMMIT", " \n-- so\n/* and /* so */ */ Rollback", ";;begin", "set role x", "PREPARE a as select 1"]
         {
-            assert!(refused(sql).is_some(), "{sql}");
+            assert!(forbidden_keyword(sql).is_some(), "{sql}");
         }
         for sql in
             ["select 1", "", "-- commit", "settle", "'commit'", "with x as (select 1) select * from x", "(values (1))"]
         {
-            assert!(refused(sql).is_none(), "{sql}");
+            assert!(forbidden_keyword(sql).is_none(), "{sql}");
         }
     }
 

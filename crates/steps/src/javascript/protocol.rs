@@ -1,5 +1,5 @@
-//! What the server and a worker say to each other over the worker's standard input and output: JSON, each message with its
-//! length before it. A worker runs code of strangers, so the server bounds whatever it reads from one.
+//! Messages between the server and a worker over the worker's standard input and output: JSON with a length prefix. A
+//! worker runs untrusted code, so the server bounds everything it reads from one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,23 +7,23 @@ use serde_json::value::RawValue;
 use std::io::{self, Read, Write};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Bytes of a result.
+/// Maximum size of a result, in bytes.
 pub const MAX_OUTPUT: usize = 4 << 20;
-/// Requests of an evaluation whose answers the worker has not taken yet. A worker that has as many takes one before it
-/// asks again, so that what waits is in its own memory.
+/// Requests of an evaluation whose responses the worker has not read. At this limit a worker reads a response before it
+/// makes another request, so that the backlog stays in its own memory.
 pub const MAX_OPEN: usize = 16;
-/// Bytes of one message of a worker: a result, or a request with its body.
+/// Maximum size of a worker's message, in bytes: a result, or a request with its body.
 const MAX_MESSAGE: usize = MAX_OUTPUT + (1 << 20);
 
-/// What a worker is told.
+/// A message to a worker.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum ToWorker {
     Evaluate(Job),
-    /// What came of a request that the code made.
+    /// The response to a request of the code.
     Fetched {
         id: u32,
-        answer: Result<Answer, String>,
+        response: Result<FetchResponse, String>,
     },
 }
 
@@ -33,28 +33,28 @@ pub struct Job {
     pub code: String,
     pub ctx: Box<RawValue>,
     pub timeout_ms: u64,
-    /// Bytes.
+    /// In bytes.
     pub memory: u64,
-    /// Whether `fetch` is there; placeholders of secrets begin with this.
+    /// The prefix of secret placeholders if `fetch` is available.
     pub fetch: Option<String>,
-    /// Only whether the code can be read is asked.
+    /// Only check the syntax.
     pub check: bool,
 }
 
 #[derive(Serialize, Deserialize)]
-pub struct Answer {
+pub struct FetchResponse {
     pub status: u16,
     pub headers: Value,
     pub text: String,
 }
 
-/// What a worker says.
+/// A message from a worker.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// It has started; what could not be taken away from it, if anything.
+pub enum FromWorker {
+    /// It has started; `missing` lists restrictions that could not be applied.
     Ready {
-        lacks: Option<String>,
+        missing: Option<String>,
     },
     Log(Line),
     Fetch {
@@ -84,28 +84,28 @@ impl Failed {
     }
 }
 
-/// A message as it goes over the pipe.
+/// Encodes a message with its length prefix.
 pub fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
-    let length = u32::try_from(bytes.len() - 4).map_err(|_| io::Error::other("a message is too long"))?;
+    let length = u32::try_from(bytes.len() - 4).map_err(|_| io::Error::other("the message is too long"))?;
     bytes[..4].copy_from_slice(&length.to_le_bytes());
     Ok(bytes)
 }
 
-/// The next word of a worker.
-pub async fn listen(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Word> {
+/// Reads a worker's next event.
+pub async fn read_event(from: &mut (impl AsyncRead + Unpin)) -> io::Result<FromWorker> {
     let length = from.read_u32_le().await? as usize;
     if length > MAX_MESSAGE {
-        return Err(io::Error::other("the worker says too much"));
+        return Err(io::Error::other("the worker's message is too long"));
     }
     let mut bytes = vec![0; length];
     from.read_exact(&mut bytes).await?;
     Ok(serde_json::from_slice(&bytes)?)
 }
 
-/// The next order; none once the server is gone.
-pub fn obey(from: &mut impl Read) -> io::Result<Option<Order>> {
+/// Reads the server's next command; `None` if the server is gone.
+pub fn read_command(from: &mut impl Read) -> io::Result<Option<ToWorker>> {
     let mut length = [0; 4];
     match from.read_exact(&mut length) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -116,8 +116,8 @@ pub fn obey(from: &mut impl Read) -> io::Result<Option<Order>> {
     Ok(Some(serde_json::from_slice(&bytes)?))
 }
 
-/// A worker's word, told at once.
-pub fn say(to: &mut impl Write, word: &Word) -> io::Result<()> {
-    to.write_all(&frame(word)?)?;
+/// Writes an event to the server and flushes it.
+pub fn write_event(to: &mut impl Write, event: &FromWorker) -> io::Result<()> {
+    to.write_all(&frame(event)?)?;
     to.flush()
 }

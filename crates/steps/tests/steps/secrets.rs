@@ -1,4 +1,4 @@
-//! Secrets that may be sent to some hosts only, and the one that requests are signed with.
+//! Secrets that are bound to hosts, and the secret that signs requests.
 
 use crate::server::{Server, response};
 use crate::{call, failure, local, soon, success};
@@ -17,8 +17,8 @@ async fn send(kind: &str, input: Value, host: &str, left_behind: bool) -> Outcom
 }
 
 #[tokio::test]
-async fn nothing_is_sent_to_another_host() {
-    let server = Server::saying(200, &[], "").await;
+async fn a_bound_secret_is_not_sent_to_another_host() {
+    let server = Server::responding(200, &[], "").await;
     let input = json!({"url": server.url});
     let calls = [("http", input.clone()), ("tool", json!({"tool": "http_request", "args": input}))];
     for (n, (kind, input)) in calls.into_iter().enumerate() {
@@ -32,24 +32,24 @@ async fn nothing_is_sent_to_another_host() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_host_takes_no_bound_secret_along() {
-    let target = Server::saying(200, &[], "there").await;
+async fn a_redirect_to_another_host_does_not_carry_a_bound_secret() {
+    let target = Server::responding(200, &[], "there").await;
     let location = target.url.clone();
     let server = Server::answering(move |_| response(307, &[("location", location.as_str())], "")).await;
     let host = server.url.trim_start_matches("http://").to_string();
     let (failure, _) =
         failure(send("http", json!({"url": server.url, "headers": {"x-key": "s3cret"}}), &host, false).await);
     assert_eq!(&*failure.code, "secret_bound");
-    assert!(target.seen().is_empty(), "it would have had the header");
-    // This header stays behind by itself, so the redirect can be followed.
+    assert!(target.seen().is_empty(), "the header would have been sent");
+    // Redirects drop this header anyway, so the redirect is followed.
     let headers = json!({"authorization": "Bearer s3cret"});
     success(send("http", json!({"url": server.url, "headers": headers}), &host, true).await);
     assert_eq!(target.only().header("authorization"), None);
 }
 
 #[tokio::test]
-async fn a_request_is_signed_with_the_organisations_secret_unless_it_has_a_signature() {
-    let server = Server::saying(200, &[], "").await;
+async fn a_request_is_signed_with_the_organisation_s_secret_unless_it_has_a_signature() {
+    let server = Server::responding(200, &[], "").await;
     let secret = "whsec_c3RlcHdlbGwtc2lnbnMtd2hhdC1pdC1zZW5kcw==";
     let signed = async |headers: Value, signing: Option<&str>| {
         let mut call = call(json!({"url": server.url, "headers": headers, "body": {"n": 1}}));

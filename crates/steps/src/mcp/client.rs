@@ -1,6 +1,6 @@
-//! Messages to a server behind a URL. The SDK's own client reads an answer of JSON however long it is; this one does not.
+//! Posts messages to a server behind a URL. Unlike the SDK's own client, it limits the size of a JSON response.
 //!
-//! Streams, and what sessions need, are the SDK's.
+//! Streams and sessions are left to the SDK.
 
 use super::http::MAX_MESSAGE;
 use bytes::Bytes;
@@ -19,16 +19,16 @@ use std::sync::Arc;
 const SESSION: &str = "mcp-session-id";
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
-/// Of an answer that explains a failure.
-const MAX_REASON: usize = 64 * 1024;
+/// Maximum size of an error response, in bytes.
+const MAX_ERROR_BODY: usize = 64 * 1024;
 
-type Broken = StreamableHttpError<reqwest::Error>;
+type ClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 #[derive(Clone)]
-pub struct Bounded(pub reqwest::Client);
+pub struct BoundedClient(pub reqwest::Client);
 
-impl StreamableHttpClient for Bounded {
+impl StreamableHttpClient for BoundedClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -38,7 +38,7 @@ impl StreamableHttpClient for Bounded {
         session: Option<Arc<str>>,
         _token: Option<String>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Broken> {
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
         let mut request =
             self.0.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}")).headers(headers.into_iter().collect());
         if let Some(session) = &session {
@@ -48,7 +48,7 @@ impl StreamableHttpClient for Bounded {
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
-            status if status.is_success() => answered(&message, response).await,
+            status if status.is_success() => success(&message, response).await,
             _ => refused(&message, session.is_some(), response).await,
         }
     }
@@ -59,7 +59,7 @@ impl StreamableHttpClient for Bounded {
         session: Arc<str>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ClientError> {
         self.0.delete_session(uri, session, token, headers).await
     }
 
@@ -70,12 +70,15 @@ impl StreamableHttpClient for Bounded {
         last: Option<String>,
         token: Option<String>,
         headers: Headers,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Broken> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, ClientError> {
         self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE).await
     }
 }
 
-async fn answered(message: &ClientJsonRpcMessage, response: Response) -> Result<StreamableHttpPostResponse, Broken> {
+async fn success(
+    message: &ClientJsonRpcMessage,
+    response: Response,
+) -> Result<StreamableHttpPostResponse, ClientError> {
     let session = text(&response, SESSION);
     let kind = text(&response, CONTENT_TYPE.as_str());
     let is = |wanted: &str| kind.as_ref().is_some_and(|kind| kind.starts_with(wanted));
@@ -83,11 +86,11 @@ async fn answered(message: &ClientJsonRpcMessage, response: Response) -> Result<
         let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE)).boxed();
         return Ok(StreamableHttpPostResponse::Sse(events, session));
     }
-    // Some servers have something to say to what needs no answer.
-    let needs_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+    // Some servers send a body for messages that need no response.
+    let needs_response = matches!(message, ClientJsonRpcMessage::Request(_));
     if !is(JSON) {
-        return if needs_answer {
-            Err(StreamableHttpError::UnexpectedContentType(kind))
+        return if needs_response {
+            Err(StreamableHttpError::UnexpectedServerResponse(unexpected_type(kind.as_deref()).into()))
         } else {
             Ok(StreamableHttpPostResponse::Accepted)
         };
@@ -95,38 +98,46 @@ async fn answered(message: &ClientJsonRpcMessage, response: Response) -> Result<
     let body = read(response, MAX_MESSAGE).await?;
     match serde_json::from_slice(&body) {
         Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
-        Err(_) if !needs_answer => Ok(StreamableHttpPostResponse::Accepted),
+        Err(_) if !needs_response => Ok(StreamableHttpPostResponse::Accepted),
         Err(error) => Err(error.into()),
     }
 }
 
-/// An error of the protocol counts as an answer.
+/// Not the SDK's error for this, whose text is Rust's debug format.
+fn unexpected_type(kind: Option<&str>) -> String {
+    match kind {
+        Some(kind) => format!("content type {kind}"),
+        None => "no content type".into(),
+    }
+}
+
+/// Handles an error status. A protocol error in the body counts as a response.
 async fn refused(
     message: &ClientJsonRpcMessage,
     in_session: bool,
     response: Response,
-) -> Result<StreamableHttpPostResponse, Broken> {
+) -> Result<StreamableHttpPostResponse, ClientError> {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let challenge = text(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_else(|| status.to_string());
         return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
     }
     let (retry_after, session) = (text(&response, RETRY_AFTER.as_str()), text(&response, SESSION));
-    let reason = read(response, MAX_REASON).await.unwrap_or_default();
-    let said = match serde_json::from_slice(&reason) {
-        Ok(ServerJsonRpcMessage::Error(said)) => Some(said.error),
+    let reason = read(response, MAX_ERROR_BODY).await.unwrap_or_default();
+    let error = match serde_json::from_slice(&reason) {
+        Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
         Ok(_) | Err(_) => None,
     };
-    if in_session && status == StatusCode::BAD_REQUEST && said.as_ref().is_some_and(is_about_session) {
+    if in_session && status == StatusCode::BAD_REQUEST && error.as_ref().is_some_and(is_about_session) {
         return Err(StreamableHttpError::SessionExpired);
     }
     let busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
     if let ClientJsonRpcMessage::Request(request) = message {
-        // Whatever an older server says to a message it does not know tells that it is one.
+        // Any error on a message that it does not know identifies an older server.
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_)) && !in_session && !busy;
-        let unknown = probe.then(|| ErrorData::invalid_request(format!("answered with HTTP {status}"), None));
-        if let Some(error) = said.or(unknown) {
-            // Who did not read the request cannot say which one it was.
+        let unknown = probe.then(|| ErrorData::invalid_request(format!("HTTP status {status}"), None));
+        if let Some(error) = error.or(unknown) {
+            // A server that did not parse the request cannot return its id.
             let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(answer, session));
         }
@@ -138,16 +149,16 @@ async fn refused(
     Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {reason}").into()))
 }
 
-/// A session that is not known should be a 404; the way that many servers have copied says it so.
-fn is_about_session(said: &ErrorData) -> bool {
-    said.code.0 == -32000 && said.message.to_lowercase().contains("session id")
+/// Whether the error means an unknown session. That should be a 404, but many servers copied this form.
+fn is_about_session(error: &ErrorData) -> bool {
+    error.code.0 == -32000 && error.message.to_lowercase().contains("session id")
 }
 
 fn text(response: &Response, name: &str) -> Option<String> {
     response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Broken> {
+async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, ClientError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > most {
@@ -159,10 +170,10 @@ async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, Broken> {
 }
 
 fn too_long(most: usize) -> io::Error {
-    io::Error::other(format!("the answer is longer than {} KB", most / 1024))
+    io::Error::other(format!("the response is longer than {} KB", most / 1024))
 }
 
-/// Ends with an error once an event has more bytes.
+/// Fails once an event exceeds the limit.
 fn bounded(
     stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     most: usize,
@@ -191,8 +202,14 @@ mod tests {
     use super::*;
     use futures_util::stream;
 
+    #[test]
+    fn an_unexpected_content_type_is_described_without_debug_output() {
+        assert_eq!(unexpected_type(Some("text/html; charset=\"utf-8\"")), "content type text/html; charset=\"utf-8\"");
+        assert_eq!(unexpected_type(None), "no content type");
+    }
+
     #[tokio::test]
-    async fn a_stream_may_be_long_but_no_event_in_it() {
+    async fn the_size_of_an_event_is_limited_but_not_that_of_the_stream() {
         let chunks = |text: &'static [&'static str]| {
             stream::iter(text.iter().map(|part| Ok(Bytes::from_static(part.as_bytes()))))
         };

@@ -1,8 +1,8 @@
-//! Calls that do not end at once: questions of a server, which people answer, and tasks, which are looked at from time to
-//! time. Between two rounds nothing is held but a note.
+//! Calls that do not end with the first response: questions, which users answer, and tasks, which are polled. Between
+//! two rounds only a note is kept.
 
-use super::call::{Calling, Stop, Trouble};
-use super::connect::short;
+use super::call::{CallEnd, RequestError, ToolCall};
+use super::connect::truncated;
 use super::upstream::Link;
 use rmcp::model::{
     ClientRequest, ErrorCode, GetTaskParams, GetTaskRequest, InputResponses, UpdateTaskParams, UpdateTaskRequest,
@@ -12,53 +12,54 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
+use stepwell_engine::schema::Schema;
 use stepwell_engine::{Suspended, Until};
 
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
-/// Where a server does not say when to look again, or is away.
-const USUAL: Duration = Duration::from_secs(5);
-/// How often a server may put a call off.
-const MOST_ROUNDS: u32 = 100;
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// Used if the server names no interval or is unavailable.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
+/// How often a server may postpone a call.
+const MAX_ROUNDS: u32 = 100;
 
-/// What the next attempt goes on with.
+/// The state with which the next attempt continues. Stored with the run, so its JSON must stay readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     server: String,
     tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<String>,
-    /// What the server wants to know, by its keys.
+    /// The server's input requests, by key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<Map<String, Value>>,
-    /// What somebody has said to it.
+    /// The user's answer to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<Value>,
-    /// Of a task: keys that were answered. It may take a moment until the server shows it.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    told: BTreeSet<String>,
-    /// The server's own note: to be given back as it is.
+    /// For a task: keys that were answered. The server may still report them as open for a moment.
+    #[serde(rename = "told", default, skip_serializing_if = "BTreeSet::is_empty")]
+    answered: BTreeSet<String>,
+    /// The server's opaque state, returned to it unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     #[serde(default)]
     rounds: u32,
 }
 
-/// What an attempt with a note does.
-pub enum Round {
+/// The next request of a call.
+pub enum NextRequest {
     Call(Note),
     Task(Note),
 }
 
 impl Note {
-    pub fn new(calling: &Calling<'_>) -> Note {
+    pub fn new(tool_call: &ToolCall<'_>) -> Note {
         Note {
-            server: calling.upstream.name().into(),
-            tool: calling.known.offered.tool.clone(),
+            server: tool_call.upstream.name().into(),
+            tool: tool_call.known.offered.tool.clone(),
             task: None,
             asked: None,
             answer: None,
-            told: BTreeSet::new(),
+            answered: BTreeSet::new(),
             state: None,
             rounds: 0,
         }
@@ -68,26 +69,26 @@ impl Note {
         Note::deserialize(note).ok()
     }
 
-    /// With what people have said since.
-    pub fn go_on(mut self, calling: &Calling<'_>) -> Result<Round, Stop> {
-        if self.server != calling.upstream.name() || self.tool != calling.known.offered.tool {
+    /// Continues with the answers given since.
+    pub fn resume(mut self, tool_call: &ToolCall<'_>) -> Result<NextRequest, CallEnd> {
+        if self.server != tool_call.upstream.name() || self.tool != tool_call.known.offered.tool {
             let what = format!(
-                "it began as `{}` of the server {}, and that name means another one now",
+                "the call began as `{}` of the server {}, but that name now refers to another tool",
                 self.tool, self.server
             );
             return Err(Failure { may_have_happened: true, ..Failure::new("task_gone", what) }.into());
         }
         if self.answer.is_none() {
-            let answers = calling.call.resumed.as_ref().map(|resumed| resumed.answers.as_slice()).unwrap_or_default();
+            let answers = tool_call.call.resumed.as_ref().map(|resumed| resumed.answers.as_slice()).unwrap_or_default();
             self.answer = self.asked.as_ref().and_then(|_| answers.last().cloned());
         }
         if self.asked.is_some() && self.answer.is_none() {
-            return Err(self.ask(calling));
+            return Err(self.ask(tool_call));
         }
-        Ok(if self.task.is_some() { Round::Task(self) } else { Round::Call(self) })
+        Ok(if self.task.is_some() { NextRequest::Task(self) } else { NextRequest::Call(self) })
     }
 
-    /// What the server is told.
+    /// The responses to the server's input requests.
     pub fn responses(&self) -> Option<InputResponses> {
         let (asked, answer) = (self.asked.as_ref()?, self.answer.as_ref()?);
         let accept = |content: &Value| {
@@ -95,39 +96,39 @@ impl Note {
             json!({"action": "accept", "content": content})
         };
         let several = asked.len() > 1;
-        let said = |key: &String| if several { answer.get(key).unwrap_or(&Value::Null) } else { answer };
-        Some(asked.keys().map(|key| (key.clone(), accept(said(key)))).collect())
+        let content = |key: &String| if several { answer.get(key).unwrap_or(&Value::Null) } else { answer };
+        Some(asked.keys().map(|key| (key.clone(), accept(content(key)))).collect())
     }
 
-    /// A result that is a question, or puts the call off.
-    pub fn asks(mut self, calling: &Calling<'_>, link: &Link, answer: &Value) -> Stop {
+    /// Handles a result that asks for input or postpones the call.
+    pub fn postpone(mut self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
         self.rounds += 1;
-        if self.rounds > MOST_ROUNDS {
-            let message = format!("{} put the call off more than {MOST_ROUNDS} times", self.server);
+        if self.rounds > MAX_ROUNDS {
+            let message = format!("{} postponed the call more than {MAX_ROUNDS} times", self.server);
             return Failure { may_have_happened: true, ..Failure::new("too_many_rounds", message) }.into();
         }
         self.answer = None;
         self.state = answer.get("requestState").and_then(Value::as_str).map(str::to_owned);
         self.asked = answer.get("inputRequests").and_then(Value::as_object).filter(|asked| !asked.is_empty()).cloned();
         if self.asked.is_none() {
-            let pause = SHORTEST * self.rounds;
-            return Stop::Suspended(hidden(link, self.later(Some(pause))).into());
+            let pause = MIN_PAUSE * self.rounds;
+            return CallEnd::Waiting(masked(link, self.later(Some(pause))).into());
         }
-        self.hidden(link).ask(calling)
+        self.masked(link).ask(tool_call)
     }
 
-    /// A result that is a task.
-    pub fn begins(self, calling: &Calling<'_>, link: &Link, answer: &Value) -> Stop {
+    /// Handles a result that starts a task.
+    pub fn start_task(self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
         let Some(task) = answer.get("taskId").and_then(Value::as_str) else {
-            let message = format!("`{}` gave back a task without an id", calling.known.offered.name);
+            let message = format!("`{}` returned a task without an id", tool_call.known.offered.name);
             return Failure { may_have_happened: true, ..Failure::new("bad_result", message) }.into();
         };
         let note = Note { task: Some(task.into()), asked: None, answer: None, state: None, ..self };
-        Stop::Suspended(hidden(link, note.later(pause(answer))).into())
+        CallEnd::Waiting(masked(link, note.later(pause(answer))).into())
     }
 
     pub fn later(self, pause: Option<Duration>) -> Suspended {
-        let pause = pause.unwrap_or(USUAL).clamp(SHORTEST, LONGEST);
+        let pause = pause.unwrap_or(DEFAULT_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
         Suspended { note: self.into_value(), until: Until::Later(pause) }
     }
 
@@ -135,7 +136,7 @@ impl Note {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    fn hidden(mut self, link: &Link) -> Note {
+    fn masked(mut self, link: &Link) -> Note {
         let mut note = self.asked.take().map(Value::Object).unwrap_or_default();
         link.mask.value(&mut note);
         if let Value::Object(asked) = note {
@@ -144,11 +145,11 @@ impl Note {
         self
     }
 
-    fn ask(self, calling: &Calling<'_>) -> Stop {
-        match question(self.asked.as_ref(), &self.server, &calling.known.offered.name) {
+    fn ask(self, tool_call: &ToolCall<'_>) -> CallEnd {
+        match question(self.asked.as_ref(), &self.server, &tool_call.known.offered.name) {
             Ok(ask) => {
                 let until = Until::Answered { ask, timeout: None };
-                Stop::Suspended(Suspended { note: self.into_value(), until }.into())
+                CallEnd::Waiting(Suspended { note: self.into_value(), until }.into())
             }
             Err(why) => {
                 let message = format!("{} {why}", self.server);
@@ -158,7 +159,7 @@ impl Note {
     }
 }
 
-fn hidden(link: &Link, mut waits: Suspended) -> Suspended {
+fn masked(link: &Link, mut waits: Suspended) -> Suspended {
     link.mask.value(&mut waits.note);
     waits
 }
@@ -167,7 +168,7 @@ fn pause(task: &Value) -> Option<Duration> {
     task.get("pollIntervalMs").and_then(Value::as_u64).map(Duration::from_millis)
 }
 
-/// What people are shown: one form, or one with a part for each key.
+/// What users are shown: one form, or one with a property for each key.
 fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Result<Value, String> {
     let parts = asked.into_iter().flatten().map(|(key, request)| Ok((key, part(request)?)));
     let parts = parts.collect::<Result<Vec<_>, String>>()?;
@@ -187,89 +188,107 @@ fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Res
             (messages.join("\n"), json!({"type": "object", "properties": fields, "required": keys}))
         }
     };
-    if jsonschema::validator_for(&form).is_err() {
-        return Err("asks for input by a form that cannot be read".into());
+    if Schema::compile(&form).is_err() {
+        return Err("requests input with a form whose schema is invalid".into());
     }
     Ok(json!({"message": message, "form": form, "server": server, "tool": tool}))
 }
 
 fn part(request: &Value) -> Result<(String, Value), String> {
-    let method = request.get("method").and_then(Value::as_str).unwrap_or("nothing that is known");
+    let method = request.get("method").and_then(Value::as_str).unwrap_or("an unknown method");
     let params = request.get("params").unwrap_or(&Value::Null);
     let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
     if method != "elicitation/create" || mode != "form" {
-        let mode = if method == "elicitation/create" { format!(" ({})", short(mode)) } else { String::new() };
-        return Err(format!("asks for {}{mode}, and only questions with a form can be answered here", short(method)));
+        let mode = if method == "elicitation/create" { format!(" ({})", truncated(mode)) } else { String::new() };
+        return Err(format!("requests {}{mode}, but only questions with a form are supported", truncated(method)));
     }
     let message = params.get("message").and_then(Value::as_str).unwrap_or("A tool asks for input.").to_owned();
     let form = params.get("requestedSchema").cloned().unwrap_or_else(|| json!({"type": "object"}));
     Ok((message, form))
 }
 
-/// Tells a task what was answered, or looks how it is.
-pub async fn poll(calling: &Calling<'_>, mut note: Note) -> Result<Outcome, Stop> {
-    let link = calling.upstream.link().await.map_err(Stop::Away)?;
+/// Sends a task the answers, or polls its state.
+pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, CallEnd> {
+    let link = tool_call.upstream.link().await.map_err(CallEnd::Unavailable)?;
     let task = note.task.clone().unwrap_or_default();
     if let Some(responses) = note.responses() {
         let params = UpdateTaskParams::new(task, responses);
-        let (said, _) = calling.send(&link, ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params))).await;
-        return match said {
+        let (response, _) =
+            tool_call.send(&link, ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params))).await;
+        return match response {
             Ok(_) => {
-                note.told.extend(note.asked.take().into_iter().flatten().map(|(key, _)| key));
+                note.answered.extend(note.asked.take().into_iter().flatten().map(|(key, _)| key));
                 note.answer = None;
-                Err(Stop::Suspended(note.later(Some(SHORTEST)).into()))
+                Err(CallEnd::Waiting(note.later(Some(MIN_PAUSE)).into()))
             }
-            Err(Trouble::Unsent(_) | Trouble::Lost(_)) => Err(Stop::Suspended(note.later(None).into())),
-            Err(Trouble::Said { code, message }) => Err(gone(&link, code, &message).into()),
+            Err(RequestError::Unsent(_) | RequestError::Lost(_)) => Err(CallEnd::Waiting(note.later(None).into())),
+            Err(RequestError::Rejected { code, message }) => Err(task_error(&link, code, &message).into()),
         };
     }
     let params = GetTaskParams::new(task);
-    let (said, log) = calling.send(&link, ClientRequest::GetTaskRequest(GetTaskRequest::new(params))).await;
-    let mut state = match said {
+    let (response, log) = tool_call.send(&link, ClientRequest::GetTaskRequest(GetTaskRequest::new(params))).await;
+    let mut state = match response {
         Ok(state) => state,
-        // That nobody answers says nothing about the task.
-        Err(Trouble::Unsent(_) | Trouble::Lost(_)) => return Err(Stop::Suspended(note.later(None).into())),
-        Err(Trouble::Said { code, message }) => return Err(gone(&link, code, &message).into()),
+        // An unavailable server says nothing about the task.
+        Err(RequestError::Unsent(_) | RequestError::Lost(_)) => return Err(CallEnd::Waiting(note.later(None).into())),
+        Err(RequestError::Rejected { code, message }) => return Err(task_error(&link, code, &message).into()),
     };
-    let said = |what: &str| {
-        let words = state.get("statusMessage").and_then(Value::as_str).map(|words| format!(": {words}"));
-        short(&link.mask.shown(&format!("the task {what}{}", words.unwrap_or_default())))
+    let describe = |what: &str| {
+        let message = state.get("statusMessage").and_then(Value::as_str).map(|message| format!(": {message}"));
+        truncated(&link.mask.shown(&format!("the task {what}{}", message.unwrap_or_default())))
     };
     match state.get("status").and_then(Value::as_str) {
         Some("completed") => {
             let result = state.get_mut("result").map(Value::take).unwrap_or_default();
-            Ok(calling.ended(&link, result, log))
+            Ok(tool_call.ended(&link, result, log))
         }
         Some("failed") => {
             let error = state.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
-            let message = error.map_or_else(|| said("failed"), |error| short(&link.mask.shown(error)));
+            let message = error.map_or_else(|| describe("failed"), |error| truncated(&link.mask.shown(error)));
             Err(Failure { may_have_happened: true, ..Failure::new("task_failed", message) }.into())
         }
         Some("cancelled") => {
-            let failure = Failure::new("task_cancelled", said("was cancelled by its server"));
+            let failure = Failure::new("task_cancelled", describe("was cancelled by its server"));
             Err(Failure { may_have_happened: true, ..failure }.into())
         }
         Some("input_required") => {
             let asked = state.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
-            let open: Map<String, Value> = asked.into_iter().filter(|(key, _)| !note.told.contains(key)).collect();
+            let open: Map<String, Value> = asked.into_iter().filter(|(key, _)| !note.answered.contains(key)).collect();
             if open.is_empty() {
-                return Err(Stop::Suspended(note.later(pause(&state)).into()));
+                return Err(CallEnd::Waiting(note.later(pause(&state)).into()));
             }
             note.asked = Some(open);
-            Err(note.hidden(&link).ask(calling))
+            Err(note.masked(&link).ask(tool_call))
         }
-        _ => Err(Stop::Suspended(note.later(pause(&state)).into())),
+        _ => Err(CallEnd::Waiting(note.later(pause(&state)).into())),
     }
 }
 
-/// A server that started anew knows nothing of its tasks.
-fn gone(link: &Link, code: i32, message: &str) -> Failure {
+/// Classifies an error on a task. A server that was restarted does not know its earlier tasks.
+fn task_error(link: &Link, code: i32, message: &str) -> Failure {
     let unknown = [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND, ErrorCode::RESOURCE_NOT_FOUND];
     let (code, what) = if unknown.contains(&ErrorCode(code)) {
-        ("task_gone", "the server does not know the task any more")
+        ("task_gone", "the server no longer knows the task")
     } else {
-        ("task_failed", "the server cannot say how the task is")
+        ("task_failed", "the server cannot report the state of the task")
     };
     let message = link.mask.shown(&format!("{what}: {message}")).into_owned();
     Failure { may_have_happened: true, ..Failure::new(code, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stored_form_of_a_note_does_not_change() {
+        let stored = json!({
+            "server": "s", "tool": "t", "task": "1", "asked": {"a": {}}, "answer": 7, "told": ["b"], "state": "x", "rounds": 2,
+        });
+        let note = Note::read(&stored).unwrap();
+        assert_eq!(note.answered, BTreeSet::from(["b".to_owned()]));
+        assert_eq!(note.into_value(), stored);
+        let shortest = json!({"server": "s", "tool": "t", "rounds": 0});
+        assert_eq!(Note::read(&shortest).unwrap().into_value(), shortest);
+    }
 }

@@ -1,7 +1,7 @@
-//! Makes connections, to addresses that may be reached only.
+//! Opens connections, only to addresses that the egress rules permit.
 
 use super::super::failure;
-use super::said;
+use super::error;
 use super::session::Session;
 use crate::egress::Egress;
 use std::net::IpAddr;
@@ -11,29 +11,39 @@ use stepwell_store::postgres::Tls;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// After this a connection whose other side is silent is given up.
-const SILENCE: Duration = Duration::from_secs(30);
+/// After this time without an acknowledgement from the peer, the connection is closed.
+const PEER_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub async fn dial(url: &str, name: &str, (egress, patience): (Egress, Duration)) -> Result<Session, Failure> {
-    // What is wrong with it is not told: it may quote a password.
-    let wrong = |_| failure::bad_connection(name, "its URL is not like postgres://user:password@host:5432/database");
-    let config: Config = url.parse().map_err(wrong)?;
-    let tls = Tls::new(None).map_err(|why| failure::bad_connection(name, &format!("TLS is not to be had: {why}")))?;
-    let connecting = async {
-        let mut config = resolved(&config, name, egress).await?;
-        config.connect_timeout(patience).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(SILENCE);
-        config.connect(tls.clone()).await.map_err(|error| said::not_connected(name, &error))
-    };
-    let late = |_| failure::connect_failed(name, &format!("none within {} s", patience.as_secs_f64()));
-    let (client, connection) = tokio::time::timeout(patience, connecting).await.map_err(late)??;
-    let carrier = tokio::spawn(async move {
-        // Whoever waits for an answer is told.
-        let _ = connection.await;
-    });
-    Ok(Session { client, carrier, tls })
+/// The database to connect to.
+pub struct Target<'a> {
+    /// The connection's name, for messages.
+    pub name: &'a str,
+    pub url: &'a str,
+    pub egress: Egress,
+    pub timeout: Duration,
 }
 
-/// The same with an address for each host, so that what was checked is what is dialled, now and to cancel.
+pub async fn connect(target: Target<'_>) -> Result<Session, Failure> {
+    let Target { name, url, egress, timeout } = target;
+    // The parse error is not shown, because it may quote a password.
+    let wrong = |_| failure::bad_connection(name, "its URL is not like postgres://user:password@host:5432/database");
+    let config: Config = url.parse().map_err(wrong)?;
+    let tls = Tls::new(None).map_err(|why| failure::bad_connection(name, &format!("TLS is not available: {why}")))?;
+    let connecting = async {
+        let mut config = resolved(&config, name, egress).await?;
+        config.connect_timeout(timeout).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(PEER_TIMEOUT);
+        config.connect(tls.clone()).await.map_err(|error| error::connect_failed(name, &error))
+    };
+    let late = |_| failure::connect_failed(name, &format!("timed out after {} s", timeout.as_secs_f64()));
+    let (client, connection) = tokio::time::timeout(timeout, connecting).await.map_err(late)??;
+    let driver = tokio::spawn(async move {
+        // Pending requests receive the error.
+        let _ = connection.await;
+    });
+    Ok(Session { client, driver, tls })
+}
+
+/// A copy of the configuration with resolved addresses, so that connecting and cancelling use the checked addresses.
 async fn resolved(from: &Config, name: &str, egress: Egress) -> Result<Config, Failure> {
     let mut config = Config::new();
     config.application_name(from.get_application_name().unwrap_or("stepwell"));
@@ -47,10 +57,11 @@ async fn resolved(from: &Config, name: &str, egress: Egress) -> Result<Config, F
     let (hosts, given, ports) = (from.get_hosts(), from.get_hostaddrs(), from.get_ports());
     let count = hosts.len().max(given.len());
     if count == 0 {
-        return Err(failure::bad_connection(name, "its URL names no host"));
+        return Err(failure::bad_connection(name, "its URL has no host"));
     }
     if hosts.iter().any(|host| matches!(host, Host::Unix(_))) {
-        return socket(config, name, (from, egress));
+        egress.check_local().map_err(|why| failure::egress_refused(name, &why))?;
+        return socket(config, name, from);
     }
     for n in 0..count {
         let host = match hosts.get(n) {
@@ -65,16 +76,15 @@ async fn resolved(from: &Config, name: &str, egress: Egress) -> Result<Config, F
         }
     }
     if config.get_hosts().is_empty() {
-        return Err(failure::connect_failed(name, "its host has no address"));
+        return Err(failure::connect_failed(name, "its host name has no addresses"));
     }
     Ok(config)
 }
 
-/// A socket in the file system has no address to be pinned, and is this machine's.
-fn socket(mut config: Config, name: &str, (from, egress): (&Config, Egress)) -> Result<Config, Failure> {
-    egress.check_local().map_err(|why| failure::egress_refused(name, &why))?;
+/// A Unix domain socket has no address to pin and is always local.
+fn socket(mut config: Config, name: &str, from: &Config) -> Result<Config, Failure> {
     let [Host::Unix(path)] = from.get_hosts() else {
-        return Err(failure::bad_connection(name, "a socket can only be its one and only host"));
+        return Err(failure::bad_connection(name, "a Unix socket cannot be combined with other hosts"));
     };
     config.host_path(path).port(from.get_ports().first().copied().unwrap_or(5432));
     Ok(config)

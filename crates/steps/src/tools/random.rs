@@ -1,13 +1,13 @@
-//! `uuid` and `random`. Each attempt draws anew.
+//! The `uuid` and `random` tools. Every attempt draws a new value.
 
-use super::{Small, spec};
+use super::{FunctionTool, spec};
 use crate::tool::integer;
 use serde_json::{Value, json};
 use stepwell_core::event::Failure;
 use stepwell_engine::StepCall;
 
-pub fn uuid() -> Small {
-    Small { spec: spec("uuid", "A random UUID (version 4).", json!({}), &[]), run: make_uuid }
+pub fn uuid() -> FunctionTool {
+    FunctionTool { spec: spec("uuid", "Generates a random UUID (version 4).", json!({}), &[]), run: make_uuid }
 }
 
 fn make_uuid(_args: &Value, _ctx: &StepCall) -> Result<Value, Failure> {
@@ -19,10 +19,10 @@ fn make_uuid(_args: &Value, _ctx: &StepCall) -> Result<Value, Failure> {
     Ok([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-").into())
 }
 
-pub fn random() -> Small {
+pub fn random() -> FunctionTool {
     let properties = json!({"min": {"type": "integer"}, "max": {"type": "integer"}});
-    let description = "A random whole number from `min` to `max`, both included.";
-    Small { spec: spec("random", description, properties, &["min", "max"]), run: draw }
+    let description = "Returns a random integer from `min` to `max`, inclusive.";
+    FunctionTool { spec: spec("random", description, properties, &["min", "max"]), run: draw }
 }
 
 fn draw(args: &Value, _ctx: &StepCall) -> Result<Value, Failure> {
@@ -30,13 +30,13 @@ fn draw(args: &Value, _ctx: &StepCall) -> Result<Value, Failure> {
     let number = |name| args.get(name).and_then(integer).ok_or_else(|| bad("`min` and `max` must be whole numbers"));
     let (min, max) = (number("min")?, number("max")?);
     if min > max {
-        return Err(bad("`args.min` is more than `args.max`"));
+        return Err(bad("`args.min` is greater than `args.max`"));
     }
     Ok(min.wrapping_add_unsigned(below(max.abs_diff(min))?).into())
 }
 
-/// A number from 0 to `last`, each as likely as the others: draws beyond the largest multiple of their count are
-/// thrown away.
+/// Returns a uniformly distributed number from 0 to `last`. Draws above the largest multiple of the range are rejected
+/// to avoid modulo bias.
 fn below(last: u64) -> Result<u64, Failure> {
     let Some(count) = last.checked_add(1) else { return getrandom::u64().map_err(no_randomness) };
     let excess = (u64::MAX % count + 1) % count;
@@ -49,7 +49,7 @@ fn below(last: u64) -> Result<u64, Failure> {
 }
 
 fn no_randomness(error: getrandom::Error) -> Failure {
-    Failure::retryable("no_randomness", format!("the system gave no random bytes: {error}"))
+    Failure::retryable("no_randomness", format!("the system returned no random bytes: {error}"))
 }
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_stay_within_any_range_and_reach_its_ends() {
+    fn draws_cover_the_range_and_stay_within_it() {
         let mut seen = [false; 3];
         for _ in 0..1_000 {
             seen[below(2).unwrap() as usize] = true;

@@ -1,4 +1,4 @@
-//! A response as a reply: status, headers, and as much of the body as can be read.
+//! Turns a response into a reply: status, headers and as much of the body as is readable.
 
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -7,66 +7,66 @@ use std::sync::Arc;
 use stepwell_core::event::Reply;
 use stepwell_core::limits;
 
-/// Nesting of a body that is kept as JSON; a deeper one is kept as text. Below the limit of payloads, because a body
-/// is put inside others.
+/// Maximum nesting of a body that is kept as JSON; a deeper one is kept as text. Below the limit for payloads, because
+/// bodies are embedded in other values.
 pub const MAX_BODY_DEPTH: usize = limits::MAX_PAYLOAD_DEPTH - 20;
 
-/// An answer with its body as it came.
-pub struct Text {
+/// A response with its body as text.
+pub struct TextResponse {
     pub status: u16,
     pub headers: Value,
     pub text: String,
 }
 
-/// Why there is no whole body.
-pub enum Broken {
+/// Why the body is incomplete.
+pub enum BodyError {
     Connection(reqwest::Error),
-    TooLong,
+    TooLarge,
 }
 
-pub async fn text(response: Response) -> Result<Text, Broken> {
+pub async fn read_text(response: Response) -> Result<TextResponse, BodyError> {
     let status = response.status().as_u16();
     let headers = headers(response.headers());
-    let (bytes, broken) = collect(response).await;
-    match broken {
-        Some(error) => Err(Broken::Connection(error)),
-        None if bytes.len() > limits::MAX_READABLE_BODY => Err(Broken::TooLong),
-        None => Ok(Text { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() }),
+    let (bytes, error) = collect(response).await;
+    match error {
+        Some(error) => Err(BodyError::Connection(error)),
+        None if bytes.len() > limits::MAX_READABLE_BODY => Err(BodyError::TooLarge),
+        None => Ok(TextResponse { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() }),
     }
 }
 
-/// Reads the response to its end, or to the limit. A connection that breaks within the body gives the error beside what
-/// had come by then.
-pub async fn read(response: Response) -> (Reply, Option<reqwest::Error>) {
+/// Reads the response to its end or to the limit. If the connection breaks within the body, returns the error with the
+/// part that had arrived.
+pub async fn read_reply(response: Response) -> (Reply, Option<reqwest::Error>) {
     let status_code = Some(response.status().as_u16());
     let headers = Some(Arc::new(headers(response.headers())));
-    let json = says_json(response.headers());
-    let (bytes, broken) = collect(response).await;
+    let json = is_json(response.headers());
+    let (bytes, error) = collect(response).await;
     let truncated = bytes.len() > limits::MAX_READABLE_BODY;
-    let body = if truncated { Value::String(cut(&bytes)) } else { body(bytes, json) };
-    (Reply { body: Arc::new(body), headers, status_code, truncated, log: None }, broken)
+    let body = if truncated { Value::String(truncated_text(&bytes)) } else { body(bytes, json) };
+    (Reply { body: Arc::new(body), headers, status_code, truncated, log: None }, error)
 }
 
-/// The body, or one byte more of it than is kept.
+/// Reads the body, up to one byte more than is kept.
 async fn collect(mut response: Response) -> (Vec<u8>, Option<reqwest::Error>) {
     let mut bytes = Vec::new();
-    let mut broken = None;
-    // Past the limit the response is dropped, which closes its connection: the rest is not downloaded.
+    let mut failure = None;
+    // Past the limit the response is dropped, which closes its connection, so the rest is not downloaded.
     while bytes.len() <= limits::MAX_READABLE_BODY {
         match response.chunk().await {
             Ok(Some(chunk)) => {
-                // One byte more than is kept, which is how a longer body is told from one that just fits.
+                // The extra byte distinguishes a longer body from one that just fits.
                 let room = limits::MAX_READABLE_BODY + 1 - bytes.len();
                 bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
             Ok(None) => break,
             Err(error) => {
-                broken = Some(error);
+                failure = Some(error);
                 break;
             }
         }
     }
-    (bytes, broken)
+    (bytes, failure)
 }
 
 fn headers(given: &HeaderMap) -> Value {
@@ -80,7 +80,7 @@ fn headers(given: &HeaderMap) -> Value {
 }
 
 /// `application/json`, `text/json`, `application/problem+json; charset=utf-8`, …
-fn says_json(headers: &HeaderMap) -> bool {
+fn is_json(headers: &HeaderMap) -> bool {
     let given = headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase());
     let given = given.as_deref().unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();
@@ -105,18 +105,18 @@ fn body(bytes: Vec<u8>, json: bool) -> Value {
     Value::String(text)
 }
 
-/// The bytes that are kept of a longer body, as text that does not end within a character.
-fn cut(bytes: &[u8]) -> String {
+/// The readable part of a longer body, as text that does not end within a character.
+fn truncated_text(bytes: &[u8]) -> String {
     let kept = &bytes[..limits::MAX_READABLE_BODY];
     let end = match std::str::from_utf8(kept) {
-        // `None`: the bytes just stop too early, which is our doing.
+        // `None`: the input ends within a character, because of our limit.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         Ok(_) | Err(_) => kept.len(),
     };
     String::from_utf8_lossy(&kept[..end]).into_owned()
 }
 
-/// Recurses only as deep as the parser did, which has a limit of its own.
+/// Recurses only as deep as the parser did, which has its own limit.
 pub fn deeper_than(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels == 0 || items.iter().any(|item| deeper_than(item, levels - 1)),
@@ -131,9 +131,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_body_is_json_where_it_says_so_or_is_an_object_or_a_list() {
-        let check = |text: &str, says_json: bool, expected: Value| {
-            assert_eq!(body(text.as_bytes().to_vec(), says_json), expected, "{text}");
+    fn a_body_is_json_by_content_type_or_if_it_is_an_object_or_a_list() {
+        let check = |text: &str, is_json: bool, expected: Value| {
+            assert_eq!(body(text.as_bytes().to_vec(), is_json), expected, "{text}");
         };
         check("", true, Value::Null);
         check("7", true, json!(7));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_kept_as_json_to_the_limit_of_its_depth_and_as_text_beyond() {
+    fn json_within_the_depth_limit_stays_json_and_deeper_json_becomes_text() {
         let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         let at = nested(MAX_BODY_DEPTH);
         assert!(body(at.into_bytes(), true).is_array());
@@ -162,9 +162,9 @@ mod tests {
         let kept = limits::MAX_READABLE_BODY;
         let mut bytes = vec![b'a'; kept - 1];
         bytes.extend("é…".as_bytes());
-        assert_eq!(cut(&bytes), "a".repeat(kept - 1));
-        // What was broken before stays marked as such.
+        assert_eq!(truncated_text(&bytes), "a".repeat(kept - 1));
+        // Bytes that were invalid before the cut stay marked.
         bytes[0] = 0xff;
-        assert!(cut(&bytes).starts_with("\u{fffd}a"));
+        assert!(truncated_text(&bytes).starts_with("\u{fffd}a"));
     }
 }

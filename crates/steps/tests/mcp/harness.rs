@@ -1,4 +1,4 @@
-//! Servers on a store in memory, and the `tool` kind that calls them.
+//! A harness with servers, an in-memory store and the `tool` kind that calls them.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -19,10 +19,10 @@ use stepwell_store::memory::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
 pub const ORG: OrgId = OrgId(1);
-/// What hangs is a bug; the limit only turns it into a report.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Turns a hang into a failure.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub struct Rig {
+pub struct Harness {
     pub store: MemoryStore,
     pub upstreams: Arc<Upstreams>,
     pub kind: Arc<dyn StepKind>,
@@ -32,22 +32,22 @@ pub fn vault() -> Arc<Vault> {
     Arc::new(Vault::read(&"5a".repeat(32)).unwrap())
 }
 
-impl Rig {
-    pub fn new(servers: Vec<ServerConfig>) -> Rig {
-        Rig::on(MemoryStore::default(), servers)
+impl Harness {
+    pub fn new(servers: Vec<ServerConfig>) -> Harness {
+        Harness::on(MemoryStore::default(), servers)
     }
 
-    pub fn on(store: MemoryStore, servers: Vec<ServerConfig>) -> Rig {
-        Rig::within(Egress { allow_private: true }, store, servers)
+    pub fn on(store: MemoryStore, servers: Vec<ServerConfig>) -> Harness {
+        Harness::within(Egress { allow_private: true }, store, servers)
     }
 
-    pub fn within(egress: Egress, store: MemoryStore, servers: Vec<ServerConfig>) -> Rig {
+    pub fn within(egress: Egress, store: MemoryStore, servers: Vec<ServerConfig>) -> Harness {
         let safe = SealedStore::new(Arc::new(store.clone()), vault(), Arc::new(EnvironmentSecrets));
         let pins = Pins::new(Arc::new(store.clone()));
         let upstreams = Upstreams::start(servers, safe, pins, egress, Arc::new(SystemClock));
         let config = Config { upstreams: Some(upstreams.clone()), ..Config::default() };
         let kind = kinds(config).get("tool").unwrap().clone();
-        Rig { store, upstreams, kind }
+        Harness { store, upstreams, kind }
     }
 
     pub async fn attempt(&self, call: StepCall) -> Result<Outcome, Suspended> {
@@ -58,7 +58,7 @@ impl Rig {
         self.attempt(call(tool, args)).await.unwrap_or_else(|waits| panic!("{tool} waits: {waits:?}"))
     }
 
-    /// The result.
+    /// The body of a successful call.
     pub async fn ok(&self, tool: &str, args: Value) -> Value {
         Value::clone(&success(self.call(tool, args).await).body)
     }
@@ -82,7 +82,7 @@ impl Rig {
         self.until(name, |server| server.state == State::Ready).await
     }
 
-    /// Why it is down.
+    /// Waits until the server is down and returns the reason.
     pub async fn down(&self, name: &str) -> String {
         match self.until(name, |server| matches!(server.state, State::Down { .. })).await.state {
             State::Down { why, .. } => why,
@@ -104,11 +104,11 @@ pub async fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("waited too long for {what}"))
+    tokio::time::timeout(TIMEOUT, asked).await.unwrap_or_else(|_| panic!("waited too long for {what}"))
 }
 
 pub async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("this takes too long")
+    tokio::time::timeout(TIMEOUT, future).await.expect("this takes too long")
 }
 
 pub fn call(tool: &str, args: Value) -> StepCall {
@@ -121,21 +121,21 @@ pub fn call(tool: &str, args: Value) -> StepCall {
         caller: Principal { org: ORG, name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
         secrets: Default::default(),
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".into()),
-        timeout: PATIENCE,
+        timeout: TIMEOUT,
         allow_hosts: Vec::new(),
-        secret_access: Arc::new(Nothing),
+        secret_access: Arc::new(NoSecrets),
         resumed: None,
         guard: None,
         cancel: CancellationToken::new(),
     }
 }
 
-/// The next attempt of a step that waited.
+/// The next attempt of a suspended step.
 pub fn resumed(tool: &str, args: Value, waits: &Suspended, answers: Vec<Value>) -> StepCall {
     StepCall { resumed: Some(Resumed { note: Arc::new(waits.note.clone()), answers }), ..call(tool, args) }
 }
 
-/// What somebody is asked.
+/// The question that the step waits for.
 pub fn asked(waits: &Suspended) -> &Value {
     match &waits.until {
         Until::Answered { ask, .. } => ask,
@@ -150,10 +150,10 @@ pub fn later(waits: &Suspended) -> Duration {
     }
 }
 
-struct Nothing;
+struct NoSecrets;
 
 #[async_trait]
-impl SecretAccess for Nothing {
+impl SecretAccess for NoSecrets {
     async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         Err(Failure::new("unknown_secret", name))
     }
@@ -179,7 +179,7 @@ fn target() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned();
     assert!(
         target.join("mcp-node/pinned").exists(),
-        "`scripts/mcp-install.sh` installs the servers that this test calls"
+        "run `scripts/mcp-install.sh` to install the servers that this test calls"
     );
     target
 }
@@ -204,7 +204,7 @@ pub fn npm(package: &str) -> String {
 pub fn stdio(name: &str, command: &str, args: &[&str]) -> ServerConfig {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
     let transport = Transport::Stdio { command: command.into(), args, env: BTreeMap::new(), cwd: None };
-    ServerConfig { name: name.into(), organisation: None, transport, plain_names: false, connect_timeout: PATIENCE }
+    ServerConfig { name: name.into(), organisation: None, transport, plain_names: false, connect_timeout: TIMEOUT }
 }
 
 pub fn http(name: &str, url: &str) -> ServerConfig {
@@ -212,7 +212,7 @@ pub fn http(name: &str, url: &str) -> ServerConfig {
     ServerConfig { transport, ..stdio(name, "", &[]) }
 }
 
-/// The server that does what it should not, over standard input and output.
+/// The misbehaving server, over stdio.
 pub fn bad(variables: &[(&str, &str)]) -> ServerConfig {
     let mut config = stdio("bad", &python(), &[&script("bad_server.py")]);
     if let Transport::Stdio { env, .. } = &mut config.transport {

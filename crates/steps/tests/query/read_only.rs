@@ -1,11 +1,11 @@
-//! A step that reads changes nothing, whatever it tries.
+//! A reading step cannot change anything.
 
-use crate::rig::{both, call, check, postgres, sqlite, to};
+use crate::harness::{both, call, check, postgres, sqlite, to};
 use serde_json::json;
 
 #[tokio::test]
-async fn tricks_that_write_from_a_reading_step_fail_on_postgresql() {
-    let (schema, rig) = postgres();
+async fn writes_from_a_reading_step_fail_on_postgresql() {
+    let (schema, harness) = postgres();
     schema.execute(
         "CREATE TABLE t (id int); INSERT INTO t VALUES (1); CREATE SEQUENCE s;
          CREATE FUNCTION sneaky() RETURNS int LANGUAGE plpgsql AS $$ BEGIN INSERT INTO t VALUES (2); RETURN 1; END $$;
@@ -28,7 +28,7 @@ async fn tricks_that_write_from_a_reading_step_fail_on_postgresql() {
         "COMMENT ON TABLE t IS 'mine'",
         "DO $$ BEGIN INSERT INTO t VALUES (2); END $$",
     ] {
-        let failure = rig.query(sql, json!([])).await.expect_err(sql);
+        let failure = harness.query(sql, json!([])).await.expect_err(sql);
         assert!(["read_only", "sql_25006"].contains(&&*failure.code), "{sql}: {failure:?}");
         assert!(!failure.may_have_happened && !failure.retryable, "{sql}");
     }
@@ -52,15 +52,15 @@ async fn tricks_that_write_from_a_reading_step_fail_on_postgresql() {
         "DO $$ BEGIN COMMIT; INSERT INTO t VALUES (2); END $$",
         "DO $$ BEGIN SET TRANSACTION READ WRITE; INSERT INTO t VALUES (2); END $$",
     ] {
-        assert!(rig.query(sql, json!([])).await.is_err(), "{sql}");
+        assert!(harness.query(sql, json!([])).await.is_err(), "{sql}");
     }
-    let seen = rig.query("SELECT array_agg(id) AS ids, (SELECT last_value FROM s) AS last FROM t", json!([])).await;
+    let seen = harness.query("SELECT array_agg(id) AS ids, (SELECT last_value FROM s) AS last FROM t", json!([])).await;
     assert_eq!(seen.unwrap(), json!([{"ids": [1], "last": 1}]));
 }
 
 #[tokio::test]
-async fn nothing_of_a_step_is_met_by_the_next_one_on_its_connection() {
-    let (_schema, rig) = postgres();
+async fn a_step_leaves_no_session_state_on_its_connection() {
+    let (_schema, harness) = postgres();
     for fields in [
         json!({"sql": "SELECT set_config('search_path', 'nowhere', false), pg_advisory_lock(7)::text"}),
         json!({"sql": "SELECT set_config('default_transaction_read_only', 'off', false)"}),
@@ -68,13 +68,13 @@ async fn nothing_of_a_step_is_met_by_the_next_one_on_its_connection() {
         json!({"sql": "SELECT set_config('search_path', 'nowhere', false)", "write": true}),
         json!({"sql": "CREATE TEMP TABLE left_over (x int)", "write": true}),
     ] {
-        rig.step(fields).await.unwrap();
+        harness.step(fields).await.unwrap();
     }
     for write in [false, true] {
         let look = "SELECT current_setting('search_path') AS path, current_user::text AS who,
             (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()) AS locks,
             to_regclass('left_over')::text AS temp";
-        let body = rig.step(json!({"sql": look, "write": write})).await.unwrap();
+        let body = harness.step(json!({"sql": look, "write": write})).await.unwrap();
         let row = &body[0];
         assert!(row["path"].as_str().unwrap().starts_with('t'), "{row}");
         assert_eq!((&row["who"], &row["locks"], &row["temp"]), (&json!("postgres"), &json!(0), &json!(null)));
@@ -82,8 +82,8 @@ async fn nothing_of_a_step_is_met_by_the_next_one_on_its_connection() {
 }
 
 #[tokio::test]
-async fn tricks_that_write_from_a_reading_step_fail_on_sqlite() {
-    let (directory, rig) = sqlite("CREATE TABLE t (id int); CREATE INDEX i ON t (id); INSERT INTO t VALUES (1);");
+async fn writes_from_a_reading_step_fail_on_sqlite() {
+    let (directory, harness) = sqlite("CREATE TABLE t (id int); CREATE INDEX i ON t (id); INSERT INTO t VALUES (1);");
     let other = directory.path().join("other.db");
     let other = other.display();
     for sql in [
@@ -111,8 +111,8 @@ async fn tricks_that_write_from_a_reading_step_fail_on_sqlite() {
         &format!("\u{feff}ATTACH '{other}' AS other"),
         &format!("VACUUM INTO '{other}'"),
     ] {
-        let failed = rig.query(sql, json!([])).await;
-        // A transaction that was begun is not kept.
+        let failed = harness.query(sql, json!([])).await;
+        // A transaction that was begun is rolled back.
         assert!(failed.is_err() || sql.contains("BEGIN"), "{sql}: {failed:?}");
     }
     for sql in [
@@ -123,44 +123,44 @@ async fn tricks_that_write_from_a_reading_step_fail_on_sqlite() {
         "SELECT load_extension('x')",
         "\u{feff}COMMIT",
     ] {
-        assert!(rig.write(sql, json!([])).await.is_err(), "{sql}");
+        assert!(harness.write(sql, json!([])).await.is_err(), "{sql}");
     }
     assert!(!directory.path().join("other.db").exists());
-    assert_eq!(rig.query("SELECT id FROM t", json!([])).await.unwrap(), json!([{"id": 1}]));
-    assert_eq!(rig.write("INSERT INTO t VALUES (2)", json!([])).await.unwrap()["row_count"], 1);
+    assert_eq!(harness.query("SELECT id FROM t", json!([])).await.unwrap(), json!([{"id": 1}]));
+    assert_eq!(harness.write("INSERT INTO t VALUES (2)", json!([])).await.unwrap()["row_count"], 1);
 }
 
 #[tokio::test]
-async fn writing_needs_a_connection_that_allows_it_and_a_step_that_says_so() {
-    let (schema, directory, rigs) = both();
+async fn writing_needs_a_connection_that_allows_it_and_a_step_that_requests_it() {
+    let (schema, directory, harnesses) = both();
     let urls = [schema.url().to_string(), format!("sqlite:{}", directory.path().join("data.db").display())];
-    for (rig, url) in rigs.iter().zip(urls) {
+    for (harness, url) in harnesses.iter().zip(urls) {
         let mut reading = to(url);
         reading.write = false;
-        rig.name("reading", reading);
+        harness.name("reading", reading);
         let insert = json!({"connection": "reading", "sql": "INSERT INTO t VALUES (3, 'three')", "write": true});
-        let failure = rig.run(call(insert.clone())).await.unwrap_err();
+        let failure = harness.run(call(insert.clone())).await.unwrap_err();
         check(&failure, "read_only", "the connection \"reading\" does not allow writing");
-        let failure = rig.query("INSERT INTO t VALUES (3, 'three')", json!([])).await.unwrap_err();
+        let failure = harness.query("INSERT INTO t VALUES (3, 'three')", json!([])).await.unwrap_err();
         check(&failure, "read_only", "`write: true`");
-        assert_eq!(rig.one("SELECT count(*) FROM t", json!([])).await, json!(2));
+        assert_eq!(harness.one("SELECT count(*) FROM t", json!([])).await, json!(2));
     }
 }
 
 #[tokio::test]
-async fn a_write_that_fails_leaves_nothing_behind() {
-    let (_schema, _directory, rigs) = both();
-    for rig in rigs {
-        let failure = rig.write("INSERT INTO t VALUES (3, 'three'), (1, 'again')", json!([])).await.unwrap_err();
+async fn a_failed_write_leaves_nothing_behind() {
+    let (_schema, _directory, harnesses) = both();
+    for harness in harnesses {
+        let failure = harness.write("INSERT INTO t VALUES (3, 'three'), (1, 'again')", json!([])).await.unwrap_err();
         assert!(["constraint", "sql_23505"].contains(&&*failure.code), "{failure:?}");
         assert!(!failure.may_have_happened && !failure.retryable);
-        // The rows are not to be had, so the change is not made either.
-        let failure = rig
+        // The rows cannot be returned, so the change is rolled back.
+        let failure = harness
             .step(json!({"sql": "UPDATE t SET name = 'x' RETURNING id", "write": true, "max_rows": 1}))
             .await
             .unwrap_err();
         check(&failure, "too_many_rows", "more than 1 rows");
-        let all = rig.query("SELECT name FROM t ORDER BY id", json!([])).await.unwrap();
+        let all = harness.query("SELECT name FROM t ORDER BY id", json!([])).await.unwrap();
         assert_eq!(all, json!([{"name": "one"}, {"name": "two"}]));
     }
 }
