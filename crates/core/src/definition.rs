@@ -3,6 +3,7 @@
 use crate::graph::Graph;
 use crate::template::Template;
 use crate::time::{Millis, Time};
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -22,7 +23,9 @@ pub struct Definition {
     pub graph: Graph,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+/// What starts runs. The engine stores its JSON to notice when a new version changes it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trigger {
     Api,
     Webhook(Webhook),
@@ -35,7 +38,7 @@ pub enum Trigger {
 }
 
 /// A schedule, as it was written and checked; `formats` works out when it fires.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Cron {
     pub expression: String,
     /// A name in the time zone database; without one the schedule is in UTC.
@@ -49,7 +52,8 @@ pub struct Cron {
 }
 
 /// A wall-clock time that a clock change leaves out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Skipped {
     /// At the first instant after the gap, once however many times fell into it.
     #[default]
@@ -58,7 +62,8 @@ pub enum Skipped {
 }
 
 /// A wall-clock time that comes twice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Repeated {
     /// Twice if the hour field has a `*`: such a schedule counts hours rather than naming them. Otherwise once.
     #[default]
@@ -69,7 +74,8 @@ pub enum Repeated {
 }
 
 /// What to do when the run of an earlier tick has not ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Overlap {
     #[default]
     Allow,
@@ -80,7 +86,8 @@ pub enum Overlap {
 }
 
 /// Ticks missed while nothing ran.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CatchUp {
     None,
     #[default]
@@ -93,21 +100,22 @@ impl CatchUp {
     pub const MOST: usize = 100;
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Webhook {
     pub verify: Option<Verify>,
     pub dedupe: Option<Dedupe>,
 }
 
 /// How a call proves where it comes from: an HMAC-SHA256 under a shared secret.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Verify {
     /// The name of the secret, never the secret itself.
     pub secret: String,
     pub scheme: Scheme,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
     Standard,
@@ -115,7 +123,8 @@ pub enum Scheme {
     Header { header: String, prefix: String, encoding: Encoding },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Encoding {
     #[default]
     Hex,
@@ -123,7 +132,8 @@ pub enum Encoding {
 }
 
 /// What tells one delivery from another: calls with the same value start one run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dedupe {
     /// A header, in lower case.
     Header(String),
