@@ -3,6 +3,7 @@
 use crate::graph::Graph;
 use crate::template::Template;
 use crate::time::{Millis, Time};
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -22,7 +23,9 @@ pub struct Definition {
     pub graph: Graph,
 }
 
-#[derive(Clone, PartialEq, Debug)]
+/// What starts runs. The engine stores its JSON to notice when a new version changes it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trigger {
     Api,
     Webhook(Webhook),
@@ -35,7 +38,7 @@ pub enum Trigger {
 }
 
 /// A schedule as written, after validation; `formats` computes when it fires.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Cron {
     pub expression: String,
     /// A name in the time zone database; `None` means UTC.
@@ -49,7 +52,8 @@ pub struct Cron {
 }
 
 /// What to do with a wall-clock time that a clock change skips.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Skipped {
     /// Fires at the first instant after the gap, once for all times in the gap.
     #[default]
@@ -58,7 +62,8 @@ pub enum Skipped {
 }
 
 /// What to do with a wall-clock time that occurs twice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Repeated {
     /// Fires twice if the hour field contains `*`, because such a schedule counts hours rather than naming them;
     /// otherwise once.
@@ -70,7 +75,8 @@ pub enum Repeated {
 }
 
 /// What to do if the run of an earlier tick has not ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Overlap {
     #[default]
     Allow,
@@ -81,7 +87,8 @@ pub enum Overlap {
 }
 
 /// What to do with ticks missed during downtime.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CatchUp {
     None,
     #[default]
@@ -94,21 +101,22 @@ impl CatchUp {
     pub const MOST: usize = 100;
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Webhook {
     pub verify: Option<Verify>,
     pub dedupe: Option<Dedupe>,
 }
 
 /// How a call is authenticated: an HMAC-SHA256 with a shared secret.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Verify {
     /// The name of the secret, never the secret itself.
     pub secret: String,
     pub scheme: Scheme,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scheme {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
     Standard,
@@ -116,7 +124,8 @@ pub enum Scheme {
     Header { header: String, prefix: String, encoding: Encoding },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Encoding {
     #[default]
     Hex,
@@ -124,7 +133,8 @@ pub enum Encoding {
 }
 
 /// The deduplication key: calls with the same value start one run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dedupe {
     /// A header name, in lower case.
     Header(String),

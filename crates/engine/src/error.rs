@@ -1,54 +1,54 @@
-//! What a caller of the engine can be told, by what they can do about it.
+//! Errors of the engine, by how a caller can react to them.
 
 use stepwell_core::event::Ignored;
 use stepwell_formats::Faults;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The definition cannot be used; everything that is wrong with it.
+    /// The definition is invalid. Holds all its faults.
     #[error("{0}")]
     Definition(Faults),
-    /// Some other input is wrong: where, and what.
+    /// Another input is invalid.
     #[error("{path}: {message}")]
     Input { path: String, message: String },
     #[error("there is no {what} {name:?}")]
     NotFound { what: &'static str, name: String },
-    /// Nobody knows who asks.
+    /// The caller is not authenticated.
     #[error("{0}")]
     Unauthorised(String),
     #[error("{who} may not do this: the right {right} is missing")]
     Forbidden { who: String, right: &'static str },
-    /// Several parts of an input are wrong: where, and what.
+    /// Several parts of an input are invalid: paths and messages.
     #[error("{}", .0.iter().map(|(path, message)| format!("{path}: {message}")).collect::<Vec<_>>().join("; "))]
     Inputs(Vec<(String, String)>),
-    /// It cannot be done as things are.
+    /// Impossible in the current state.
     #[error("{0}")]
     NotNow(String),
-    /// Somebody else changed it at the same time.
-    #[error("the {0} was changed by someone else at the same time: look again")]
+    /// A concurrent request changed it.
+    #[error("the {0} was changed at the same time by another request: read it again and retry")]
     Changed(&'static str),
-    /// Not this person, whatever their rights.
+    /// Refused to this caller, regardless of rights.
     #[error("{0}")]
     Refused(String),
-    /// It cannot be done now: the run or step has moved on.
+    /// The run or step has already moved on.
     #[error("{0}")]
     Conflict(#[from] Ignored),
-    /// The same idempotency key came with another request.
+    /// The idempotency key was used with a different request.
     #[error("the idempotency key {0:?} was used for another request")]
     KeyReused(String),
-    #[error("there is a {what} {name:?} already")]
+    #[error("the {what} {name:?} already exists")]
     Exists { what: &'static str, name: String },
-    /// More than the organisation's plan allows.
+    /// The organisation's plan does not allow it.
     #[error("{message}")]
     Limit { limit: &'static str, message: String },
-    #[error("the workflow has as many runs as it may have at a time")]
+    #[error("the workflow has reached its limit of concurrent runs")]
     Full,
     #[error("the workflow {0:?} is disabled")]
     Disabled(String),
-    /// The engine is stopping, or storage does not answer: try again.
+    /// The engine is stopping, or the store does not respond: retry.
     #[error("{0}")]
     Unavailable(String),
-    /// What is stored cannot be read. A person must look.
+    /// Stored data cannot be read. An operator must intervene.
     #[error("{0}")]
     Broken(String),
 }

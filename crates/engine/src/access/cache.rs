@@ -1,38 +1,38 @@
-//! What was looked up lately, for as long as the organisation's epoch stands.
+//! A cache of lookups. An entry is valid until the organisation's epoch changes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard};
 
-/// Entries kept at the most; then all are looked up again.
+/// The most entries. A full cache is cleared.
 const MOST: usize = 10_000;
 
 pub struct ByEpoch<K, V> {
-    known: Mutex<HashMap<K, (V, i64)>>,
+    entries: Mutex<HashMap<K, (V, i64)>>,
 }
 
 impl<K, V> Default for ByEpoch<K, V> {
     fn default() -> ByEpoch<K, V> {
-        ByEpoch { known: Mutex::default() }
+        ByEpoch { entries: Mutex::default() }
     }
 }
 
 impl<K: Eq + Hash, V: Clone> ByEpoch<K, V> {
-    fn known(&self) -> MutexGuard<'_, HashMap<K, (V, i64)>> {
-        self.known.lock().expect("nothing panics while it holds what is known")
+    fn entries(&self) -> MutexGuard<'_, HashMap<K, (V, i64)>> {
+        self.entries.lock().expect("no thread panics while it holds the lock on the cache")
     }
 
-    /// As it was looked up in this epoch.
+    /// The value that was cached in this epoch.
     pub fn get(&self, key: &K, epoch: i64) -> Option<V> {
-        self.known().get(key).filter(|(_, of)| *of == epoch).map(|(value, _)| value.clone())
+        self.entries().get(key).filter(|(_, cached_in)| *cached_in == epoch).map(|(value, _)| value.clone())
     }
 
-    /// The epoch must have been read before the value.
+    /// Caches a value. The epoch must have been read before the value.
     pub fn put(&self, key: K, epoch: i64, value: V) {
-        let mut known = self.known();
-        if known.len() >= MOST {
-            known.clear();
+        let mut entries = self.entries();
+        if entries.len() >= MOST {
+            entries.clear();
         }
-        known.insert(key, (value, epoch));
+        entries.insert(key, (value, epoch));
     }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use stepwell_core::time::Time;
 use stepwell_store::{NewAudit, OrgId};
 
-/// The user behind a request, and what they may do.
+/// The user who makes a request, and their grants.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub org: OrgId,
-    /// The user.
+    /// The name of the user.
     pub name: Arc<str>,
-    /// The id of the key they used; none for a browser session.
+    /// The id of the API key of the request. `None` for a browser session.
     pub key: Option<Arc<str>>,
     pub grants: Grants,
     local: bool,
@@ -33,7 +33,7 @@ impl Caller {
         Caller { grants, ..self.clone() }
     }
 
-    /// The person at this machine, who may do everything in the default organisation.
+    /// The user of this machine, who has all rights in the default organisation.
     pub fn local(name: impl Into<Arc<str>>) -> Caller {
         let grants = [Right::Admin, Right::Operate].map(|right| right.name().to_string());
         Caller { local: true, ..Caller::new(OrgId(1), name, Grants::new(grants)) }
@@ -59,7 +59,7 @@ impl Caller {
         Actor { user: self.name.to_string(), key: self.key.as_ref().map(|key| key.to_string()) }
     }
 
-    /// An audit row about what the caller did.
+    /// An audit row for an action of the caller.
     pub(crate) fn audit(&self, at: Time, action: &str, target: &str, mut detail: Value) -> NewAudit {
         if detail.is_null() {
             detail = Value::Object(serde_json::Map::new());

@@ -1,4 +1,5 @@
-//! The epochs of organisations' grants, as last seen. Where other processes change them too, for a moment only.
+//! A cache of the epochs of organisations. On a shared store an entry expires soon, because other processes change
+//! epochs too.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -6,69 +7,71 @@ use std::time::Duration;
 use stepwell_store::OrgId;
 use tokio::time::Instant;
 
-/// How long an epoch is believed where others may move it on.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// How long a cached epoch is valid on a shared store.
+const VALID_FOR: Duration = Duration::from_secs(1);
 
 pub struct Epochs {
     shared: bool,
-    known: Mutex<BTreeMap<OrgId, Epoch>>,
+    entries: Mutex<BTreeMap<OrgId, Epoch>>,
 }
 
-/// What is known of an organisation's epoch, and how often it had to be forgotten.
+/// The cached epoch of an organisation.
 #[derive(Clone, Copy, Default)]
 struct Epoch {
-    /// With the time just before it was asked for.
+    /// With the time just before it was read.
     number: Option<(i64, Instant)>,
-    forgotten: u64,
+    /// How often the entry was invalidated.
+    invalidations: u64,
 }
 
-/// A question to the store for an epoch.
-pub struct Asked {
+/// A pending read of an epoch from the store.
+pub struct Lookup {
     org: OrgId,
     at: Instant,
-    forgotten: u64,
+    invalidations: u64,
 }
 
 impl Epochs {
     pub fn new(shared: bool) -> Epochs {
-        Epochs { shared, known: Mutex::default() }
+        Epochs { shared, entries: Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<OrgId, Epoch>> {
-        self.known.lock().expect("nothing panics while it holds the epochs")
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<OrgId, Epoch>> {
+        self.entries.lock().expect("no thread panics while it holds the lock on epochs")
     }
 
-    /// The epoch, or what to ask the store for.
-    pub fn get(&self, org: OrgId) -> Result<i64, Asked> {
-        let known = self.known().get(&org).copied().unwrap_or_default();
+    /// The cached epoch, or the lookup to make in the store.
+    pub fn get(&self, org: OrgId) -> Result<i64, Lookup> {
+        let epoch = self.entries().get(&org).copied().unwrap_or_default();
         let at = Instant::now();
-        match known.number {
-            Some((number, since)) if !self.shared || at - since < BELIEVED => Ok(number),
-            _ => Err(Asked { org, at, forgotten: known.forgotten }),
+        match epoch.number {
+            Some((number, since)) if !self.shared || at - since < VALID_FOR => Ok(number),
+            _ => Err(Lookup { org, at, invalidations: epoch.invalidations }),
         }
     }
 
-    /// What the store says. It may have been read just before a change that was made known meanwhile.
-    pub fn learn(&self, asked: Asked, number: i64) {
-        let mut known = self.known();
-        let epoch = known.entry(asked.org).or_default();
-        if epoch.forgotten == asked.forgotten {
-            epoch.number = Some((number, asked.at));
+    /// Caches the result of a lookup, unless the entry was invalidated since the lookup began: then the result may be
+    /// stale.
+    pub fn store(&self, lookup: Lookup, number: i64) {
+        let mut entries = self.entries();
+        let epoch = entries.entry(lookup.org).or_default();
+        if epoch.invalidations == lookup.invalidations {
+            epoch.number = Some((number, lookup.at));
         }
     }
 
-    pub fn forget(&self, org: OrgId) {
-        self.known().entry(org).or_default().forget();
+    pub fn invalidate(&self, org: OrgId) {
+        self.entries().entry(org).or_default().invalidate();
     }
 
-    pub fn forget_all(&self) {
-        self.known().values_mut().for_each(Epoch::forget);
+    pub fn invalidate_all(&self) {
+        self.entries().values_mut().for_each(Epoch::invalidate);
     }
 }
 
 impl Epoch {
-    fn forget(&mut self) {
-        *self = Epoch { number: None, forgotten: self.forgotten + 1 };
+    fn invalidate(&mut self) {
+        *self = Epoch { number: None, invalidations: self.invalidations + 1 };
     }
 }
 
@@ -78,30 +81,30 @@ mod tests {
 
     const ORG: OrgId = OrgId(1);
 
-    fn learned(shared: bool) -> Epochs {
+    fn cached(shared: bool) -> Epochs {
         let epochs = Epochs::new(shared);
-        let asked = epochs.get(ORG).expect_err("nothing is known yet");
-        epochs.learn(asked, 7);
+        let lookup = epochs.get(ORG).expect_err("the cache is empty");
+        epochs.store(lookup, 7);
         assert_eq!(epochs.get(ORG).ok(), Some(7));
         epochs
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_epoch_that_others_may_move_on_is_believed_for_a_second() {
-        let (shared, own) = (learned(true), learned(false));
-        tokio::time::advance(BELIEVED).await;
+    async fn on_a_shared_store_an_epoch_is_cached_for_a_second() {
+        let (shared, own) = (cached(true), cached(false));
+        tokio::time::advance(VALID_FOR).await;
         assert_eq!(shared.get(ORG).ok(), None);
         assert_eq!(own.get(ORG).ok(), Some(7));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_asked_before_a_change_is_not_learned_after_it() {
-        for forget in [|epochs: &Epochs| epochs.forget(ORG), |epochs: &Epochs| epochs.forget_all()] {
-            let epochs = learned(false);
-            forget(&epochs);
-            let asked = epochs.get(ORG).expect_err("it was forgotten");
-            forget(&epochs);
-            epochs.learn(asked, 8);
+    async fn a_lookup_that_began_before_an_invalidation_is_not_cached() {
+        for invalidate in [|epochs: &Epochs| epochs.invalidate(ORG), |epochs: &Epochs| epochs.invalidate_all()] {
+            let epochs = cached(false);
+            invalidate(&epochs);
+            let lookup = epochs.get(ORG).expect_err("the entry was invalidated");
+            invalidate(&epochs);
+            epochs.store(lookup, 8);
             assert_eq!(epochs.get(ORG).ok(), None);
         }
     }

@@ -1,7 +1,7 @@
-//! Who asks and what they may do: callers, users and their grants, plans, and the switches of workflows.
+//! Access control: callers, users and their grants, plans, and the switches of workflows.
 //!
-//! Lookups are cached per organisation for as long as its epoch stands. Every change to anything a decision rests on moves
-//! the epoch on, and the store refuses a commit that was decided on an older one.
+//! Lookups are cached until the organisation's epoch changes. Every change to data that decisions depend on increments
+//! the epoch, and the store refuses a commit that was decided on an older one.
 //!
 //! May use: `cluster`, `records`, `error`. Not here: commands that change users, keys or plans (`commands`).
 
@@ -48,30 +48,30 @@ impl Access {
         }
     }
 
-    /// The organisation's epoch, as last read.
+    /// The organisation's epoch, possibly cached.
     pub async fn epoch(&self, org: OrgId) -> Result<i64, Error> {
-        let asked = match self.epochs.get(org) {
+        let lookup = match self.epochs.get(org) {
             Ok(epoch) => return Ok(epoch),
-            Err(asked) => asked,
+            Err(lookup) => lookup,
         };
         let none = || Error::NotFound { what: "organisation", name: org.0.to_string() };
         let number = self.cluster.store.epoch(org).await?.ok_or_else(none)?;
-        self.epochs.learn(asked, number);
+        self.epochs.store(lookup, number);
         Ok(number)
     }
 
-    /// Reads the organisation's epoch again before the next decision.
+    /// Invalidates the cached epoch: the next decision reads it again.
     pub fn forget_epoch(&self, org: OrgId) {
-        self.epochs.forget(org);
+        self.epochs.invalidate(org);
     }
 
     pub fn forget_all_epochs(&self) {
-        self.epochs.forget_all();
+        self.epochs.invalidate_all();
     }
 
-    /// This process has moved the organisation's epoch on, or may have.
+    /// Invalidates the cached epoch here and on the other nodes, after a change that may have incremented it.
     pub fn epoch_moved(&self, org: OrgId) {
-        self.epochs.forget(org);
+        self.epochs.invalidate(org);
         self.cluster.send_hint(Hint { orgs: vec![org], ..Hint::default() });
     }
 }

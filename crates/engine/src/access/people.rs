@@ -1,7 +1,7 @@
-//! Users, roles, keys and sessions as the store keeps them, and what somebody may do as of now.
+//! Stored users, roles, keys and sessions, and the grants that result from them.
 //!
-//! What was looked up is remembered for as long as the organisation's epoch stands: every change to any of it moves the
-//! epoch on, and a decision made on an older one is refused by the store.
+//! Lookups are cached until the organisation's epoch changes. Every change to these records increments the epoch, and
+//! the store refuses a decision that was made on an older one.
 
 use super::Access;
 use super::cache::ByEpoch;
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{Change, OrgId, Record, RecordChange};
 
-/// Callers remembered at the most.
+/// The most callers in the cache.
 const MOST: usize = 20_000;
-/// Between two writes that say when a key was last used.
+/// Time between two writes of a key's last use.
 const USED_EVERY: Millis = Millis::from_secs(60);
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct User {
     pub name: String,
     #[serde(default)]
     pub roles: Vec<String>,
-    /// Beside those of the roles.
+    /// In addition to the grants of the roles.
     #[serde(default)]
     pub grants: Vec<String>,
     #[serde(default)]
@@ -51,15 +51,15 @@ impl Kept for Role {
     const KIND: &'static str = "role";
 }
 
-/// An API key. The key itself is not kept: its record is found by its hash.
+/// An API key. The key itself is not stored: its record is found by its hash.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub name: String,
     pub user: String,
     pub agent: bool,
-    /// What it leaves of its user's grants; all of them if there is no list.
+    /// Limits the user's grants. `None` leaves all.
     pub grants: Option<Vec<String>>,
-    /// How it begins, so that people can tell theirs apart.
+    /// The first characters of the key, so that users can recognise it.
     pub start: String,
     pub created: Time,
     pub by: String,
@@ -67,7 +67,7 @@ pub struct Key {
     pub revoked: Option<Time>,
     #[serde(default)]
     pub paused: bool,
-    /// Kept apart: see [`Used`].
+    /// Stored separately, see [`Used`].
     #[serde(skip)]
     pub used: Option<Time>,
 }
@@ -76,7 +76,7 @@ impl Kept for Key {
     const KIND: &'static str = "key";
 }
 
-/// When a key was last used. A record of its own, so that nobody who changes the key is in its way.
+/// When a key was last used. A separate record, so that it does not conflict with changes to the key.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Used {
     pub at: Time,
@@ -86,7 +86,7 @@ impl Kept for Used {
     const KIND: &'static str = "key_use";
 }
 
-/// A browser that is signed in, or a link that signs one in.
+/// A signed-in browser, or a sign-in link.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Session {
     pub user: String,
@@ -98,7 +98,7 @@ impl Kept for Session {
     const KIND: &'static str = "session";
 }
 
-/// Roles that come with the product.
+/// Built-in roles and their grants.
 pub const BUILT_IN_ROLES: [(&str, &[&str]); 5] = [
     ("admin", &["admin"]),
     ("editor", &["workflow.define", "workflow.run", "workflow.read", "tool:*", "connection:*", "secret:*"]),
@@ -107,27 +107,27 @@ pub const BUILT_IN_ROLES: [(&str, &[&str]); 5] = [
     ("viewer", &["workflow.read"]),
 ];
 
-/// What a secret is stored as. Secrets are random and long: one round is enough.
+/// The hash under which a secret is stored. One round is enough, because these secrets are random and long.
 pub fn secret_hash(secret: &str) -> String {
     Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Somebody who asked, the epoch in which they were looked up, and when what they showed is over.
-type Known = (Caller, i64, Option<Time>);
+/// A caller, the epoch in which it was looked up, and when its credential expires.
+type CachedCaller = (Caller, i64, Option<Time>);
 
-/// Who asked lately and who acted lately, with what they may.
+/// Caches of callers and of the grants of actors.
 #[derive(Default)]
 pub struct People {
-    /// By the sort and the hash of what they showed; with the time at which that is over.
-    callers: Mutex<HashMap<String, Known>>,
+    /// By the kind and the hash of the credential.
+    callers: Mutex<HashMap<String, CachedCaller>>,
     actors: ByEpoch<(OrgId, String), Option<Arc<Grants>>>,
-    /// When it was last written that a key was used.
+    /// When the last use of each key was last written.
     used: Mutex<HashMap<String, Time>>,
 }
 
 impl People {
-    fn callers(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        let mut callers = self.callers.lock().expect("nothing panics while it holds the callers");
+    fn callers(&self) -> MutexGuard<'_, HashMap<String, CachedCaller>> {
+        let mut callers = self.callers.lock().expect("no thread panics while it holds the lock on callers");
         if callers.len() > MOST {
             callers.clear();
         }
@@ -136,24 +136,25 @@ impl People {
 }
 
 impl Access {
-    async fn remembered(&self, hash: &str, now: Time) -> Result<Option<Caller>, Error> {
-        let found = self.people.callers().get(hash).cloned();
+    /// The cached caller with this credential, if it is still valid.
+    async fn cached_caller(&self, credential: &str, now: Time) -> Result<Option<Caller>, Error> {
+        let found = self.people.callers().get(credential).cloned();
         let Some((caller, epoch, expires)) = found else { return Ok(None) };
         let current = epoch == self.epoch(caller.org).await? && expires.is_none_or(|expires| now < expires);
         Ok(current.then_some(caller))
     }
 
-    /// Whoever shows this API key.
+    /// Authenticates an API key.
     pub async fn by_key(self: &Arc<Access>, secret: &str) -> Result<Caller, Error> {
         let (hash, now) = (secret_hash(secret), self.cluster.clock.now());
-        let shown = format!("{} {hash}", Key::KIND);
-        if let Some(caller) = self.remembered(&shown, now).await? {
+        let credential = format!("{} {hash}", Key::KIND);
+        if let Some(caller) = self.cached_caller(&credential, now).await? {
             self.note_use(caller.org, caller.key.as_deref(), now);
             return Ok(caller);
         }
-        let unknown = || Error::Unauthorised("this key is not known here".into());
+        let unknown = || Error::Unauthorised("the API key is unknown".into());
         let found = self.cluster.store.record_with_key(Key::KIND, &hash).await?.ok_or_else(unknown)?;
-        // Looked at again once the epoch is known: what changes after that shows at the next look.
+        // Read again after the epoch: a change after that increments the epoch, and the cached caller becomes invalid.
         let epoch = self.epoch(found.org).await?;
         let record = self.cluster.store.record(Key::KIND, &found.id).await?.ok_or_else(unknown)?;
         let key: Key = body(&record)?;
@@ -166,50 +167,51 @@ impl Access {
         if key.paused {
             return Err(Error::Refused(format!("the key {:?} is paused", key.name)));
         }
-        let none = || Error::Unauthorised(format!("the key's user {:?} is gone or disabled", key.user));
+        let none = || Error::Unauthorised(format!("the key's user {:?} was removed or disabled", key.user));
         let user = self.user_grants(record.org, &key.user).await?.ok_or_else(none)?;
         let grants = Grants::new(user).through_key(key.grants.clone(), key.agent);
         let caller = Caller::new(record.org, key.user.as_str(), grants).with_key(record.id.clone());
-        self.people.callers().insert(shown, (caller.clone(), epoch, key.expires));
+        self.people.callers().insert(credential, (caller.clone(), epoch, key.expires));
         self.note_use(record.org, Some(&record.id), now);
         Ok(caller)
     }
 
-    /// Whoever's browser shows this session.
+    /// Authenticates a browser session.
     pub async fn by_session(&self, secret: &str) -> Result<Caller, Error> {
         let (hash, now) = (secret_hash(secret), self.cluster.clock.now());
-        let shown = format!("{} {hash}", Session::KIND);
-        if let Some(caller) = self.remembered(&shown, now).await? {
+        let credential = format!("{} {hash}", Session::KIND);
+        if let Some(caller) = self.cached_caller(&credential, now).await? {
             return Ok(caller);
         }
-        let over = || Error::Unauthorised("the session is over: sign in again".into());
-        let found = self.cluster.store.record_with_key(Session::KIND, &hash).await?.ok_or_else(over)?;
+        let expired = || Error::Unauthorised("the session has expired: sign in again".into());
+        let found = self.cluster.store.record_with_key(Session::KIND, &hash).await?.ok_or_else(expired)?;
         let epoch = self.epoch(found.org).await?;
-        let record = self.cluster.store.record(Session::KIND, &found.id).await?.ok_or_else(over)?;
+        let record = self.cluster.store.record(Session::KIND, &found.id).await?.ok_or_else(expired)?;
         let session: Session = body(&record)?;
         if session.expires <= now {
-            return Err(over());
+            return Err(expired());
         }
-        let user = self.user_grants(record.org, &session.user).await?.ok_or_else(over)?;
+        let user = self.user_grants(record.org, &session.user).await?.ok_or_else(expired)?;
         let caller = Caller::new(record.org, session.user.as_str(), Grants::new(user));
-        self.people.callers().insert(shown, (caller.clone(), epoch, Some(session.expires)));
+        self.people.callers().insert(credential, (caller.clone(), epoch, Some(session.expires)));
         Ok(caller)
     }
 
-    /// What an actor may do now; `None` if there is no such user, or no longer.
+    /// The current grants of an actor. `None` if the user does not exist or is disabled.
     pub async fn grants(&self, org: OrgId, actor: &Actor) -> Result<Option<Arc<Grants>>, Error> {
         let name = (org, actor.to_string());
         let epoch = self.epoch(org).await?;
         if let Some(known) = self.people.actors.get(&name, epoch) {
             return Ok(known);
         }
-        let grants = self.look_up(org, actor).await?.map(Arc::new);
+        let grants = self.read_grants(org, actor).await?.map(Arc::new);
         self.people.actors.put(name, epoch, grants.clone());
         Ok(grants)
     }
 
-    /// A key that was revoked or has expired starts nothing any more; what it started goes on within what it was good for.
-    async fn look_up(&self, org: OrgId, actor: &Actor) -> Result<Option<Grants>, Error> {
+    /// A revoked or expired key still counts here: it cannot start runs any more, but the runs it started go on with
+    /// its grants.
+    async fn read_grants(&self, org: OrgId, actor: &Actor) -> Result<Option<Grants>, Error> {
         let Some(user) = self.user_grants(org, &actor.user).await? else { return Ok(None) };
         let Some(id) = &actor.key else { return Ok(Some(Grants::new(user))) };
         let Some(record) = self.cluster.store.record(Key::KIND, id).await?.filter(|record| record.org == org) else {
@@ -219,7 +221,7 @@ impl Access {
         Ok(Some(Grants::new(user).through_key(key.grants, key.agent)))
     }
 
-    /// All grants of a user, by roles and in person; `None` if there is no such user, or they are disabled.
+    /// All grants of a user, direct and by roles. `None` if the user does not exist or is disabled.
     async fn user_grants(&self, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {
         let Some(record) = by_name::<User>(&*self.cluster.store, org, name).await? else { return Ok(None) };
         let user: User = body(&record)?;
@@ -233,7 +235,7 @@ impl Access {
         Ok(Some(grants))
     }
 
-    /// Whether somebody who is a user now is one of these: by name, or by a role they have. Nobody named means anyone.
+    /// Whether an enabled user is in a list of users and roles. An empty list includes everyone.
     pub async fn is_among(&self, org: OrgId, name: &str, named: &[String]) -> Result<bool, Error> {
         let has = |word: &str| named.iter().any(|named| named == word || named.strip_prefix("role:") == Some(word));
         if named.is_empty() {
@@ -253,11 +255,11 @@ impl Access {
         record.map(|record| body::<Role>(&record).map(|role| role.grants)).transpose()
     }
 
-    /// Writes that a key was used, at most once a minute, and without anyone waiting for it.
+    /// Writes the last use of a key, at most once a minute and in the background.
     fn note_use(self: &Arc<Access>, org: OrgId, key: Option<&str>, now: Time) {
         let Some(key) = key else { return };
         {
-            let mut used = self.people.used.lock().expect("nothing panics while it holds the uses");
+            let mut used = self.people.used.lock().expect("no thread panics while it holds the lock on key uses");
             if used.get(key).is_some_and(|last| now < *last + USED_EVERY) {
                 return;
             }
@@ -269,7 +271,7 @@ impl Access {
         let (access, key) = (self.clone(), key.to_string());
         tokio::spawn(async move {
             if let Err(error) = access.write_use(org, &key, now).await {
-                tracing::warn!(%error, "cannot record when a key was used");
+                tracing::warn!(%error, "cannot write the last use of a key");
             }
         });
     }
@@ -283,7 +285,7 @@ impl Access {
                 RecordChange::Create(Record { kind, id: id.to_string(), org, key, due: None, body, version: 0 })
             }
         };
-        // A concurrent write of the same is as good.
+        // If a concurrent write wins, its time is as good.
         let _ = self.cluster.store.change(Change { records: vec![record], ..Change::default() }).await?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What an organisation may use: its plan, and how much of it is used up.
+//! Plans: the limits of an organisation, and checks against its usage.
 
 use super::Access;
 use crate::error::Error;
@@ -9,7 +9,7 @@ use stepwell_core::definition::{Definition, Trigger};
 use stepwell_core::time::Time;
 use stepwell_store::OrgId;
 
-/// Nothing is limited unless it says so.
+/// The limits of a plan. `None` is unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -29,7 +29,7 @@ pub struct Limits {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plans {
     pub by_name: BTreeMap<String, Limits>,
-    /// Of an organisation that was given none.
+    /// The plan of an organisation without one of its own.
     pub default: String,
 }
 
@@ -54,11 +54,11 @@ impl Default for Plans {
     }
 }
 
-/// What is kept of an organisation beside its name.
+/// The stored plan of an organisation.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Subscription {
     pub plan: Option<String>,
-    /// Instead of the plan's.
+    /// Override the limits of the plan.
     pub limits: Option<Limits>,
 }
 
@@ -73,11 +73,11 @@ pub fn counter(org: OrgId, now: Time) -> String {
 }
 
 pub fn too_many_runs(most: u32) -> Error {
-    Error::Limit { limit: "concurrent_runs", message: format!("the plan allows {most} runs at a time") }
+    Error::Limit { limit: "concurrent_runs", message: format!("the plan allows {most} concurrent runs") }
 }
 
 impl Access {
-    /// The plan's name and what it allows, as of now.
+    /// The name of the organisation's plan and its limits, read from the store.
     pub async fn limits(&self, org: OrgId) -> Result<(String, Limits), Error> {
         let record = self.cluster.store.record(Subscription::KIND, &org.0.to_string()).await?;
         let subscription = record.map(|record| body::<Subscription>(&record)).transpose()?.unwrap_or_default();
@@ -95,7 +95,7 @@ impl Access {
         let (plan, limits) = self.limits_of(org).await?;
         let tasks = definition.graph.steps.len();
         let Some(most) = limits.tasks_per_workflow.filter(|most| tasks > *most as usize) else { return Ok(()) };
-        let message = format!("the plan {plan} allows {most} steps per workflow, and this one has {tasks}");
+        let message = format!("the plan {plan} allows {most} steps per workflow, but this one has {tasks}");
         Err(Error::Limit { limit: "tasks_per_workflow", message })
     }
 
@@ -117,7 +117,7 @@ impl Access {
         Ok(())
     }
 
-    /// Refuses to take up a run again that the plan does not allow. For a new one the store decides as it is written.
+    /// Refuses to restart a run if the plan does not allow it. For a new run, the store checks the limit in the commit.
     pub async fn check_run(&self, org: OrgId, limits: &Limits) -> Result<(), Error> {
         if let Some(most) = limits.concurrent_runs
             && self.cluster.store.open_runs(org).await? >= u64::from(most)
@@ -127,19 +127,19 @@ impl Access {
         self.check_executions(org, limits).await
     }
 
-    /// Refuses to go on when the month's executions are used up.
+    /// Refuses further executions once the limit of the month is reached.
     pub async fn check_executions(&self, org: OrgId, limits: &Limits) -> Result<(), Error> {
         if let Some(most) = limits.executions_per_month
             && self.cluster.store.counted(&counter(org, self.cluster.clock.now())).await?
                 >= i64::try_from(most).unwrap_or(i64::MAX)
         {
-            let message = format!("the plan's {most} executions of this month are used up");
+            let message = format!("the plan's limit of {most} executions this month is reached");
             return Err(Error::Limit { limit: "executions_per_month", message });
         }
         Ok(())
     }
 
-    /// The same as [`limits`], remembered for as long as the organisation's epoch stands.
+    /// The same as [`Access::limits`], cached until the organisation's epoch changes.
     pub async fn limits_of(&self, org: OrgId) -> Result<(String, Limits), Error> {
         let epoch = self.epoch(org).await?;
         if let Some(known) = self.limits.get(&org, epoch) {

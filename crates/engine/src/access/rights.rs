@@ -1,12 +1,12 @@
-//! What somebody may do: grants, whom they belong to, and what a step needs. Pure: where grants come from is `people.rs`.
+//! Rights and grants: their syntax, and the decision whether grants allow an action. Pure: `people.rs` reads grants.
 //!
-//! A grant is a name (`workflow.run`), or a sort of thing and a pattern for its names (`tool:mail.*`). `admin` stands for
-//! all of an organisation's; `operator` is for those who run the server, and nothing stands for it.
+//! A grant is a name (`workflow.run`), or a kind of resource and a pattern for its names (`tool:mail.*`). `admin`
+//! includes all rights in an organisation. `operator` is for administrators of the server; no other grant includes it.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What a command may ask for.
+/// A right that a command may require.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Right {
     Define,
@@ -14,7 +14,7 @@ pub enum Right {
     Read,
     Approve,
     Admin,
-    /// Of the server as a whole: organisations and their plans.
+    /// Manages the whole server: organisations and their plans.
     Operate,
 }
 
@@ -39,16 +39,16 @@ impl fmt::Display for Right {
     }
 }
 
-/// Sorts of things that grants name by pattern.
-const SORTS: [&str; 3] = ["tool", "connection", "secret"];
+/// Kinds of resources that grants name by pattern.
+const KINDS: [&str; 3] = ["tool", "connection", "secret"];
 
-/// What one step is about to use.
+/// What a caller or a step needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need<'a> {
     Right(Right),
     Tool(&'a str),
     Connection(&'a str),
-    /// Through a connection: `connection:NAME:write`.
+    /// Writing through a connection: `connection:NAME:write`.
     Write(&'a str),
     Secret(&'a str),
 }
@@ -65,14 +65,14 @@ impl fmt::Display for Need<'_> {
     }
 }
 
-/// What is wrong with a grant, and how to mend it.
+/// Checks the syntax of a grant. The error lists what is allowed.
 pub fn check_grant(grant: &str) -> Result<(), String> {
     if Right::ALL.iter().any(|right| right.name() == grant) {
         return Ok(());
     }
     match grant.split_once(':') {
-        Some((sort, pattern))
-            if SORTS.contains(&sort) && !pattern.is_empty() && !pattern.contains(char::is_whitespace) =>
+        Some((kind, pattern))
+            if KINDS.contains(&kind) && !pattern.is_empty() && !pattern.contains(char::is_whitespace) =>
         {
             Ok(())
         }
@@ -83,13 +83,13 @@ pub fn check_grant(grant: &str) -> Result<(), String> {
     }
 }
 
-/// A user's grants, and what the key they came with leaves of them.
+/// A user's grants, limited by the grants of the key that was used.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Grants {
     user: BTreeSet<String>,
-    /// Without a limit of its own a key may do what its user may.
+    /// `None` if the key does not limit the user's grants.
     key: Option<BTreeSet<String>>,
-    /// An agent never answers a gate unless it was given that right by name.
+    /// An agent may answer gates only if it was granted that right by name.
     agent: bool,
 }
 
@@ -104,7 +104,7 @@ impl Grants {
         self
     }
 
-    /// A key leaves less than its user has.
+    /// Whether a key limits the user's grants.
     pub fn is_narrowed(&self) -> bool {
         self.key.is_some()
     }
@@ -121,14 +121,14 @@ impl Grants {
         allow(&self.user, need) && self.key.as_ref().is_none_or(|key| allow(key, need))
     }
 
-    /// Whether everything that `grant` allows is allowed: nobody gives away what they do not have.
+    /// Whether these grants include everything that `grant` allows. A caller can only pass on what the caller has.
     pub fn cover(&self, grant: &str) -> bool {
         let by_name = self.agent && grant == Right::Approve.name();
         let covered = |have: &BTreeSet<String>| {
             let by_admin = have.contains(Right::Admin.name()) && grant != Right::Operate.name() && !by_name;
             by_admin || have.contains(grant) || have.iter().any(|wide| covers(wide, grant))
         };
-        // What an agent has by name is in its key's list, if there is one.
+        // If the key of an agent has a list, the right must be named there.
         let user = if by_name && self.key.is_some() {
             allow(&self.user, Need::Right(Right::Approve))
         } else {
@@ -137,7 +137,7 @@ impl Grants {
         user && self.key.as_ref().is_none_or(covered)
     }
 
-    /// By name, as given; what the key leaves of them.
+    /// The effective grants, as written.
     pub fn names(&self) -> Vec<String> {
         match &self.key {
             Some(key) => {
@@ -161,17 +161,18 @@ fn allow(grants: &BTreeSet<String>, need: Need<'_>) -> bool {
     }
 }
 
-fn any(grants: &BTreeSet<String>, sort: &str, name: &str) -> bool {
-    let patterns = grants.iter().filter_map(|grant| grant.strip_prefix(sort)?.strip_prefix(':'));
+fn any(grants: &BTreeSet<String>, kind: &str, name: &str) -> bool {
+    let patterns = grants.iter().filter_map(|grant| grant.strip_prefix(kind)?.strip_prefix(':'));
     { patterns }.any(|pattern| matches(pattern, name))
 }
 
-/// `tool:*` covers `tool:mail.send` and `tool:mail.*`. Only an ending star is understood here: any other covers itself.
+/// `tool:*` covers `tool:mail.send` and `tool:mail.*`. Only a star at the end is considered: any other pattern covers
+/// only itself.
 fn covers(wide: &str, grant: &str) -> bool {
     wide.strip_suffix('*').is_some_and(|start| start.contains(':') && grant.starts_with(start))
 }
 
-/// `*` stands for any characters, also none.
+/// Matches a name against a pattern. `*` stands for any number of characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(start) else { return false };
@@ -184,18 +185,19 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     left.len() >= end.len() && left.ends_with(end)
 }
 
-/// In whose name something is done: a user, through one of their keys or in person. Written as `ann#key_…` or `ann`.
+/// The identity that an action runs as: a user, with or without one of the user's keys. Written as `ann#key_…` or
+/// `ann`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Actor {
     pub user: String,
     pub key: Option<String>,
 }
 
-/// Whoever can open the data directory can do anything with it already.
+/// The local user, who has all rights: access to the data directory already allows everything.
 const LOCAL: &str = "*";
 
 impl Actor {
-    /// The person at this machine.
+    /// The user of this machine.
     pub fn local() -> Actor {
         Actor { user: LOCAL.into(), key: None }
     }
@@ -221,7 +223,7 @@ impl fmt::Display for Actor {
     }
 }
 
-/// Everyone whose rights a run is limited to, as its row has them: separated by spaces.
+/// The actors whose rights limit a run. Its row lists them separated by spaces.
 pub fn actors(text: &str) -> impl Iterator<Item = Actor> {
     text.split(' ').filter(|name| !name.is_empty()).map(Actor::parse)
 }
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_stands_for_the_names_it_looks_like() {
+    fn a_pattern_matches_names() {
         let check = |pattern: &str, name: &str, expected: bool| {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         };
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_through_a_connection_is_a_right_of_its_own() {
+    fn writing_through_a_connection_needs_its_own_grant() {
         for (grant, read, write) in [
             ("connection:crm", true, false),
             ("connection:crm:write", false, true),
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_narrows_what_its_user_may() {
+    fn a_key_limits_the_grants_of_its_user() {
         let both = keyed(&["workflow.run", "tool:mail.*"], &["tool:*"], false);
         assert!(both.allow(Need::Tool("mail.send")));
         assert!(!both.allow(Need::Tool("disk.format")));
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_answers_gates_only_if_it_was_given_that_right_by_name() {
+    fn an_agent_answers_gates_only_if_granted_by_name() {
         let approve = Need::Right(Right::Approve);
         assert!(grants(&["admin"]).allow(approve));
         assert!(!keyed(&["admin"], &["admin"], true).allow(approve));
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gives_away_what_they_do_not_have() {
+    fn a_caller_can_only_pass_on_grants_it_has() {
         assert!(grants(&["admin"]).cover("tool:*"));
         assert!(!grants(&["admin"]).cover("operator"));
         assert!(grants(&["tool:mail.*"]).cover("tool:mail.send"));
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_that_means_nothing_is_named() {
+    fn an_invalid_grant_is_refused() {
         for good in ["admin", "operator", "workflow.run", "tool:*", "secret:API_KEY", "connection:crm"] {
             assert_eq!(check_grant(good), Ok(()), "{good}");
         }

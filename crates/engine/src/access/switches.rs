@@ -1,4 +1,4 @@
-//! What can be switched about a workflow without a new version: whether it is enabled, and whether its runs are held.
+//! Switches of a workflow that need no new version: whether it is enabled, and whether its new runs are held.
 
 use super::Access;
 use crate::error::Error;
@@ -11,13 +11,13 @@ use stepwell_store::OrgId;
 
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Switches {
-    /// Overrides the definition.
+    /// Overrides `enabled` of the definition.
     #[serde(default)]
     pub enabled: Option<bool>,
     /// New runs wait in the queue until the workflow is resumed.
     #[serde(default)]
     pub paused: Option<Pause>,
-    /// The same for single concurrency keys, by concurrency group.
+    /// The same for individual concurrency keys, by concurrency group.
     #[serde(default)]
     pub paused_keys: BTreeMap<String, Pause>,
 }
@@ -26,7 +26,7 @@ pub struct Switches {
 pub struct Pause {
     pub by: String,
     pub since: Time,
-    /// The concurrency key, if only that is held.
+    /// The concurrency key, if only its runs are held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<serde_json::Value>,
 }
@@ -36,13 +36,14 @@ impl Kept for Switches {
 }
 
 impl Switches {
-    /// Why a run of this concurrency group has to wait.
+    /// The pause that holds runs of this concurrency group, if any.
     pub fn hold(&self, group: Option<&str>) -> Option<&Pause> {
         self.paused.as_ref().or_else(|| group.and_then(|group| self.paused_keys.get(group)))
     }
 }
 
 impl Access {
+    /// The switches of a workflow, cached until the organisation's epoch changes.
     pub async fn switches(&self, org: OrgId, workflow: &str) -> Result<Arc<Switches>, Error> {
         let epoch = self.epoch(org).await?;
         let name = workflow.to_string();

@@ -1,15 +1,15 @@
-//! Where time comes from. Everything below the engine takes time as an argument.
+//! Clocks. Code below the engine takes time as an argument.
 
 use std::sync::Arc;
 use stepwell_core::time::Time;
 use stepwell_store::Store;
 
-/// Says what time it is. Waiting is tokio's, so that a paused runtime moves both together.
+/// A source of the current time. Waits use tokio's clock, so that a paused runtime advances both together.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Time;
 }
 
-/// The machine's own clock.
+/// The clock of the machine.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct SystemClock;
 
@@ -21,7 +21,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A virtual clock: it begins at `start` and runs with tokio's, which a test can pause and move.
+/// A virtual clock: it starts at `start` and follows tokio's clock, which a test can pause and advance.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock {
     start: Time,
@@ -40,7 +40,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// The time of a store that several machines share: theirs differ.
+/// The time of a shared store, because the clocks of the machines that use it differ.
 pub struct SharedClock {
     clock: Arc<dyn Clock>,
     store: Arc<dyn Store>,

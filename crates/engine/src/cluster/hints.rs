@@ -1,4 +1,4 @@
-//! Hints that nodes on one store send each other. Rows are the truth and are polled: a hint only makes things prompt.
+//! Hints that nodes on one store send each other. Nodes poll the rows anyway: a hint only reduces latency.
 
 use super::Cluster;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use stepwell_store::Hint;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-/// Between two checks whether awaited runs have ended.
+/// Time between two checks whether awaited runs have ended.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What the rest of the engine does when something about the other nodes changes.
+/// Callbacks into the rest of the engine for changes on other nodes.
 #[async_trait::async_trait]
 pub trait Peer: Send + Sync {
-    /// The other nodes declared this one dead. It has joined under a new id and must drop what it executes.
+    /// The other nodes declared this node dead. It has joined under a new id and must drop the attempts it executes.
     fn expelled(&self);
-    /// This node looks after another share of the runs.
+    /// This node now owns another share of the runs.
     fn share_changed(&self);
     /// Another node wrote something.
     fn hint(&self, hint: Hint);

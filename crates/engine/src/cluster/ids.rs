@@ -8,11 +8,11 @@ use stepwell_store::{NodeId, RunId};
 #[derive(Debug)]
 pub struct Ids {
     source: Source,
-    /// Runs named so far, counted from a random number on.
+    /// A counter of runs that starts at a random number.
     runs: AtomicU64,
 }
 
-/// Where randomness comes from.
+/// The source of randomness.
 #[derive(Debug)]
 enum Source {
     System,
@@ -21,15 +21,15 @@ enum Source {
 
 impl Ids {
     pub fn system() -> Ids {
-        Ids::of(Source::System)
+        Ids::with_source(Source::System)
     }
 
     /// The same seed gives the same ids: for simulations only.
     pub fn seeded(seed: u64) -> Ids {
-        Ids::of(Source::Seeded(Mutex::new(seed)))
+        Ids::with_source(Source::Seeded(Mutex::new(seed)))
     }
 
-    fn of(source: Source) -> Ids {
+    fn with_source(source: Source) -> Ids {
         let ids = Ids { source, runs: AtomicU64::new(0) };
         ids.runs.store(ids.number(), Ordering::Relaxed);
         ids
@@ -39,10 +39,10 @@ impl Ids {
         let mut bytes = [0; N];
         match &self.source {
             Source::System => {
-                getrandom::fill(&mut bytes).expect("an operating system without randomness cannot keep a secret");
+                getrandom::fill(&mut bytes).expect("secrets need randomness from the operating system");
             }
             Source::Seeded(state) => {
-                let mut state = state.lock().expect("nothing panics while it holds the seed");
+                let mut state = state.lock().expect("no thread panics while it holds the lock on the seed");
                 for chunk in bytes.chunks_mut(8) {
                     let next = splitmix(&mut state).to_le_bytes();
                     chunk.copy_from_slice(&next[..chunk.len()]);
@@ -56,7 +56,7 @@ impl Ids {
         u64::from_le_bytes(self.bytes())
     }
 
-    /// Milliseconds, and then a counter: no two runs of this process have the same, and of other processes hardly.
+    /// The time in milliseconds, followed by a counter: unique within this process, and very likely so among processes.
     pub fn run(&self, now: Time) -> RunId {
         let count = self.runs.fetch_add(1, Ordering::Relaxed);
         RunId((now.0.clamp(0, 1 << 41) << 21) | (count & 0x1f_ffff) as i64)

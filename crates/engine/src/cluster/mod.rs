@@ -1,7 +1,7 @@
 //! This process among the nodes that share a store: the store itself, time, ids, membership, and hints between nodes.
 //!
-//! The lowest room: it imports nothing of the engine but errors. What the rooms above do when membership changes or a hint
-//! arrives is behind [`Peer`].
+//! The lowest room: of the engine it imports only errors. The rooms above react to membership changes and hints through
+//! [`Peer`].
 
 mod clock;
 mod hints;
@@ -19,15 +19,15 @@ use std::time::Duration;
 use stepwell_store::{Hint, Store};
 use tokio_util::sync::CancellationToken;
 
-/// What every room of the engine uses.
+/// The state that all rooms of the engine share.
 pub struct Cluster {
     pub store: Arc<dyn Store>,
-    /// Other processes use the store, too.
+    /// Whether other processes may use the store, too.
     pub shared: bool,
     pub clock: Arc<dyn Clock>,
     pub ids: Ids,
     pub node: Node,
-    /// Cancelled when everything ends.
+    /// Cancelled when the engine stops.
     pub stop: CancellationToken,
     draining: AtomicBool,
 }
@@ -40,7 +40,7 @@ impl Cluster {
         Cluster { store, shared, clock, ids, node, stop, draining }
     }
 
-    /// Begins no new work from now on.
+    /// Stops this node from starting new work.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::SeqCst);
     }

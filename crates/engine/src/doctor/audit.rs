@@ -1,13 +1,13 @@
-//! The audit trail of an organisation: whether any of it was tampered with.
+//! Verifies the hash chain of an organisation's audit trail.
 
 use crate::error::Error;
 use std::collections::BTreeMap;
 use stepwell_store::{AuditFilter, AuditRow, OrgId, Store, audit_hash};
 
-/// Rows read in one go.
+/// Rows read per page.
 const PAGE: u32 = 1_000;
 
-/// What following the hashes came to.
+/// The result of following the hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Verdict {
     pub rows: u64,
@@ -17,7 +17,7 @@ pub struct Verdict {
 
 pub async fn verify(store: &dyn Store, org: OrgId) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
-    // Newest first: each row is looked at with the one before it in hand.
+    // Newest first: a row is verified when the row before it in its chain is read.
     let (mut before, mut later) = (None, BTreeMap::<i32, AuditRow>::new());
     loop {
         let filter = AuditFilter { org, by: None, action: None, target: None, before, limit: PAGE };

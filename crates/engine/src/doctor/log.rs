@@ -1,6 +1,7 @@
-//! One run's log: is it whole, does each row follow from the one before, and what does it come to when it is folded?
+//! Checks the log of one run: whether it is complete, whether its hash chain holds, and whether folding it gives the
+//! stored rows.
 
-use super::{Check, Versions, guarded, rows};
+use super::{Check, RunState, Versions, guarded, rows};
 use crate::error::Error;
 use crate::workflows::{Compiled, Definitions};
 use std::collections::{BTreeMap, HashMap};
@@ -11,16 +12,16 @@ use stepwell_core::run::{Run, StoredFact};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{LoadedRun, Store, StoredLog, Version, digest, hash};
 
-/// Rows read in one go.
+/// Rows read per page.
 const PAGE: u32 = 1_000;
 
 #[derive(Default)]
 pub struct Log {
     pub faults: Vec<(Check, String)>,
     facts: Vec<(Time, StoredFact)>,
-    /// Digests by number.
+    /// Digests of payloads, by id.
     payloads: HashMap<u32, String>,
-    /// For each step, which attempts a commit left it in.
+    /// For each step, the attempts that it was in after a commit.
     pub attempts: BTreeMap<String, Vec<u32>>,
 }
 
@@ -32,7 +33,7 @@ impl Log {
             let page = store.tail(stored.row.id, Version(version), PAGE).await?;
             let whole = page.len() < PAGE as usize;
             for row in page {
-                log.take(&row, version, &previous);
+                log.add(&row, version, &previous);
                 (version, previous) = (row.version.0, row.row.hash);
             }
             if whole {
@@ -40,10 +41,10 @@ impl Log {
             }
         }
         if version != stored.version.0 {
-            let message = format!("the log ends with row {version}, and the run is at version {}", stored.version.0);
+            let message = format!("the log ends with row {version}, but the run is at version {}", stored.version.0);
             log.faults.push((Check::Complete, message));
         } else if previous != stored.hash && log.faults.is_empty() {
-            let message = format!("log row {version}, the last, does not give the hash that the run has");
+            let message = format!("the hash of log row {version}, the last one, is not the hash of the run");
             log.faults.push((Check::Chain, message));
         }
         if stored.row.erased.is_none() {
@@ -52,23 +53,22 @@ impl Log {
         Ok(log)
     }
 
-    /// Whether every payload is what was written with its commit.
+    /// Checks that every payload has the digest that was logged with its commit.
     fn check_payloads(&mut self, stored: &LoadedRun) {
-        // A run from before digests were kept.
+        // The run is older than digests in the log.
         if self.payloads.is_empty() {
             return;
         }
         for value in &stored.values {
             let written = self.payloads.get(&value.id.0);
             if written.is_none_or(|written| *written != digest(&value.payload)) {
-                let message =
-                    format!("payload {} was tampered with: it does not have the digest that was logged", value.id.0);
+                let message = format!("payload {} was tampered with: its digest does not match the log", value.id.0);
                 self.faults.push((Check::Payloads, message));
             }
         }
     }
 
-    fn take(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
+    fn add(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
         let version = row.version.0;
         if version != before + 1 {
             let missing = if version == before + 2 {
@@ -80,8 +80,8 @@ impl Log {
         } else if hash(previous, row.row.at, &row.row.facts, &row.row.payloads) != row.row.hash
             && !self.faults.iter().any(|(check, _)| *check == Check::Chain)
         {
-            // The first is the one that tells: whatever comes after it rests on it.
-            let message = format!("log row {version} was tampered with: it does not have the hash that was written");
+            // Only the first one is reported: all later hashes depend on it.
+            let message = format!("log row {version} was tampered with: its hash does not match");
             self.faults.push((Check::Chain, message));
         }
         let written = row.row.payloads.split(' ').filter_map(|part| part.split_once(':'));
@@ -103,13 +103,13 @@ impl Log {
         }
     }
 
-    /// Only then can it be folded.
+    /// Whether the log has no faults. Only then can it be folded.
     pub fn is_whole(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// The versions that the log speaks of: usually the run's own, all of them if it went on under a newer one. Which one
-    /// it began with is not written down; the likeliest comes first.
+    /// The versions with which the run may have started: its own, or all versions of the workflow if it adopted a newer
+    /// one. The log does not record the first version, so the most likely one comes first.
     pub async fn versions(
         &self,
         store: &dyn Store,
@@ -131,12 +131,12 @@ impl Log {
         Ok(all)
     }
 
-    /// What the rows say that the log does not.
-    pub fn compare(&self, stored: &LoadedRun, rows: (&Graph, &Run), versions: &Versions) -> Vec<(Check, String)> {
+    /// Folds the log and compares the result with the rows. Returns the differences.
+    pub fn compare(&self, stored: &LoadedRun, rows: RunState<'_>, versions: &Versions) -> Vec<(Check, String)> {
         let mut first = None;
         for version in versions {
             let differences = match self.fold(stored, &version.definition.graph, versions) {
-                Ok(folded) => rows::differences((rows.0, &folded), rows),
+                Ok(folded) => rows::differences(RunState { run: &folded, ..rows }, rows),
                 Err(message) => vec![(Check::Rows, message)],
             };
             if differences.is_empty() {

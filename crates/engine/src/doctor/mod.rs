@@ -1,8 +1,8 @@
-//! Looks whether everything stored is sound, and why runs that are not finished are not. Changes nothing, and must be the
-//! only one that has the store: what moves while it is looked at would seem broken.
+//! Checks that all stored data is consistent, and reports what unfinished runs wait for. Changes nothing. No other
+//! process may use the store meanwhile: data that changes during the check would seem inconsistent.
 //!
-//! Runs are read in pages and looked at one by one, so memory does not grow with their number; only timers and work are
-//! held together, as numbers.
+//! Runs are read in pages and checked one by one, so memory does not grow with their number. Only timers and work are
+//! held in memory all at once, as numbers.
 
 pub(crate) mod audit;
 mod log;
@@ -20,27 +20,28 @@ use pending::Pending;
 use serde::Serialize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use stepwell_core::graph::Graph;
 use stepwell_core::run::{Run, Waiting, WaitingFor};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{OrgId, RunFilter, RunId, RunRow, Store};
 
-/// Runs listed in one go: a row each, without what they hold. Many, for a store may have to sort all of them each time.
+/// Runs listed per page, without their data. The page is large because a store may have to sort all runs for each page.
 const PAGE: u32 = 5_000;
-/// Runs looked at side by side: reading one while another is folded.
-const ABREAST: usize = 8;
-/// Faults that are told; the rest are counted.
+/// Runs checked concurrently: one is read while another is folded.
+const CONCURRENT: usize = 8;
+/// Faults that are listed. Further ones are counted.
 const MOST_FAULTS: usize = 200;
-/// Waits that are told for each kind, the oldest.
+/// The oldest waits that are listed for each kind.
 const OLDEST: usize = 3;
 /// Rows of finished runs removed in one transaction.
 const PURGE_ROWS: u32 = 500;
 
-/// Looks at the audit trail of an organisation alone; others may go on using the store.
+/// Checks only the audit trail of an organisation. Other processes may use the store meanwhile.
 pub async fn verify_audit(store: &dyn Store, org: OrgId) -> Result<audit::Verdict, Error> {
     audit::verify(store, org).await
 }
 
-/// What was found.
+/// The findings.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     pub faults: Vec<Fault>,
@@ -48,15 +49,16 @@ pub struct Report {
     pub more_faults: u64,
     pub runs: u64,
     pub unfinished: u64,
-    /// Finished runs whose time is over, and which may be half removed: not looked into.
+    /// Finished runs past their retention. They may be partly purged, so they are not checked.
     pub leaving: u64,
-    /// What unfinished runs wait for.
+    /// The waits of unfinished runs.
     pub waiting: Vec<Waits>,
-    /// There are so many timers that it was not looked whether each is there.
+    /// There are too many timers to check that each run has its own.
     pub timers_unchecked: bool,
 }
 
 impl Report {
+    /// Whether there are no faults.
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
@@ -76,51 +78,51 @@ impl Report {
         });
         let waits = &mut self.waiting[position];
         waits.count += 1;
-        let place = waits.oldest.partition_point(|other| other.waiting.since <= waiting.since);
-        if place < OLDEST {
-            waits.oldest.insert(place, Oldest { run: run.to_string(), waiting });
+        let position = waits.oldest.partition_point(|other| other.waiting.since <= waiting.since);
+        if position < OLDEST {
+            waits.oldest.insert(position, Oldest { run: run.to_string(), waiting });
             waits.oldest.truncate(OLDEST);
         }
     }
 }
 
-/// Something that is wrong.
+/// An inconsistency.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fault {
-    /// `run_…`; none if it is the store itself.
+    /// `run_…`. `None` if the fault concerns the store itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     pub check: Check,
     pub message: String,
 }
 
-/// What was looked for.
+/// The check that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
-    /// The database finds itself in order.
+    /// The database passes its own integrity check.
     Integrity,
-    /// What is stored can be read.
+    /// Stored data can be read.
     Readable,
     /// The log has every version from the first to the run's own.
     Complete,
     /// Each log row follows from the one before it.
     Chain,
-    /// Payloads are what the log says was written.
+    /// Payloads have the digests that were logged.
     Payloads,
     /// Each row of the audit trail follows from the one before it.
     Audit,
-    /// Folding the log gives what the rows say.
+    /// Folding the log gives the state in the rows.
     Rows,
-    /// A finished run has nothing left to do.
+    /// A finished run has no timers or work left.
     Leftover,
-    /// An unfinished run will be moved on by something.
+    /// Something will move an unfinished run on.
     Stuck,
-    /// Secrets and connections can be opened with the master keys that are here.
+    /// Sealed values can be opened with this node's master keys.
     Sealed,
 }
 
-/// How many wait for one kind of thing, and which have for the longest.
+/// The number of waits of one kind, and the oldest.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Waits {
     #[serde(rename = "for")]
@@ -136,22 +138,22 @@ pub struct Oldest {
     pub waiting: WaitingFor,
 }
 
-/// Looks at everything.
+/// Checks everything in the store.
 pub async fn examine(store: &dyn Store, now: Time) -> Result<Report, Error> {
     let mut report = Report::default();
     let broken = match store.integrity().await {
-        // So damaged that it cannot even look at itself.
+        // The database is too damaged for its own check.
         Err(stepwell_store::Error::Unusable(message)) => vec![message],
         found => found?,
     };
     for message in broken {
         report.add(Fault { run: None, check: Check::Integrity, message });
     }
-    match look_at_runs(store, now, &mut report).await {
+    match check_runs(store, now, &mut report).await {
         Ok(()) => {}
-        // What the database said of itself explains it.
+        // The integrity faults found before explain the error.
         Err(error) if !report.faults.is_empty() => {
-            let message = format!("no further look could be taken: {error}");
+            let message = format!("the check could not be completed: {error}");
             report.add(Fault { run: None, check: Check::Readable, message });
         }
         Err(error) => return Err(error),
@@ -160,7 +162,7 @@ pub async fn examine(store: &dyn Store, now: Time) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Looks whether everything that is sealed opens, and names what does not.
+/// Checks that all sealed values can be opened, and reports the others.
 pub async fn check_sealed(sealed: &SealedStore, report: &mut Report) -> Result<(), Error> {
     let mut locked = sealed.locked::<Secret>().await?;
     locked.extend(sealed.locked::<Database>().await?);
@@ -171,29 +173,28 @@ pub async fn check_sealed(sealed: &SealedStore, report: &mut Report) -> Result<(
     Ok(())
 }
 
-async fn look_at_runs(store: &dyn Store, now: Time, report: &mut Report) -> Result<(), Error> {
+async fn check_runs(store: &dyn Store, now: Time, report: &mut Report) -> Result<(), Error> {
     let mut pending = Pending::read(store).await?;
     report.timers_unchecked = pending.timers.is_none();
     let definitions = Definitions::default();
-    // Organisations are numbered from one, without holes.
+    // Organisations are numbered from one, without gaps.
     for org in (1..).map(OrgId) {
         if store.epoch(org).await?.is_none() {
             break;
         }
         if let Some(row) = audit::verify(store, org).await?.broken_at {
-            let message =
-                format!("row {row} of the audit trail was tampered with: it does not have the hash that was written");
+            let message = format!("row {row} of the audit trail was tampered with: its hash does not match");
             report.add(Fault { run: None, check: Check::Audit, message });
         }
         for tests in [false, true] {
             let mut before = None;
             loop {
-                let page = store.runs(everything(org, tests, before)).await?;
+                let page = store.runs(all_runs(org, tests, before)).await?;
                 before = page.last().map(|run| run.id);
-                for runs in page.chunks(ABREAST) {
-                    let looked = runs.iter().map(|run| look(store, &definitions, &pending, run.id, now));
-                    for seen in join_all(looked).await {
-                        tell(report, &mut pending, seen?);
+                for runs in page.chunks(CONCURRENT) {
+                    let checks = runs.iter().map(|run| check_run(store, &definitions, &pending, run.id, now));
+                    for checked in join_all(checks).await {
+                        add_run(report, &mut pending, checked?);
                     }
                 }
                 if page.len() < PAGE as usize {
@@ -208,7 +209,7 @@ async fn look_at_runs(store: &dyn Store, now: Time, report: &mut Report) -> Resu
     Ok(())
 }
 
-/// Removes what the next purge would; says how many rows that were.
+/// Purges finished runs past their retention. Returns the number of removed rows.
 pub async fn purge(store: &dyn Store, now: Time) -> Result<u64, Error> {
     let mut gone = 0;
     loop {
@@ -219,96 +220,108 @@ pub async fn purge(store: &dyn Store, now: Time) -> Result<u64, Error> {
     }
 }
 
-fn everything(org: OrgId, tests: bool, before: Option<RunId>) -> RunFilter {
+fn all_runs(org: OrgId, tests: bool, before: Option<RunId>) -> RunFilter {
     RunFilter { tests, before, ..RunFilter::all(org, PAGE) }
 }
 
-/// What one run was found to be.
+/// The findings for one run.
 #[derive(Default)]
-struct Seen {
+struct CheckedRun {
     run: String,
     unfinished: bool,
     leaving: bool,
     faults: Vec<(Check, String)>,
     waiting: Vec<WaitingFor>,
-    /// Running steps for which no claimed work was found.
+    /// Running steps without claimed work.
     unclaimed: Vec<String>,
 }
 
-fn tell(report: &mut Report, pending: &mut Pending, seen: Seen) {
+/// Adds the findings for one run to the report.
+fn add_run(report: &mut Report, pending: &mut Pending, checked: CheckedRun) {
     report.runs += 1;
-    report.unfinished += u64::from(seen.unfinished);
-    report.leaving += u64::from(seen.leaving);
-    for (check, message) in seen.faults {
-        report.add(Fault { run: Some(seen.run.clone()), check, message });
+    report.unfinished += u64::from(checked.unfinished);
+    report.leaving += u64::from(checked.leaving);
+    for (check, message) in checked.faults {
+        report.add(Fault { run: Some(checked.run.clone()), check, message });
     }
-    for waiting in seen.waiting {
-        report.wait(&seen.run, waiting);
+    for waiting in checked.waiting {
+        report.wait(&checked.run, waiting);
     }
-    pending.unclaimed_steps(&seen.run, seen.unclaimed);
+    pending.add_unclaimed(&checked.run, checked.unclaimed);
 }
 
-async fn look(
+async fn check_run(
     store: &dyn Store,
     definitions: &Definitions,
     pending: &Pending,
     id: RunId,
     now: Time,
-) -> Result<Seen, Error> {
-    let Some(stored) = store.load(id).await? else { return Ok(Seen::default()) };
-    let mut seen =
-        Seen { run: stored.row.public.clone(), unfinished: stored.row.finished.is_none(), ..Seen::default() };
+) -> Result<CheckedRun, Error> {
+    let Some(stored) = store.load(id).await? else { return Ok(CheckedRun::default()) };
+    let mut checked = CheckedRun {
+        run: stored.row.public.clone(),
+        unfinished: stored.row.finished.is_none(),
+        ..CheckedRun::default()
+    };
     let compiled = match definitions.get(store, stored.row.definition).await {
         Ok(compiled) => compiled,
         Err(Error::Broken(message)) => {
-            seen.faults.push((Check::Readable, message));
-            return Ok(seen);
+            checked.faults.push((Check::Readable, message));
+            return Ok(checked);
         }
         Err(error) => return Err(error),
     };
     if is_leaving(&stored.row, &compiled, now) {
-        seen.leaving = true;
-        return Ok(seen);
+        checked.leaving = true;
+        return Ok(checked);
     }
     let log = Log::read(store, &stored).await?;
     let attempts = store.attempts(id).await?;
-    seen.faults.extend(log.faults.iter().cloned());
+    checked.faults.extend(log.faults.iter().cloned());
     let graph = &compiled.definition.graph;
     let run = match guarded(|| restore(graph, &stored).map_err(|error| error.to_string())) {
         Ok(run) => run,
         Err(message) => {
-            seen.faults.push((Check::Readable, message));
-            return Ok(seen);
+            checked.faults.push((Check::Readable, message));
+            return Ok(checked);
         }
     };
-    seen.faults.extend(rows::columns(&stored.row, status(&run), &attempts));
+    checked.faults.extend(rows::columns(&stored.row, status(&run), &attempts));
     if log.is_whole() {
-        seen.faults.extend(rows::attempts(&log, &attempts));
+        checked.faults.extend(rows::attempts(&log, &attempts));
         let versions = log.versions(store, definitions, &compiled).await?;
-        seen.faults.extend(log.compare(&stored, (graph, &run), &versions));
+        checked.faults.extend(log.compare(&stored, RunState { graph, run: &run }, &versions));
     }
     if run.status.is_terminal() {
-        seen.faults.extend(pending.leftover(id));
+        checked.faults.extend(pending.leftover(id));
     } else {
-        seen.waiting = run.waiting_for(graph);
-        let (stuck, unclaimed) = pending.stuck(store, &stored, (graph, &run)).await?;
-        seen.faults.extend(stuck);
-        seen.unclaimed = unclaimed;
+        checked.waiting = run.waiting_for(graph);
+        let (stuck, unclaimed) = pending.stuck(store, &stored, RunState { graph, run: &run }).await?;
+        checked.faults.extend(stuck);
+        checked.unclaimed = unclaimed;
     }
-    Ok(seen)
+    Ok(checked)
 }
 
-/// A purge removes a run in pieces, and may have been interrupted. Test runs can be told to leave at any time.
+/// Whether a purge may have removed parts of the run: purges work in batches and can be interrupted. Test runs can be
+/// purged at any time.
 fn is_leaving(row: &RunRow, compiled: &Compiled, now: Time) -> bool {
     let kept = if row.test { Millis(0) } else { compiled.definition.retention };
     row.finished.is_some_and(|finished| finished + kept <= now)
 }
 
-/// Rows that were tampered with may be anything: what trips over them is a fault like another.
+/// Restores a run and turns a panic into an error: rows that were tampered with may hold anything.
 fn guarded(restore: impl FnOnce() -> Result<Run, String>) -> Result<Run, String> {
-    let broken = |_| Err("the stored run contradicts itself and cannot be put together".to_string());
+    let broken = |_| Err("the stored run is inconsistent and cannot be restored".to_string());
     catch_unwind(AssertUnwindSafe(restore)).unwrap_or_else(broken)
 }
 
-/// Versions of a workflow that its runs may have begun with.
+/// A run's state and the graph that it belongs to.
+#[derive(Clone, Copy)]
+struct RunState<'a> {
+    graph: &'a Graph,
+    run: &'a Run,
+}
+
+/// Versions of a workflow with which a run may have started.
 type Versions = Vec<Arc<Compiled>>;

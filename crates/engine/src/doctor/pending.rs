@@ -1,37 +1,37 @@
-//! What is to happen yet: timers, work, notices. Nothing of it may be left of a finished run, and something of it must
-//! move an unfinished one on.
+//! Timers, work and notices. A finished run must have none, and an unfinished run must have one that moves it on.
 
-use super::Check;
+use super::{Check, RunState};
 use crate::error::Error;
 use crate::run::children;
 use crate::run::{ChildTask, child_key, timer_key};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use stepwell_core::event::{Timer, TimerKind};
-use stepwell_core::graph::Graph;
-use stepwell_core::run::{Phase, Run, RunStatus, StepState};
+use stepwell_core::run::{Phase, RunStatus, StepState};
 use stepwell_core::time::Time;
 use stepwell_store::{LoadedRun, RunId, Share, Store, WorkKey};
 
-/// Timers that are looked at. With more, it is not looked whether each run has its own.
+/// The most timers that are read. If there are more, the timers of runs are not checked.
 const MOST_TIMERS: u32 = 4_000_000;
-/// Rows of other kinds: those are few in any store that works.
+/// The most rows of other kinds. A working store has few.
 const MOST: u32 = 10_000_000;
-/// Steps told of which none has work.
-const MOST_TOLD: usize = 20;
+/// Steps without work that are reported.
+const MOST_REPORTED: usize = 20;
 
 pub struct Pending {
-    /// By run and a hash of the key. None if there are too many.
+    /// Hashes of timer keys by run. `None` if there are too many timers.
     pub timers: Option<BTreeMap<RunId, Vec<u64>>>,
-    /// Attempts that some process had.
+    /// Claimed attempts.
     work: HashSet<(RunId, WorkKey)>,
+    /// Runs with claimed attempts.
     busy: HashSet<RunId>,
-    /// Attempts that are ready and that nobody had. The store does not say whose they are.
+    /// The number of attempts that are ready and not claimed. The store does not list their runs.
     ready: u64,
     notices: HashSet<(RunId, String)>,
-    /// Running steps that were not found in `work`.
-    searched: Vec<(String, String)>,
-    searched_for: u64,
+    /// Running steps without claimed work: runs and paths. Bounded.
+    unclaimed: Vec<(String, String)>,
+    /// The number of all such steps.
+    unclaimed_count: u64,
 }
 
 impl Pending {
@@ -40,7 +40,7 @@ impl Pending {
         let mut timers: Option<BTreeMap<RunId, Vec<u64>>> = (due.len() < MOST_TIMERS as usize).then(BTreeMap::new);
         for timer in due {
             if let Some(timers) = &mut timers {
-                timers.entry(timer.run).or_default().push(number(&timer.key));
+                timers.entry(timer.run).or_default().push(hashed(&timer.key));
             }
         }
         let mut claimed = store.orphans(MOST).await?;
@@ -56,12 +56,12 @@ impl Pending {
             ready: all.saturating_sub(claimed.len() as u64),
             work: claimed.into_iter().map(|work| (work.run, work.key)).collect(),
             notices: notices.into_iter().map(|notice| (notice.run, notice.key)).collect(),
-            searched: Vec::new(),
-            searched_for: 0,
+            unclaimed: Vec::new(),
+            unclaimed_count: 0,
         })
     }
 
-    /// What a finished run should not have any more.
+    /// The timers and work that a finished run still has.
     pub fn leftover(&self, run: RunId) -> Vec<(Check, String)> {
         let timers = self.timers.as_ref().and_then(|timers| timers.get(&run)).map_or(0, Vec::len);
         let mut found = Vec::new();
@@ -74,34 +74,36 @@ impl Pending {
         found
     }
 
-    /// Why nothing will move the run on, and running steps whose work must be among what is ready.
+    /// The reasons why an unfinished run is stuck, and its running steps without claimed work. The work of those steps
+    /// must be ready.
     pub async fn stuck(
         &self,
         store: &dyn Store,
         stored: &LoadedRun,
-        (graph, run): (&Graph, &Run),
+        state: RunState<'_>,
     ) -> Result<(Vec<(Check, String)>, Vec<String>), Error> {
+        let RunState { graph, run } = state;
         let id = stored.row.id;
         let (mut why, mut unclaimed) = (Vec::new(), Vec::new());
         if run.status != RunStatus::Running {
             let waits = match &stored.group {
-                Some(place) => store.first_queued(place).await?.is_some(),
+                Some(group) => store.first_queued(group).await?.is_some(),
                 None => false,
             };
             if !waits {
-                why.push("the run is queued, and there is no queue it is in".to_string());
+                why.push("the run is queued, but is in no queue".to_string());
             }
             return Ok((stuck(why), unclaimed));
         }
         if run.waiting_for(graph).is_empty() {
-            why.push("the run is not finished and waits for nothing".to_string());
+            why.push("the run is not finished, but waits for nothing".to_string());
         }
         for (at, state) in run.steps(graph) {
             let path = run.path(graph, at);
             for kind in timers_of(state) {
                 let timer = Timer { kind, at: Some(at), attempt: state.attempt };
                 if !self.has_timer(id, &timer_key(graph, run, &timer)) {
-                    why.push(format!("{path} has no timer to end what it waits for"));
+                    why.push(format!("{path} has no timer that ends its wait"));
                 }
             }
             match state.phase {
@@ -111,7 +113,7 @@ impl Pending {
                         unclaimed.push(path);
                     }
                 }
-                Phase::Child => why.extend(self.childless(store, id, (&path, state.attempt)).await?),
+                Phase::Child => why.extend(self.without_child(store, id, &path, state.attempt).await?),
                 Phase::Idle
                 | Phase::Backoff
                 | Phase::Sleeping
@@ -127,15 +129,17 @@ impl Pending {
 
     fn has_timer(&self, run: RunId, key: &str) -> bool {
         let Some(timers) = &self.timers else { return true };
-        timers.get(&run).is_some_and(|keys| keys.contains(&number(key)))
+        timers.get(&run).is_some_and(|keys| keys.contains(&hashed(key)))
     }
 
-    /// A step that waits for a child has one that will end, or has its mail, or is about to start it.
-    async fn childless(
+    /// The reason why a step that waits for a child run is stuck. `None` if the child is unfinished, has sent its
+    /// result, or is about to start.
+    async fn without_child(
         &self,
         store: &dyn Store,
         run: RunId,
-        (path, attempt): (&str, u32),
+        path: &str,
+        attempt: u32,
     ) -> Result<Option<String>, Error> {
         let key = child_key(ChildTask::Start, path, attempt);
         if self.notices.contains(&(run, key.clone())) {
@@ -153,30 +157,31 @@ impl Pending {
             return Ok(None);
         }
         Ok(Some(match row {
-            Some(row) => format!("{path} waits for {}, which is finished and sent no word", row.public),
-            None => format!("{path} waits for a child run that is not there and will not be started"),
+            Some(row) => format!("{path} waits for {}, which is finished but did not send its result", row.public),
+            None => format!("{path} waits for a child run that does not exist and will not be started"),
         }))
     }
 
-    pub fn unclaimed_steps(&mut self, run: &str, steps: Vec<String>) {
-        self.searched_for += steps.len() as u64;
-        let room = MOST_TOLD.saturating_sub(self.searched.len());
-        self.searched.extend(steps.into_iter().take(room).map(|step| (run.to_string(), step)));
+    /// Records the running steps of a run that have no claimed work.
+    pub fn add_unclaimed(&mut self, run: &str, steps: Vec<String>) {
+        self.unclaimed_count += steps.len() as u64;
+        let room = MOST_REPORTED.saturating_sub(self.unclaimed.len());
+        self.unclaimed.extend(steps.into_iter().take(room).map(|step| (run.to_string(), step)));
     }
 
-    /// Running steps without work, if there are more of them than ready work could account for.
+    /// Running steps without work, if there are more unclaimed steps than ready attempts.
     pub fn unaccounted(&self) -> Vec<(String, String)> {
-        if self.searched_for <= self.ready {
+        if self.unclaimed_count <= self.ready {
             return Vec::new();
         }
-        let (steps, ready) = (self.searched_for, self.ready);
-        let doubt = if ready == 0 {
+        let (steps, ready) = (self.unclaimed_count, self.ready);
+        let note = if ready == 0 {
             String::new()
         } else {
-            format!(" (true of {} among {steps} such steps: {ready} have work)", steps - ready)
+            format!(" (true for {} of {steps} such steps: {ready} have work)", steps - ready)
         };
-        let say = |step: &str| format!("{step} is to run, and there is no work for it{doubt}");
-        self.searched.iter().map(|(run, step)| (run.clone(), say(step))).collect()
+        let message = |step: &str| format!("{step} is to run, and there is no work for it{note}");
+        self.unclaimed.iter().map(|(run, step)| (run.clone(), message(step))).collect()
     }
 }
 
@@ -197,7 +202,7 @@ fn timers_of(state: &StepState) -> Vec<TimerKind> {
     main.filter(|_| state.due.is_some()).into_iter().chain(escalates.then_some(TimerKind::Escalate)).collect()
 }
 
-fn number(key: &str) -> u64 {
+fn hashed(key: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish()

@@ -1,4 +1,4 @@
-//! Channels: where a person or an organisation wants to be told, and of what. What opens them is sealed.
+//! Channels: where and about which topics a user or an organisation is notified. Their credentials are sealed.
 
 use super::Notifier;
 use super::message::Topic;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use stepwell_core::time::Time;
 use stepwell_store::{OrgId, RecordFilter};
 
-/// Channels and preferences of an organisation that are read.
+/// The most channels and preferences of an organisation that are read.
 const MOST: u32 = 10_000;
 
-/// The sorts of channels.
+/// The kind of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Medium {
@@ -39,17 +39,17 @@ impl Medium {
     }
 }
 
-/// A channel as it is kept.
+/// A stored channel.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Channel {
     pub name: String,
-    /// Whose it is; the organisation's if nobody's.
+    /// The owner. `None` if the organisation owns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     pub medium: Medium,
-    /// Enough to tell it from others, and no secret.
+    /// Distinguishes the channel from others, without a secret.
     pub target: String,
-    /// [`Settings`].
+    /// The sealed [`Settings`].
     pub sealed: Sealed,
     pub events: Vec<Topic>,
     pub created: Time,
@@ -76,23 +76,23 @@ impl Channel {
         let locked = |why| Error::Broken(format!("the channel {} cannot be opened: {why}", self.name));
         let text = notifier.secrets.sealed.vault.open(owner, &self.sealed).map_err(locked)?;
         serde_json::from_str(&text)
-            .map_err(|_| Error::Broken(format!("the settings of the channel {:?} cannot be read", self.name)))
+            .map_err(|_| Error::Broken(format!("the settings of the channel {} cannot be read", self.name)))
     }
 }
 
-/// How to get there. Has no `Debug`: most of it opens something.
+/// How to reach the recipient. Has no `Debug`: most settings are credentials.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "medium", rename_all = "snake_case")]
 pub enum Settings {
     Pushover {
         user_key: String,
-        /// Of an application; the server's own if none is given.
+        /// The token of an application. `None` for the server's own.
         token: Option<String>,
         url: Option<String>,
     },
     Webhook {
         url: String,
-        /// `whsec_…`, to sign with.
+        /// The signing secret, `whsec_…`.
         secret: String,
     },
     Slack {
@@ -108,7 +108,7 @@ pub enum Settings {
     },
 }
 
-/// What a user wants to see in a browser that is connected. Without a record: everything.
+/// The topics that a user wants to see in connected browsers. Without a record: all topics.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Preferences {
     pub user: String,
@@ -119,7 +119,7 @@ impl Kept for Preferences {
     const KIND: &'static str = "preferences";
 }
 
-/// Those of an organisation.
+/// The channels and browser preferences of an organisation.
 #[derive(Default)]
 pub struct Channels {
     pub all: Vec<(String, Channel)>,
@@ -127,19 +127,20 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// What a user wants to see in a browser.
+    /// The topics that a user wants to see in browsers.
     pub fn browser(&self, user: &str) -> &[Topic] {
         self.browser.get(user).map_or(&Topic::ALL, Vec::as_slice)
     }
 
-    /// Who does not want to see this in a browser.
+    /// The users who turned off this topic in browsers.
     pub fn not_in_browser(&self, topic: Topic) -> BTreeSet<String> {
-        let spared = self.browser.iter().filter(|(_, topics)| !topics.contains(&topic));
-        spared.map(|(user, _)| user.clone()).collect()
+        let muted = self.browser.iter().filter(|(_, topics)| !topics.contains(&topic));
+        muted.map(|(user, _)| user.clone()).collect()
     }
 }
 
-/// Remembered for as long as the epoch stands: a change of channels moves it on.
+/// Returns the channels of an organisation, cached until its epoch changes. Every change to a channel changes the
+/// epoch.
 pub async fn channels(notifier: &Notifier, org: OrgId) -> Result<Arc<Channels>, Error> {
     let epoch = notifier.access.epoch(org).await?;
     if let Some(known) = notifier.channels.get(&org, epoch) {

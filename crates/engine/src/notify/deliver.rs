@@ -1,12 +1,12 @@
-//! Deliveries: records that are due until their message has arrived, or nobody hopes for it any more.
+//! Deliveries: records that stay due until their message was delivered, dropped or given up.
 //!
-//! Whoever changes a delivery's record first has it for as long as one attempt may take. So two nodes do not send the same
-//! message at once, and one that died does not keep it for ever.
+//! A node claims a delivery by changing its record, and holds the claim for as long as one attempt may take. So two
+//! nodes do not send the same message at once, and a node that died does not hold a delivery for ever.
 
 use super::Notifier;
 use super::channel::Channel;
+use super::channel_rate::{ChannelRates, InFlightCounts, SendTime};
 use super::message::{Message, is_open};
-use super::turns::{Busy, Turn, Turns};
 use super::{Courier, Parcel, Undelivered};
 use crate::error::Error;
 use crate::records::json;
@@ -20,46 +20,47 @@ use stepwell_core::time::{Millis, Time};
 use stepwell_store::{Change, OrgId, Record, RecordChange};
 use tokio::task::JoinSet;
 
-/// How long one attempt may take.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a delivery belongs to whoever took it.
+/// Deadline of one attempt.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a node holds a delivery that it claimed.
 const LEASE: Millis = Millis::from_secs(20);
-/// Attempts at the most: with the pauses between them about an hour.
+/// The most attempts. With the backoff between them they take about an hour.
 const ATTEMPTS: u32 = 8;
-const FIRST_PAUSE: Millis = Millis::from_secs(5);
-const LONGEST_PAUSE: Millis = Millis::from_secs(1_800);
-/// How long it can be seen what became of a message.
+const FIRST_BACKOFF: Millis = Millis::from_secs(5);
+const LONGEST_BACKOFF: Millis = Millis::from_secs(1_800);
+/// How long a finished delivery stays visible.
 const KEPT: Millis = Millis(7 * Millis::DAY.0);
-/// Until a delivery whose channel has enough to do is looked at again, if it stands in the way of others.
-const PUT_OFF: Millis = Millis::from_secs(2);
-/// Deliveries of one channel that may wait for a place without being put off.
-const IN_LINE: usize = 20;
-/// Records looked at in one go.
+/// How long a delivery is postponed if its channel is busy and it blocks deliveries of other channels.
+const POSTPONED: Millis = Millis::from_secs(2);
+/// Deliveries of one channel that may wait for an attempt in progress without being postponed.
+const MAX_WAITING: usize = 20;
+/// Records read in one batch.
 const BATCH: u32 = 500;
 const LONGEST_WAIT: Millis = Millis::from_secs(5);
-/// After the store did not answer.
+/// Pause after the store did not respond.
 const PAUSE: Millis = Millis::from_secs(1);
-/// What is being sent when the engine stops gets so long.
-const LAST: Duration = Duration::from_secs(3);
+/// How long attempts in progress get when the engine stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A message for one channel.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Delivery {
+    /// The id of the channel.
     pub channel: String,
-    /// The channel's.
+    /// The name of the channel.
     pub name: String,
-    /// Whose channel it is; the organisation's if nobody's.
+    /// The user who owns the channel. `None` if the organisation does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     pub message: Message,
     pub progress: Progress,
     pub attempts: u32,
-    /// When it may be sent, if its channel had too much to do.
+    /// When it may be sent, if the rate limit of its channel postponed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Time>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<Time>,
-    /// Why it has not arrived.
+    /// Why the last attempt failed, or why the message was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -73,9 +74,9 @@ impl Kept for Delivery {
 pub enum Progress {
     Waiting,
     Sent,
-    /// Tried as often as is worth it.
+    /// An attempt failed, and the message is not retried any more.
     Failed,
-    /// Nobody needs it any more.
+    /// The message is not needed any more.
     Dropped,
 }
 
@@ -90,47 +91,61 @@ impl Progress {
     }
 }
 
-/// What this process is sending.
+/// The deliveries that this process is sending.
 #[derive(Default)]
-struct Desk {
-    busy: Busy,
-    turns: Turns,
-    under_way: HashSet<String>,
+struct Sending {
+    counts: InFlightCounts,
+    rates: ChannelRates,
+    /// Ids of deliveries.
+    in_flight: HashSet<String>,
 }
 
-type Shared = Arc<Mutex<Desk>>;
+type SharedSending = Arc<Mutex<Sending>>;
 
-fn lock(desk: &Shared) -> MutexGuard<'_, Desk> {
-    desk.lock().expect("nothing panics while it holds the desk")
+fn lock(sending: &SharedSending) -> MutexGuard<'_, Sending> {
+    sending.lock().expect("no thread panics while it holds the lock on deliveries")
 }
 
-/// One delivery under way, until this is dropped.
-struct Place {
-    desk: Shared,
+/// Counts one delivery as in flight until this is dropped.
+struct InFlight {
+    sending: SharedSending,
     id: String,
     org: OrgId,
     channel: String,
 }
 
-impl Drop for Place {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        let mut desk = lock(&self.desk);
-        desk.busy.end(self.org, &self.channel);
-        desk.under_way.remove(&self.id);
+        let mut sending = lock(&self.sending);
+        sending.counts.end(self.org, &self.channel);
+        sending.in_flight.remove(&self.id);
     }
 }
 
-/// Sends what is due for as long as the engine runs.
+/// A delivery and the record that it was read from.
+struct Stored {
+    record: Record,
+    delivery: Delivery,
+}
+
+struct Sender {
+    notifier: Arc<Notifier>,
+    courier: Arc<dyn Courier>,
+    sending: SharedSending,
+    tasks: JoinSet<()>,
+}
+
+/// Sends due deliveries until the engine stops.
 pub async fn run(notifier: Arc<Notifier>) {
     let Some(courier) = notifier.courier.clone() else { return };
-    let desk = Shared::default();
-    let mut sending = JoinSet::new();
+    let (sending, tasks) = (SharedSending::default(), JoinSet::new());
+    let mut sender = Sender { notifier: notifier.clone(), courier, sending, tasks };
     while !notifier.cluster.stop.is_cancelled() {
         let now = notifier.cluster.clock.now();
-        let wait = match round(&notifier, (&desk, &courier), &mut sending, now).await {
+        let wait = match sender.send_due(now).await {
             Ok(next) => next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT)),
             Err(error) => {
-                tracing::warn!(%error, "deliveries cannot be looked at for now");
+                tracing::warn!(%error, "cannot read due deliveries; will retry");
                 PAUSE
             }
         };
@@ -138,184 +153,183 @@ pub async fn run(notifier: Arc<Notifier>) {
             biased;
             () = notifier.cluster.stop.cancelled() => {}
             () = notifier.wake.notified() => {}
-            Some(_) = sending.join_next() => {}
+            Some(_) = sender.tasks.join_next() => {}
             () = tokio::time::sleep(Duration::from_millis(wait.0.max(1))) => {}
         }
     }
-    let rest = async { while sending.join_next().await.is_some() {} };
-    // What is cut off is sent again, under the same id.
-    let _ = tokio::time::timeout(LAST, rest).await;
+    let rest = async { while sender.tasks.join_next().await.is_some() {} };
+    // An attempt that is cut off is repeated later, under the same id.
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, rest).await;
 }
 
-/// Begins with what is due; when to look again, if that is known.
-async fn round(
-    notifier: &Arc<Notifier>,
-    (desk, courier): (&Shared, &Arc<dyn Courier>),
-    sending: &mut JoinSet<()>,
-    now: Time,
-) -> Result<Option<Time>, Error> {
-    if notifier.cluster.is_draining() {
-        return Ok(None);
-    }
-    let due = notifier.cluster.store.due_records(Delivery::KIND, now + LONGEST_WAIT, BATCH).await?;
-    let whole = due.len() < BATCH as usize;
-    let mut later = Vec::new();
-    let mut in_line = HashMap::new();
-    let mut next = None;
-    for record in due {
-        if record.due.is_some_and(|due| due > now) {
-            next = record.due;
-            break;
+impl Sender {
+    /// Starts an attempt for each due delivery. Returns when the next one is due, if that is known.
+    async fn send_due(&mut self, now: Time) -> Result<Option<Time>, Error> {
+        let store = &self.notifier.cluster.store;
+        if self.notifier.cluster.is_draining() {
+            return Ok(None);
         }
-        let delivery: Delivery = match body(&record) {
-            Ok(delivery) => delivery,
-            Err(error) => {
-                tracing::error!(%error, "a delivery cannot be read and is removed");
-                later.push(RecordChange::Remove { kind: record.kind, id: record.id });
-                continue;
+        let due = store.due_records(Delivery::KIND, now + LONGEST_WAIT, BATCH).await?;
+        let whole = due.len() < BATCH as usize;
+        let mut changes = Vec::new();
+        let mut waiting = HashMap::new();
+        let mut next = None;
+        for record in due {
+            if record.due.is_some_and(|due| due > now) {
+                next = record.due;
+                break;
             }
-        };
-        match sort(desk, (&record, &delivery), &mut in_line, now) {
-            Sorted::Waits => {}
-            Sorted::Full => break,
-            Sorted::Over => later.push(RecordChange::Remove { kind: record.kind, id: record.id }),
-            Sorted::Later(turn) => later.push(put_off(record, delivery, turn)),
-            Sorted::TooMany => {
-                let why = "the channel had too many messages waiting already";
-                later.push(RecordChange::Replace(over(record, delivery, (Progress::Dropped, Some(why.into())), now)));
-            }
-            Sorted::Now(place) => {
-                sending.spawn(send(notifier.clone(), courier.clone(), (record, delivery), place));
+            let delivery: Delivery = match body(&record) {
+                Ok(delivery) => delivery,
+                Err(error) => {
+                    tracing::error!(delivery = %record.id, %error, "removing a delivery that cannot be read");
+                    changes.push(RecordChange::Remove { kind: record.kind, id: record.id });
+                    continue;
+                }
+            };
+            let stored = Stored { record, delivery };
+            match decide(&self.sending, &stored, &mut waiting, now) {
+                Decision::Wait => {}
+                Decision::Full => break,
+                Decision::Remove => {
+                    let Record { kind, id, .. } = stored.record;
+                    changes.push(RecordChange::Remove { kind, id });
+                }
+                Decision::Postpone(turn) => changes.push(stored.postponed(turn)),
+                Decision::Drop => {
+                    let why = "too many messages were already waiting for the channel".to_string();
+                    changes.push(RecordChange::Replace(stored.finished(Progress::Dropped, Some(why), now)));
+                }
+                Decision::Send(in_flight) => {
+                    self.tasks.spawn(send(self.notifier.clone(), self.courier.clone(), stored, in_flight));
+                }
             }
         }
+        let changed = !changes.is_empty();
+        // One transaction each: if another node changed a record first, only that change is refused.
+        let writes = changes.into_iter().map(|change| {
+            let records = vec![change];
+            store.change(Change { records, ..Change::default() })
+        });
+        for written in futures_util::future::join_all(writes).await {
+            let _ = written?;
+        }
+        Ok(if changed && !whole { Some(now) } else { next })
     }
-    let acted = !later.is_empty();
-    // Each by itself: one that another node was quicker with is none of ours.
-    let written = later.into_iter().map(|record| {
-        let records = vec![record];
-        notifier.cluster.store.change(Change { records, ..Change::default() })
-    });
-    for done in futures_util::future::join_all(written).await {
-        let _ = done?;
-    }
-    Ok(if acted && !whole { Some(now) } else { next })
 }
 
-enum Sorted {
-    /// It is under way, or will be when something else has arrived.
-    Waits,
-    /// As much is under way as may be.
+/// What to do with a due delivery.
+enum Decision {
+    /// It is in flight, or waits for an attempt of the same channel to end.
+    Wait,
+    /// No more attempts can start now, for any channel.
     Full,
-    /// It was kept for long enough.
-    Over,
-    Later(Time),
-    TooMany,
-    Now(Place),
+    /// It finished and was kept long enough.
+    Remove,
+    Postpone(Time),
+    Drop,
+    Send(InFlight),
 }
 
-fn sort(
-    desk: &Shared,
-    (record, delivery): (&Record, &Delivery),
-    in_line: &mut HashMap<String, usize>,
-    now: Time,
-) -> Sorted {
-    let mut this = lock(desk);
-    if this.under_way.contains(&record.id) {
-        return Sorted::Waits;
+fn decide(sending: &SharedSending, stored: &Stored, waiting: &mut HashMap<String, usize>, now: Time) -> Decision {
+    let Stored { record, delivery } = stored;
+    let mut state = lock(sending);
+    if state.in_flight.contains(&record.id) {
+        return Decision::Wait;
     }
     if delivery.progress != Progress::Waiting {
-        return Sorted::Over;
+        return Decision::Remove;
     }
-    if this.busy.is_full() {
-        return Sorted::Full;
+    if state.counts.is_full() {
+        return Decision::Full;
     }
-    let room = this.busy.has_room(record.org, &delivery.channel);
+    let room = state.counts.has_room(record.org, &delivery.channel);
     if !room {
-        let waiting = in_line.entry(delivery.channel.clone()).or_default();
+        let waiting = waiting.entry(delivery.channel.clone()).or_default();
         *waiting += 1;
-        if *waiting <= IN_LINE {
-            return Sorted::Waits;
+        if *waiting <= MAX_WAITING {
+            return Decision::Wait;
         }
     }
-    match this.turns.of(&delivery.channel, delivery.turn, now) {
-        Turn::Now if !room => Sorted::Later(now + PUT_OFF),
-        Turn::Now => {
-            this.busy.begin(record.org, &delivery.channel);
-            this.under_way.insert(record.id.clone());
+    match state.rates.reserve(&delivery.channel, delivery.turn, now) {
+        SendTime::Now if !room => Decision::Postpone(now + POSTPONED),
+        SendTime::Now => {
+            state.counts.begin(record.org, &delivery.channel);
+            state.in_flight.insert(record.id.clone());
             let (id, channel) = (record.id.clone(), delivery.channel.clone());
-            Sorted::Now(Place { desk: desk.clone(), id, org: record.org, channel })
+            Decision::Send(InFlight { sending: sending.clone(), id, org: record.org, channel })
         }
-        Turn::At(turn) => Sorted::Later(turn),
-        Turn::Never => Sorted::TooMany,
+        SendTime::At(turn) => Decision::Postpone(turn),
+        SendTime::Never => Decision::Drop,
     }
 }
 
-fn put_off(record: Record, delivery: Delivery, turn: Time) -> RecordChange {
-    let body = json(&Delivery { turn: Some(turn), ..delivery });
-    RecordChange::Replace(Record { due: Some(turn), body, ..record })
+impl Stored {
+    fn postponed(self, turn: Time) -> RecordChange {
+        let body = json(&Delivery { turn: Some(turn), ..self.delivery });
+        RecordChange::Replace(Record { due: Some(turn), body, ..self.record })
+    }
+
+    /// The record of a delivery that is over. It becomes due again when it is to be removed.
+    fn finished(self, progress: Progress, error: Option<String>, now: Time) -> Record {
+        metrics::counter!("stepwell_notifications_total", "result" => progress.name()).increment(1);
+        let body = json(&Delivery { progress, error, done: Some(now), turn: None, ..self.delivery });
+        Record { due: Some(now + KEPT), body, ..self.record }
+    }
 }
 
-/// Nothing more happens to it until it is removed.
-fn over(record: Record, delivery: Delivery, (progress, error): (Progress, Option<String>), now: Time) -> Record {
-    metrics::counter!("stepwell_notifications_total", "result" => progress.name()).increment(1);
-    let body = json(&Delivery { progress, error, done: Some(now), turn: None, ..delivery });
-    Record { due: Some(now + KEPT), body, ..record }
-}
-
-/// Takes a delivery, makes one attempt and writes what came of it.
-async fn send(
-    notifier: Arc<Notifier>,
-    courier: Arc<dyn Courier>,
-    (record, delivery): (Record, Delivery),
-    _place: Place,
-) {
+/// Claims a delivery, makes one attempt and writes the result. `_in_flight` is released at the end.
+async fn send(notifier: Arc<Notifier>, courier: Arc<dyn Courier>, stored: Stored, _in_flight: InFlight) {
+    let Stored { record, delivery } = stored;
     let delivery = Delivery { attempts: delivery.attempts + 1, turn: None, ..delivery };
-    let taken = Record { due: Some(notifier.cluster.clock.now() + LEASE), body: json(&delivery), ..record };
-    match write(&notifier, taken.clone()).await {
+    let claimed = Record { due: Some(notifier.cluster.clock.now() + LEASE), body: json(&delivery), ..record };
+    match write(&notifier, claimed.clone()).await {
         Ok(true) => {}
         Ok(false) => return,
-        Err(error) => return tracing::warn!(delivery = %taken.id, %error, "a delivery cannot be taken for now"),
+        Err(error) => return tracing::warn!(delivery = %claimed.id, %error, "cannot claim a delivery; will retry"),
     }
-    let taken = Record { version: taken.version + 1, ..taken };
-    let came = match try_once(&notifier, &*courier, &taken, &delivery).await {
-        // A channel that does not open may once the right key is there; not for ever, though.
-        Err(Error::Broken(why)) => Ok(Came::Back(Undelivered::for_now(why))),
-        came => came,
+    let claimed = Record { version: claimed.version + 1, ..claimed };
+    let result = match try_once(&notifier, &*courier, &claimed, &delivery).await {
+        // The right master key may arrive later, so a channel that cannot be opened is retried like any failure.
+        Err(Error::Broken(why)) => Ok(Attempted::Undelivered(Undelivered::for_now(why))),
+        result => result,
     };
     let now = notifier.cluster.clock.now();
-    let after = match came {
-        Ok(Came::Arrived) => over(taken, delivery, (Progress::Sent, None), now),
-        Ok(Came::Needless(why)) => over(taken, delivery, (Progress::Dropped, Some(why.into())), now),
-        Ok(Came::Back(undelivered)) if undelivered.again && delivery.attempts < ATTEMPTS => {
-            let due = now + pause(delivery.attempts).max(undelivered.after.unwrap_or_default());
-            tracing::debug!(delivery = %taken.id, why = %undelivered.why, %due, "a message did not arrive");
-            let body = json(&Delivery { error: Some(undelivered.why), ..delivery });
-            Record { due: Some(due), body, ..taken }
+    let claimed = Stored { record: claimed, delivery };
+    let id = claimed.record.id.clone();
+    let after = match result {
+        Ok(Attempted::Delivered) => claimed.finished(Progress::Sent, None, now),
+        Ok(Attempted::Unneeded(why)) => claimed.finished(Progress::Dropped, Some(why.into()), now),
+        Ok(Attempted::Undelivered(undelivered)) if undelivered.again && claimed.delivery.attempts < ATTEMPTS => {
+            let due = now + backoff(claimed.delivery.attempts).max(undelivered.after.unwrap_or_default());
+            tracing::debug!(delivery = %id, why = %undelivered.why, %due, "delivery failed; will retry");
+            let body = json(&Delivery { error: Some(undelivered.why), ..claimed.delivery });
+            Record { due: Some(due), body, ..claimed.record }
         }
-        Ok(Came::Back(undelivered)) => {
-            tracing::warn!(delivery = %taken.id, channel = %delivery.channel, why = %undelivered.why,
-                "a message is given up");
-            over(taken, delivery, (Progress::Failed, Some(undelivered.why)), now)
+        Ok(Attempted::Undelivered(undelivered)) => {
+            tracing::warn!(delivery = %id, channel = %claimed.delivery.channel, why = %undelivered.why,
+                "delivery failed for good");
+            claimed.finished(Progress::Failed, Some(undelivered.why), now)
         }
-        // The store did not answer: it is taken up again when nobody has it any more.
-        Err(error) => return tracing::warn!(delivery = %taken.id, %error, "a delivery cannot be made for now"),
+        // The store did not respond. The delivery is due again when its lease expires.
+        Err(error) => return tracing::warn!(delivery = %id, %error, "cannot attempt a delivery; will retry"),
     };
     if let Err(error) = write(&notifier, after).await {
-        tracing::warn!(%error, "it cannot be written what became of a delivery");
+        tracing::warn!(delivery = %id, %error, "cannot write the result of a delivery");
     }
 }
 
-/// False if somebody else has changed it.
+/// Returns false if another node changed the record first.
 async fn write(notifier: &Notifier, record: Record) -> Result<bool, Error> {
     let records = vec![RecordChange::Replace(record)];
     Ok(notifier.cluster.store.change(Change { records, ..Change::default() }).await?.is_ok())
 }
 
-/// What came of an attempt.
-enum Came {
-    Arrived,
-    Back(Undelivered),
-    Needless(&'static str),
+/// The result of an attempt.
+enum Attempted {
+    Delivered,
+    Undelivered(Undelivered),
+    Unneeded(&'static str),
 }
 
 async fn try_once(
@@ -323,32 +337,32 @@ async fn try_once(
     courier: &dyn Courier,
     record: &Record,
     delivery: &Delivery,
-) -> Result<Came, Error> {
+) -> Result<Attempted, Error> {
     let channel = notifier.cluster.store.record(Channel::KIND, &delivery.channel).await?;
     let Some(channel) = channel.filter(|channel| channel.org == record.org) else {
-        return Ok(Came::Needless("the channel was removed"));
+        return Ok(Attempted::Unneeded("the channel was removed"));
     };
     if delivery.message.topic.asks() && !is_asked(notifier, &delivery.message).await? {
-        return Ok(Came::Needless("it was answered before it was told"));
+        return Ok(Attempted::Unneeded("the gate was answered before the message was sent"));
     }
     let channel: Channel = body(&channel)?;
     let to = To { id: &record.id, org: record.org, channel: &channel };
     Ok(match attempt(notifier, courier, to, &delivery.message).await? {
-        Ok(()) => Came::Arrived,
-        Err(undelivered) => Came::Back(undelivered),
+        Ok(()) => Attempted::Delivered,
+        Err(undelivered) => Attempted::Undelivered(undelivered),
     })
 }
 
-/// Whether an answer is still waited for.
+/// Whether the gate of a message is still open.
 async fn is_asked(notifier: &Notifier, message: &Message) -> Result<bool, Error> {
     let Some(run) = notifier.cluster.store.find_run(&message.run).await? else { return Ok(false) };
     let Some(live) = drive::load(&notifier.runner, run).await? else { return Ok(false) };
     Ok(is_open(&live, message.step.as_deref().unwrap_or_default(), message.attempt))
 }
 
-/// Where a message is to go.
+/// The destination of a message.
 pub struct To<'a> {
-    /// Of the delivery.
+    /// The id of the delivery.
     pub id: &'a str,
     pub org: OrgId,
     pub channel: &'a Channel,
@@ -368,31 +382,31 @@ pub async fn attempt(
         to: to.channel.settings(notifier, to.org)?,
         now: notifier.cluster.clock.now(),
     };
-    let sent = tokio::time::timeout(PATIENCE, courier.send(&parcel)).await;
-    let late = || Err(Undelivered::for_now(format!("no answer came within {} s", PATIENCE.as_secs())));
+    let sent = tokio::time::timeout(ATTEMPT_TIMEOUT, courier.send(&parcel)).await;
+    let late = || Err(Undelivered::for_now(format!("no response within {} s", ATTEMPT_TIMEOUT.as_secs())));
     Ok(sent.unwrap_or_else(|_| late()))
 }
 
-/// Where the recipient can look at the run, or answer without signing in: a channel that is somebody's own gets a link that
-/// speaks for them. Made when the message is sent: what opens something is not stored.
+/// The link in a message. It shows the run. In a user's own channel, a link to an open gate also lets the user answer
+/// without signing in. It is made when the message is sent, because a link that grants access must not be stored.
 async fn link_for(notifier: &Notifier, message: &Message, recipient: Option<&str>) -> Result<Option<String>, Error> {
     if message.run.is_empty() {
         return Ok(None);
     }
-    let look = format!("{}/runs/{}", notifier.runner.base_url, message.run);
+    let show = format!("{}/runs/{}", notifier.runner.base_url, message.run);
     let (Some(user), Some(step), true) = (recipient, &message.step, message.topic.asks()) else {
-        return Ok(Some(look));
+        return Ok(Some(show));
     };
-    let Some(run) = notifier.cluster.store.find_run(&message.run).await? else { return Ok(Some(look)) };
-    let Some(live) = drive::load(&notifier.runner, run).await? else { return Ok(Some(look)) };
+    let Some(run) = notifier.cluster.store.find_run(&message.run).await? else { return Ok(Some(show)) };
+    let Some(live) = drive::load(&notifier.runner, run).await? else { return Ok(Some(show)) };
     let link = links::link_of(&live, step, user).map(|link| format!("{}/approve/{link}", notifier.runner.base_url));
-    Ok(Some(link.unwrap_or(look)))
+    Ok(Some(link.unwrap_or(show)))
 }
 
 /// 5 s, 15 s, 45 s and so on.
-fn pause(attempts: u32) -> Millis {
+fn backoff(attempts: u32) -> Millis {
     let times = 3u64.saturating_pow(attempts.saturating_sub(1));
-    Millis(FIRST_PAUSE.0.saturating_mul(times)).min(LONGEST_PAUSE)
+    Millis(FIRST_BACKOFF.0.saturating_mul(times)).min(LONGEST_BACKOFF)
 }
 
 #[cfg(test)]
@@ -401,9 +415,9 @@ mod tests {
 
     #[test]
     fn all_attempts_together_take_about_an_hour() {
-        assert_eq!((pause(1), pause(2), pause(3)), (Millis(5_000), Millis(15_000), Millis(45_000)));
-        let all: u64 = (1..ATTEMPTS).map(|attempt| pause(attempt).0).sum();
+        assert_eq!((backoff(1), backoff(2), backoff(3)), (Millis(5_000), Millis(15_000), Millis(45_000)));
+        let all: u64 = (1..ATTEMPTS).map(|attempt| backoff(attempt).0).sum();
         assert!((3_000_000..=4_200_000).contains(&all), "{all} ms");
-        assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
+        assert_eq!(backoff(u32::MAX), LONGEST_BACKOFF);
     }
 }

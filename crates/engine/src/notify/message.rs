@@ -1,4 +1,4 @@
-//! What there is to tell about a transition, and how it reads. Pure.
+//! The notifications that a transition causes, and their text. Pure.
 
 use crate::run::Live;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use stepwell_core::run::{At, Phase, RunStatus, Status, StepState};
 use stepwell_core::time::Time;
 use stepwell_store::OrgId;
 
-/// Characters of what a gate asks or why a run failed: a notification is no place for more.
+/// Characters of a gate's question or a run's failure: a notification should be short.
 const MAX_TEXT: usize = 1_000;
 const MAX_NAME: usize = 100;
-/// Names of people that one message or gate has.
+/// Names of users and roles in one field of a gate.
 const MAX_PEOPLE: usize = 100;
 
-/// What people can be told of.
+/// The event that a notification is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
@@ -24,12 +24,12 @@ pub enum Topic {
     GateAnswered,
     GateExpired,
     RunFailed,
-    /// Somebody tries a channel. Cannot be chosen.
+    /// A user tests a channel. Users cannot subscribe to it.
     Test,
 }
 
 impl Topic {
-    /// Those that can be chosen.
+    /// The topics that users can subscribe to.
     pub const ALL: [Topic; 5] =
         [Topic::GateOpened, Topic::GateEscalated, Topic::GateAnswered, Topic::GateExpired, Topic::RunFailed];
 
@@ -44,36 +44,36 @@ impl Topic {
         }
     }
 
-    /// It asks for an answer: once there is one, nobody needs to hear of it.
+    /// Whether it asks for an answer. Once the gate is answered, such a message need not be sent.
     pub fn asks(self) -> bool {
         matches!(self, Topic::GateOpened | Topic::GateEscalated)
     }
 }
 
-/// What is told. Everything in it is bounded.
+/// A notification. All its fields are bounded.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Message {
     pub topic: Topic,
     pub at: Time,
     pub workflow: String,
     pub run: String,
-    /// Path of the gate.
+    /// The path of the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     pub attempt: u32,
-    /// What the gate asks, how it was answered, or why the run failed.
+    /// The question of the gate, its answer, or why the run failed.
     pub text: String,
-    /// Who may answer by name; without any, whoever has the right.
+    /// Users and roles who may answer. If empty, all users with the right to approve may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answerers: Vec<String>,
-    /// When the gate closes by itself.
+    /// When the gate expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
     pub started_by: String,
 }
 
 impl Message {
-    /// For whoever tries a channel.
+    /// The message that tests a channel.
     pub fn test(by: &str, at: Time) -> Message {
         Message {
             topic: Topic::Test,
@@ -82,33 +82,33 @@ impl Message {
             run: String::new(),
             step: None,
             attempt: 0,
-            text: format!("{by} asked Stepwell to try this channel. It works."),
+            text: format!("{by} sent this test message. The channel works."),
             answerers: Vec::new(),
             until: None,
             started_by: by.to_string(),
         }
     }
 
-    /// One line.
+    /// The title, in one line.
     pub fn title(&self) -> String {
         let Message { workflow, .. } = self;
         match self.topic {
             Topic::GateOpened => format!("{workflow}: approval needed"),
             Topic::GateEscalated => format!("{workflow}: approval still needed"),
             Topic::GateAnswered => format!("{workflow}: answered"),
-            Topic::GateExpired => format!("{workflow}: nobody answered in time"),
+            Topic::GateExpired => format!("{workflow}: approval expired"),
             Topic::RunFailed => format!("{workflow}: run failed"),
-            Topic::Test => "Stepwell: a test".to_string(),
+            Topic::Test => "Stepwell: test message".to_string(),
         }
         .replace('\n', " ")
     }
 
-    /// All of it as plain text, without the title and the link.
+    /// The body as plain text, without the title and the link.
     pub fn lines(&self) -> String {
         let mut lines = vec![self.text.clone()];
         if self.topic.asks() {
             lines.push(match self.answerers.as_slice() {
-                [] => "Who may answer: everyone with the right workflow.approve".to_string(),
+                [] => "Who may answer: all users with the right workflow.approve".to_string(),
                 names => format!("Who may answer: {}", names.join(", ")),
             });
             lines.extend(self.until.map(|until| format!("Until: {until}")));
@@ -122,64 +122,64 @@ impl Message {
     }
 }
 
-/// Something to tell, and to whom: what the body of a notice says.
+/// A message and its recipients: the body of a notice.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct Occurrence {
     pub org: OrgId,
     pub message: Message,
-    /// Users or roles, as they were written. Channels of the organisation are told all the same.
+    /// Users or roles, as written in the definition. Channels of the organisation always receive the message.
     pub to: Vec<String>,
 }
 
-impl Told {
-    /// Within its run: told once.
+impl Occurrence {
+    /// The key of the notice. It is unique within the run, so that the message is sent once.
     pub fn key(&self) -> String {
         let Message { topic, attempt, step, .. } = &self.message;
-        format!("{}{}:{attempt}:{}", super::spread::PREFIX, topic.name(), step.as_deref().unwrap_or_default())
+        format!("{}{}:{attempt}:{}", super::recipients::PREFIX, topic.name(), step.as_deref().unwrap_or_default())
     }
 }
 
-/// What these facts, which have been applied to the run, give to tell.
-pub fn occurrences<'f>(live: &Live, facts: impl IntoIterator<Item = &'f Fact>, now: Time) -> Vec<Told> {
+/// The notifications that these facts cause. The facts must already be applied to the run.
+pub fn occurrences<'f>(live: &Live, facts: impl IntoIterator<Item = &'f Fact>, now: Time) -> Vec<Occurrence> {
     if live.test {
         return Vec::new();
     }
     facts.into_iter().filter_map(|fact| occurrence(live, fact, now)).collect()
 }
 
-fn occurrence(live: &Live, fact: &Fact, now: Time) -> Option<Told> {
+fn occurrence(live: &Live, fact: &Fact, now: Time) -> Option<Occurrence> {
     match fact {
-        Fact::Entered { step, attempt, wait: Wait::Gate { .. }, .. } => asked(live, (*step, *attempt), now, false),
-        Fact::Held { step, attempt, .. } => asked(live, (*step, *attempt), now, false),
+        Fact::Entered { step, attempt, wait: Wait::Gate { .. }, .. } => asked(live, *step, *attempt, now, false),
+        Fact::Held { step, attempt, .. } => asked(live, *step, *attempt, now, false),
         Fact::Again { step, attempt, reason: Reason::Approved, .. } => {
             let approvals = &state(live, *step)?.more.as_ref()?.approvals;
             let names: Vec<&str> = approvals.iter().map(|(by, _)| &**by).collect();
             let path = live.run.path(&live.compiled.definition.graph, *step);
-            let about = (Topic::GateAnswered, Some(path), attempt - 1);
+            let about = About { topic: Topic::GateAnswered, step: Some(path), attempt: attempt - 1 };
             Some(to_starter(live, message(live, about, &format!("approved by {}", names.join(", ")), now)))
         }
-        Fact::Unsure { step, attempt } => unsure(live, (*step, *attempt), now),
+        Fact::Unsure { step, attempt } => unsure(live, *step, *attempt, now),
         Fact::Escalated { step, .. } => {
             let attempt = state(live, *step)?.attempt;
-            asked(live, (*step, attempt), now, true)
+            asked(live, *step, attempt, now, true)
         }
         Fact::Finished { step, attempt, status, output, .. } => {
-            // A held call that was denied tells it in the same words.
+            // A held call that was denied has the same output as a denied gate.
             let gate = matches!(live.compiled.definition.graph.step(step.step).def.kind, Kind::Gate(_));
             if !gate && *status != Status::Denied {
                 return None;
             }
-            answered(live, (*step, *attempt), live.run.values.get((*output)?.body)?, now)
+            answered(live, *step, *attempt, live.run.values.get((*output)?.body)?, now)
         }
         Fact::Ended { status: status @ (RunStatus::Failed | RunStatus::Timeout), failure, .. } => {
-            // Of a child its parent hears, and fails, or goes on.
+            // The parent of a child run decides whether to fail or to go on.
             if live.parent.is_some() {
                 return None;
             }
             let why = failure.as_ref().or(live.run.failure.as_ref()).map(|failure| failure.message.to_string());
             let text = why.unwrap_or_else(|| format!("the run ended as {}", status.name()));
-            let message = message(live, (Topic::RunFailed, None, live.run.generation), &text, now);
-            Some(to_starter(live, message))
+            let about = About { topic: Topic::RunFailed, step: None, attempt: live.run.generation };
+            Some(to_starter(live, message(live, about, &text, now)))
         }
         Fact::Created { .. }
         | Fact::Started { .. }
@@ -209,8 +209,8 @@ pub fn is_open(live: &Live, path: &str, attempt: u32) -> bool {
     !live.run.status.is_terminal() && state.is_some_and(|state| matches!(state.phase, Phase::Gate | Phase::Unsure))
 }
 
-/// Several events may share a commit: a gate that is closed again by its end asks nobody.
-fn asked(live: &Live, (at, attempt): (At, u32), now: Time, escalated: bool) -> Option<Told> {
+/// The notification of an open gate. `None` if a later event of the same commit closed it.
+fn asked(live: &Live, at: At, attempt: u32, now: Time, escalated: bool) -> Option<Occurrence> {
     let path = live.run.path(&live.compiled.definition.graph, at);
     if !is_open(live, &path, attempt) {
         return None;
@@ -226,39 +226,49 @@ fn asked(live: &Live, (at, attempt): (At, u32), now: Time, escalated: bool) -> O
         true if !others.is_empty() => (others.clone(), [approvers, others].concat()),
         _ => (usual, approvers),
     };
-    let message = message(live, (topic, Some(path), attempt), text, now);
-    Some(Told { org: live.org, message: Message { answerers, until: state.due, ..message }, to })
+    let message = message(live, About { topic, step: Some(path), attempt }, text, now);
+    Some(Occurrence { org: live.org, message: Message { answerers, until: state.due, ..message }, to })
 }
 
-fn unsure(live: &Live, (at, attempt): (At, u32), now: Time) -> Option<Told> {
+/// The notification of a call whose outcome is unknown.
+fn unsure(live: &Live, at: At, attempt: u32, now: Time) -> Option<Occurrence> {
     let path = live.run.path(&live.compiled.definition.graph, at);
     if !is_open(live, &path, attempt) {
         return None;
     }
-    let text = "A call may or may not have happened, and may not be made twice: say what became of it.";
-    let message = message(live, (Topic::GateOpened, Some(path), attempt), text, now);
-    Some(Told { org: live.org, message, to: Vec::new() })
+    let text = "It is unknown whether a call happened, and it must not be repeated: decide how the step ended.";
+    let message = message(live, About { topic: Topic::GateOpened, step: Some(path), attempt }, text, now);
+    Some(Occurrence { org: live.org, message, to: Vec::new() })
 }
 
-fn answered(live: &Live, (at, attempt): (At, u32), body: &Value, now: Time) -> Option<Told> {
+/// The notification of a gate that was answered or has expired.
+fn answered(live: &Live, at: At, attempt: u32, body: &Value, now: Time) -> Option<Occurrence> {
     let field = |name: &str| body.get(name).and_then(Value::as_str);
     let decision = field("decision")?;
     let expired = field("reason") == Some("expired");
     let text = match (field("by"), field("comment")) {
         (Some(by), Some(comment)) => format!("{decision} by {by}: {comment}"),
         (Some(by), None) => format!("{decision} by {by}"),
-        (None, _) => format!("It counts as {decision}."),
+        (None, _) => format!("The gate counts as {decision}."),
     };
     let topic = if expired { Topic::GateExpired } else { Topic::GateAnswered };
     let path = live.run.path(&live.compiled.definition.graph, at);
-    Some(to_starter(live, message(live, (topic, Some(path), attempt), &text, now)))
+    Some(to_starter(live, message(live, About { topic, step: Some(path), attempt }, &text, now)))
 }
 
-fn to_starter(live: &Live, message: Message) -> Told {
-    Told { org: live.org, message, to: vec![live.run.by.to_string()] }
+fn to_starter(live: &Live, message: Message) -> Occurrence {
+    Occurrence { org: live.org, message, to: vec![live.run.by.to_string()] }
 }
 
-fn message(live: &Live, (topic, step, attempt): (Topic, Option<String>, u32), text: &str, now: Time) -> Message {
+/// The event that a message is about.
+struct About {
+    topic: Topic,
+    step: Option<String>,
+    attempt: u32,
+}
+
+fn message(live: &Live, about: About, text: &str, now: Time) -> Message {
+    let About { topic, step, attempt } = about;
     Message {
         topic,
         at: now,
@@ -273,7 +283,7 @@ fn message(live: &Live, (topic, step, attempt): (Topic, Option<String>, u32), te
     }
 }
 
-/// One name or a list of them.
+/// Reads one name or a list of names.
 fn names(ask: Option<&Value>, field: &str) -> Vec<String> {
     let list = match ask.and_then(|ask| ask.get(field)) {
         Some(Value::String(name)) => vec![name.as_str()],
@@ -283,7 +293,7 @@ fn names(ask: Option<&Value>, field: &str) -> Vec<String> {
     list.into_iter().take(MAX_PEOPLE).map(|name| cut(name, MAX_NAME)).collect()
 }
 
-/// Says where something was left out. Only line breaks are left of what cannot be printed.
+/// Shortens a text and marks the cut with `…`. Control characters except line breaks are removed.
 pub fn cut(text: &str, most: usize) -> String {
     let printable = |c: &char| !c.is_control() || *c == '\n';
     let mut short: String = text.chars().filter(printable).take(most).collect();
@@ -298,14 +308,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_is_too_long_is_cut_and_says_so() {
+    fn a_text_that_is_too_long_is_cut_and_marked() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "abc…");
         assert_eq!(cut("a\u{7}\r\nb", 10), "a\nb");
     }
 
     #[test]
-    fn a_question_says_who_may_answer_and_until_when() {
+    fn a_question_lists_who_may_answer_and_until_when() {
         let message = Message {
             topic: Topic::GateOpened,
             workflow: "deploy".into(),

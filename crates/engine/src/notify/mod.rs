@@ -1,25 +1,26 @@
-//! Telling people: when a gate opens, escalates, is answered or expires, and when a run fails.
+//! Notifications to people: when a gate opens, escalates, is answered or expires, and when a run fails.
 //!
 //! | part | file |
 //! | --- | --- |
-//! | what there is to tell, from facts | `message.rs` |
-//! | where to: channels of people and of organisations | `channel.rs` |
-//! | who is meant, and the notice that a commit carries | `spread.rs` |
-//! | one delivery for each recipient and channel, until it has arrived | `deliver.rs`, `turns.rs` |
-//! | those who are connected just now | `live.rs` |
+//! | messages made from facts | `message.rs` |
+//! | channels of users and organisations | `channel.rs` |
+//! | the notice that a commit writes, and its recipients | `recipients.rs` |
+//! | sending each delivery until it succeeds or is given up | `deliver.rs` |
+//! | rate limit of a channel, limits on concurrent attempts | `channel_rate.rs` |
+//! | announcements to connected browsers | `live.rs` |
 //!
-//! A notice is a row of the commit that it is about, so nothing is told that did not happen, and nothing that happened is
-//! forgotten. It becomes deliveries, records with names that follow from it: making them twice makes them once. Whoever gets
-//! to a delivery first takes it for a while, sends it and says so; a crash in between sends it again, under the same id.
+//! A notice is written in the commit that it is about, so a message is sent if and only if its event happened. A notice
+//! becomes deliveries. Their ids are derived from the notice, so creating them twice has no effect. A node claims a
+//! delivery for a while, sends it and writes the result. After a crash in between it is sent again, under the same id.
 //!
-//! Not here: how a message gets to a phone (`steps`, behind [`Courier`]).
+//! Not here: the protocols of the channels (`steps`, behind [`Courier`]).
 
 mod channel;
+mod channel_rate;
 mod deliver;
 mod live;
 mod message;
-mod spread;
-mod turns;
+mod recipients;
 
 pub use channel::{Channel, Medium, Preferences, Settings};
 pub use deliver::{Delivery, Progress};
@@ -28,7 +29,7 @@ pub use message::{Message, Topic};
 
 pub(crate) use channel::{Channels, channels};
 pub(crate) use deliver::{To, attempt, run};
-pub(crate) use spread::{belongs, deliver, notices};
+pub(crate) use recipients::{deliver, is_for_people, notices};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;
@@ -44,9 +45,9 @@ pub struct Notifier {
     pub access: Arc<Access>,
     pub secrets: Arc<Secrets>,
     pub runner: Arc<Runner>,
-    /// Without one this process sends nothing.
+    /// Without a courier, this process sends nothing.
     pub courier: Option<Arc<dyn Courier>>,
-    /// There is something to deliver.
+    /// Notified when there are new deliveries.
     wake: tokio::sync::Notify,
     channels: ByEpoch<OrgId, Arc<Channels>>,
 }
@@ -65,35 +66,36 @@ impl Notifier {
     }
 }
 
-/// Takes messages to where they go.
+/// Sends messages to their destinations.
 #[async_trait]
 pub trait Courier: Send + Sync {
-    /// What is wrong with these settings: which one, and how to mend it.
+    /// Checks the settings of a channel. The error names the wrong setting and says how to fix it.
     fn check(&self, settings: &Settings) -> Result<(), (&'static str, String)>;
 
-    /// One attempt. The engine bounds its time.
+    /// Makes one attempt. The engine sets its deadline.
     async fn send(&self, parcel: &Parcel) -> Result<(), Undelivered>;
 }
 
-/// A message on its way through one channel.
+/// A message to send through one channel.
 #[derive(Clone)]
 pub struct Parcel {
-    /// The same for every attempt, so that a receiver can tell a repetition.
+    /// The same for every attempt, so that a receiver can recognise duplicates.
     pub id: String,
     pub message: Message,
-    /// Where a person can look, and answer.
+    /// Where the recipient can see the run, and answer.
     pub link: Option<String>,
     pub to: Settings,
     pub now: Time,
 }
 
-/// Why a message did not arrive. The text is shown to people: no secret of the channel is in it.
+/// Why an attempt failed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Undelivered {
+    /// Shown to users, so it must not contain a secret of the channel.
     pub why: String,
-    /// Worth another attempt.
+    /// Whether a retry may succeed.
     pub again: bool,
-    /// Not before this.
+    /// The shortest time until a retry.
     pub after: Option<Millis>,
 }
 

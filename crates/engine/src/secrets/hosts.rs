@@ -1,61 +1,62 @@
-//! Hosts: how they are named when they are compared, and which ones a secret may be sent to (`api.example.com`,
-//! `*.example.org`, each with a port or without).
+//! Hosts: the normalised form in which they are compared, and patterns of the hosts that a secret may be sent to
+//! (`api.example.com`, `*.example.org`, each with or without a port).
 
 use std::fmt;
 use std::sync::Arc;
 use url::Url;
 
-/// Patterns that one secret can have.
+/// The most patterns of one secret.
 pub const MOST_HOSTS: usize = 100;
 const MAX_HOST: usize = 253;
 
-/// The host that a request to this URL goes to, as it is compared with patterns: lower case, as the resolver gets it, and
-/// without the dot that may end it.
+/// The host of a URL in the form that is compared with patterns: lower case, as passed to the resolver, and without a
+/// trailing dot.
 pub fn host_name(url: &Url) -> Option<String> {
     Some(url.host_str()?.trim_end_matches('.').to_lowercase())
 }
 
-/// The same of a text that a client would take for a URL.
+/// The same for a text that a client would accept as a URL.
 pub fn host_of(text: &str) -> Option<String> {
     host_name(&Url::parse(text.trim()).ok()?)
 }
 
-/// A pattern of a policy (`api.example.com`, `*.example.org`) in the same form.
+/// Normalises a pattern of a policy (`api.example.com`, `*.example.org`) to the same form.
 pub fn host_pattern(text: &str) -> Result<String, String> {
     let shown: String = text.chars().take(60).collect();
-    let wrong = |_| format!("{shown:?} is not a host; write api.example.com or *.example.org, without https://");
+    let invalid = || format!("{shown:?} is not a host; write api.example.com or *.example.org, without https://");
     let name = text.trim().trim_end_matches('.');
-    if let Ok(six) = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::Ipv6Addr>() {
-        return Ok(format!("[{six}]"));
+    if let Ok(address) = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::Ipv6Addr>() {
+        return Ok(format!("[{address}]"));
     }
     if name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-        return Err(format!("{shown:?} names a port; a policy is about a host on all its ports: leave it out"));
+        return Err(format!("{shown:?} names a port; a policy applies to all ports of a host: remove the port"));
     }
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"/\\@:?#%[]<>^|".contains(c);
     if !name.chars().all(plain) {
-        return Err(wrong(()));
+        return Err(invalid());
     }
     if !name.contains('*') {
-        return host_of(&format!("http://{name}/")).filter(|name| !name.is_empty()).ok_or_else(|| wrong(()));
+        return host_of(&format!("http://{name}/")).filter(|name| !name.is_empty()).ok_or_else(invalid);
     }
-    // A star stands for text, so only what is between stars and dots can be a name in another script.
+    // A label with a star must be ASCII. Only whole labels can be converted from another script.
     let labels = name.split('.').map(|label| match label {
         "" => None,
         star if star.contains('*') => star.is_ascii().then(|| star.to_ascii_lowercase()),
         label => host_of(&format!("http://{label}.x/")).and_then(|name| Some(name.strip_suffix(".x")?.to_string())),
     });
-    labels.collect::<Option<Vec<String>>>().map(|labels| labels.join(".")).ok_or_else(|| wrong(()))
+    labels.collect::<Option<Vec<String>>>().map(|labels| labels.join(".")).ok_or_else(invalid)
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Host {
-    /// Lower case; of `*.example.org` what follows the star.
+    /// Lower case. For `*.example.org`, the part after the star.
     name: String,
-    below: bool,
+    /// Whether the pattern is for subdomains.
+    subdomains: bool,
     port: Option<u16>,
 }
 
-/// What is wrong with a pattern, and how to mend it.
+/// Checks the syntax of a pattern. The error says how to fix it.
 pub fn check_host(text: &str) -> Result<(), String> {
     host(text).map(|_| ()).ok_or_else(|| {
         let shown: String = text.chars().take(60).collect();
@@ -65,8 +66,8 @@ pub fn check_host(text: &str) -> Result<(), String> {
 
 fn host(text: &str) -> Option<Host> {
     let (name, port) = match text.strip_prefix('[') {
-        Some(six) => {
-            let (name, rest) = six.split_once(']')?;
+        Some(address) => {
+            let (name, rest) = address.split_once(']')?;
             name.parse::<std::net::Ipv6Addr>().ok()?;
             (format!("[{name}]"), rest)
         }
@@ -80,37 +81,40 @@ fn host(text: &str) -> Option<Host> {
         None if port.is_empty() => None,
         None => return None,
     };
-    let below = name.starts_with("*.");
-    let name = if below { name[1..].to_string() } else { name };
+    let subdomains = name.starts_with("*.");
+    let name = if subdomains { name[1..].to_string() } else { name };
     let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let good = name.starts_with('[') || name.strip_prefix('.').unwrap_or(&name).split('.').all(plain);
-    (good && (below || !name.starts_with('.')) && name.len() <= MAX_HOST).then(|| Host {
+    let valid = name.starts_with('[') || name.strip_prefix('.').unwrap_or(&name).split('.').all(plain);
+    (valid && (subdomains || !name.starts_with('.')) && name.len() <= MAX_HOST).then(|| Host {
         name: name.to_ascii_lowercase(),
-        below,
+        subdomains,
         port,
     })
 }
 
 impl Host {
     fn matches(&self, name: &str, port: Option<u16>) -> bool {
-        let named =
-            if self.below { name.len() > self.name.len() && name.ends_with(&self.name) } else { name == self.name };
+        let named = if self.subdomains {
+            name.len() > self.name.len() && name.ends_with(&self.name)
+        } else {
+            name == self.name
+        };
         named && (self.port.is_none() || self.port == port)
     }
 }
 
-/// A secret of a call that may only be sent to some hosts.
+/// A secret of a call that may only be sent to certain hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
     pub secret: Arc<str>,
-    /// As they were written.
+    /// Patterns, as written.
     pub hosts: Arc<[String]>,
-    /// It is only where a redirect to another host does not take it along.
+    /// Whether the secret is only in headers that a redirect to another host drops.
     pub left_behind: bool,
 }
 
 impl Bound {
-    /// Whether it may be sent there.
+    /// Whether the secret may be sent to this host.
     pub fn allows(&self, name: &str, port: Option<u16>) -> bool {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         self.hosts.iter().filter_map(|text| host(text)).any(|host| host.matches(&name, port))
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_a_policy_is_brought_into_the_form_of_names() {
+    fn a_pattern_of_a_policy_is_normalised() {
         for (written, expected) in [
             ("API.example.com", "api.example.com"),
             (" api.example.com. ", "api.example.com"),
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_stands_for_a_host_or_for_those_below_it() {
+    fn a_pattern_matches_a_host_or_its_subdomains() {
         let check = |pattern: &str, name: &str, port: u16, expected: bool| {
             let bound = Bound { secret: "KEY".into(), hosts: vec![pattern.to_string()].into(), left_behind: false };
             assert_eq!(bound.allows(name, Some(port)), expected, "{pattern} {name}:{port}");
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn an_invalid_host_is_refused() {
         for good in ["a", "a.b", "*.b", "10.0.0.1:8443", "[::1]", "[::1]:80", "x_y.example"] {
             assert_eq!(check_host(good), Ok(()), "{good}");
         }

@@ -1,4 +1,4 @@
-//! Secrets: sealed at rest, revealed at the moment of a call, masked in everything that comes back.
+//! Secrets: sealed at rest, revealed for each call, and masked in all responses.
 //!
 //! May use: `access` and below. Not here: which calls may use a secret (`execute`), connections (`workflows`).
 

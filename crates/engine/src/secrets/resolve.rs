@@ -1,4 +1,4 @@
-//! Secrets at the moment of a call, and what is hidden of what comes back. They are never part of a run's state.
+//! Reveals secrets for a call, and prepares the mask for its response. Secrets are never part of a run's state.
 
 use super::Secrets;
 use super::hosts::Bound;
@@ -15,14 +15,14 @@ use stepwell_core::template::{Resolved, SecretSlot};
 use stepwell_core::value::Payload;
 use stepwell_store::OrgId;
 
-/// Secrets kept outside the store.
+/// A source of secrets outside the store.
 #[async_trait]
 pub trait SecretSource: Send + Sync {
     async fn secret(&self, org: OrgId, name: &str) -> Option<String>;
 }
 
 /// Secrets from the environment of the process: `secrets.API_KEY` is `STEPWELL_SECRET_API_KEY`. They belong
-/// to the default organisation, the one of the person who runs the server; others never see them.
+/// to the default organisation, that of the server's operator. Other organisations cannot use them.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct EnvironmentSecrets;
 
@@ -36,35 +36,36 @@ impl SecretSource for EnvironmentSecrets {
     }
 }
 
-/// Headers that no client takes along to another host.
+/// Headers that every client drops at a redirect to another host.
 const LEFT_BEHIND: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// The secret that an organisation's requests are signed with, as Standard Webhooks say. Without it they are not.
+/// The secret that signs an organisation's requests, as Standard Webhooks defines. Without it they are not signed.
 const SIGNING: &str = "WEBHOOK_SIGNING_SECRET";
 
 /// The secrets that a call uses.
 #[derive(Clone, Default, Debug)]
 pub struct UsedSecrets {
-    /// For what a step kind logs. The engine masks what it returns.
+    /// For the log lines of a step kind. The engine itself masks the outcome.
     pub mask: Arc<Mask>,
-    /// Those that may be sent to some hosts only: checked before anything is sent, and at every redirect.
+    /// Secrets that may only be sent to certain hosts. Checked before each request and at every redirect.
     pub bound: Arc<[Bound]>,
-    /// Signs the organisation's requests, if it has a secret for that.
+    /// The secret that signs the organisation's requests, if there is one.
     pub signing: Option<Arc<str>>,
 }
 
-/// A call whose secrets are to be revealed.
+/// A call that needs its secrets.
 pub struct Reveal<'a> {
     pub org: OrgId,
+    /// The kind of the step.
     pub kind: &'a str,
-    /// All secrets that the workflow uses: what one step sends may come back in another.
+    /// All secrets of the workflow: the response of one step may contain a secret that another step sent.
     pub named: &'a [Box<str>],
-    /// Hides more than the secrets, if there is more to hide.
+    /// Hides values other than the secrets, if there are any.
     pub mask: Option<Mask>,
 }
 
 impl Secrets {
-    /// A secret of an organisation, cached for as long as its epoch stands.
+    /// A secret of an organisation, cached until its epoch changes.
     pub async fn secret(&self, org: OrgId, name: &str) -> Result<Option<Opened>, Error> {
         let (key, epoch) = ((org, name.to_string()), self.access.epoch(org).await?);
         if let Some(known) = self.opened.get(&key, epoch) {
@@ -75,23 +76,24 @@ impl Secrets {
         Ok(found)
     }
 
-    /// Fails unless this node has the master key that everything is sealed with.
+    /// Fails unless this node has the master key that secrets are sealed with.
     pub async fn check(&self) -> Result<(), Error> {
         let Some(record) = self.access.cluster.store.record(Check::KIND, CHECK).await? else { return Ok(()) };
         let Check { sealed } = body(&record)?;
         self.sealed.vault.open(CHECK_OWNER, &sealed).map(|_| ()).map_err(|_| {
             let has = match self.sealed.vault.ids() {
                 ids if ids.is_empty() => "and there is none here".to_string(),
-                ids => format!("and here is {}", ids.join(", ")),
+                ids => format!("but this node has {}", ids.join(", ")),
             };
             Error::Broken(format!(
-                "this node's master key is not the one secrets were sealed with: they need the key {}, {has}. Give it with \
-                 STEPWELL_MASTER_KEY or STEPWELL_MASTER_KEY_FILE, or put it back as master.key in the data directory",
+                "this node's master key is not the one secrets were sealed with: they need the key {}, {has}. Set it \
+                 with STEPWELL_MASTER_KEY or STEPWELL_MASTER_KEY_FILE, or put it back as master.key in the data directory",
                 sealed.key
             ))
         })
     }
 
+    /// The secret that signs the organisation's requests, if there is one.
     pub async fn signing(&self, org: OrgId) -> Result<Option<Arc<str>>, Failure> {
         match self.secret(org, SIGNING).await {
             Ok(found) => Ok(found.map(|opened| opened.value)),
@@ -100,7 +102,8 @@ impl Secrets {
         }
     }
 
-    /// The input as it is sent, with its secrets filled in, and what using them entails.
+    /// Fills the secrets into the input of a call. Also returns the mask and the host restrictions that apply to the
+    /// call.
     pub async fn reveal(&self, mut call: Reveal<'_>, payload: &Payload) -> Result<(Arc<Value>, UsedSecrets), Failure> {
         if payload.secrets.is_empty() && call.named.is_empty() && call.mask.is_none() {
             return Ok((payload.value.clone(), UsedSecrets::default()));
@@ -119,7 +122,7 @@ impl Secrets {
                 }
                 Ok(None) => {}
                 Err(Error::Unavailable(why)) => return Err(Failure::retryable("unavailable", why)),
-                // One that cannot be opened concerns only those who need it.
+                // A secret that cannot be opened fails only the calls that use it.
                 Err(_) if !payload.secrets.iter().any(|slot| slot.name == *name) => {}
                 Err(why) => return Err(Failure::new("secret_locked", why.to_string())),
             }
@@ -127,7 +130,7 @@ impl Secrets {
         let bound = bound(&call, payload, &known)?;
         let Payload { value, secrets } = payload.clone();
         let unknown = |name: String| {
-            let message = format!("there is no secret named {name}; `stepwell secret set {name}` makes one");
+            let message = format!("there is no secret named {name}; create it with `stepwell secret set {name}`");
             Failure::new("unknown_secret", message)
         };
         let input = match secrets.is_empty() {
@@ -140,7 +143,7 @@ impl Secrets {
         Ok((input, UsedSecrets { mask: Arc::new(mask), bound: bound.into(), signing: None }))
     }
 
-    /// What hides the secrets that a workflow uses, for what comes in from outside.
+    /// The mask for a workflow's secrets, for data that does not come from a call.
     pub async fn mask(&self, org: OrgId, named: &[Box<str>]) -> Mask {
         let mut mask = Mask::default();
         for name in named {
@@ -152,7 +155,7 @@ impl Secrets {
     }
 }
 
-/// The secrets of the call that may be sent to some hosts only. Refused where nobody would look where they go.
+/// The secrets of the call that may only be sent to certain hosts. Refused for step kinds that do not check hosts.
 fn bound(call: &Reveal<'_>, payload: &Payload, known: &BTreeMap<&str, Opened>) -> Result<Vec<Bound>, Failure> {
     let headers = match call.kind {
         "http" => Some("/headers/"),
@@ -164,7 +167,7 @@ fn bound(call: &Reveal<'_>, payload: &Payload, known: &BTreeMap<&str, Opened>) -
         let Some(Opened { hosts, .. }) = known.get(&**name).filter(|opened| !opened.hosts.is_empty()) else { continue };
         let Some(headers) = headers else {
             let message = format!(
-                "the secret {name} may be sent only to {}: it can be used in http steps and the tool http_request, not here",
+                "the secret {name} may be sent only to {}: only http steps and the tool http_request can use it",
                 hosts.join(", ")
             );
             return Err(Failure::new("secret_bound", message));

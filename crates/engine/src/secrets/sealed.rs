@@ -1,4 +1,4 @@
-//! Sealed records: secrets and everything else whose value is encrypted at rest, opened at the moment of a call.
+//! Sealed records: secrets and other records whose values are encrypted at rest and opened for each call.
 
 use super::resolve::SecretSource;
 use super::vault::{Owner, Sealed, Vault};
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use stepwell_core::time::Time;
 use stepwell_store::{OrgId, Record, RecordFilter, Store};
 
-/// Records read in one go.
+/// Records read per page.
 const PAGE: u32 = 500;
 
 /// A secret. Its value leaves the process only in the calls that use it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Secret {
     pub name: String,
-    /// Where it may be sent; anywhere if there is none.
+    /// Patterns of the hosts that it may be sent to. If empty, any host.
     #[serde(default)]
     pub hosts: Vec<String>,
     pub sealed: Sealed,
@@ -24,9 +24,9 @@ pub struct Secret {
     pub changed: Time,
     /// The user who changed it last.
     pub by: String,
-    /// Counts the values it has had.
+    /// The number of values it has had.
     pub version: u32,
-    /// Too short to be told apart from other text, so it cannot be masked.
+    /// Too short to be distinguished from other text, so it cannot be masked.
     #[serde(default)]
     pub short: bool,
 }
@@ -51,7 +51,7 @@ impl SealedRecord for Secret {
     }
 }
 
-/// Names the key that everything is sealed with since the last rotation, so that a node with another key fails at start.
+/// A value sealed with the current master key, so that a node without this key fails at start.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Check {
     pub sealed: Sealed,
@@ -61,7 +61,7 @@ impl Kept for Check {
     const KIND: &'static str = "vault";
 }
 
-/// One record serves all organisations.
+/// The id of the only [`Check`] record, for all organisations.
 pub const CHECK: &str = "vault";
 pub const CHECK_OWNER: Owner<'static> = Owner { org: OrgId(1), kind: Check::KIND, name: CHECK };
 
@@ -70,26 +70,26 @@ pub const CHECK_OWNER: Owner<'static> = Owner { org: OrgId(1), kind: Check::KIND
 pub struct Opened {
     pub value: Arc<str>,
     pub hosts: Arc<[String]>,
-    /// Of its record.
+    /// The version of its record.
     pub version: i64,
 }
 
-/// Sealed records of the store, and secrets from outside it for names the store does not have.
+/// Opens sealed records of the store. Secrets that the store does not have come from an external source.
 #[derive(Clone)]
 pub struct SealedStore {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) vault: Arc<Vault>,
-    outside: Arc<dyn SecretSource>,
+    external: Arc<dyn SecretSource>,
 }
 
 impl SealedStore {
-    pub fn new(store: Arc<dyn Store>, vault: Arc<Vault>, outside: Arc<dyn SecretSource>) -> SealedStore {
-        SealedStore { store, vault, outside }
+    pub fn new(store: Arc<dyn Store>, vault: Arc<Vault>, external: Arc<dyn SecretSource>) -> SealedStore {
+        SealedStore { store, vault, external }
     }
 
     pub async fn secret(&self, org: OrgId, name: &str) -> Result<Option<Opened>, Error> {
         let Some(record) = by_name::<Secret>(&*self.store, org, name).await? else {
-            let value = self.outside.secret(org, name).await;
+            let value = self.external.secret(org, name).await;
             return Ok(value.map(|value| Opened { value: value.into(), hosts: Arc::default(), version: 0 }));
         };
         let secret: Secret = body(&record)?;
@@ -104,7 +104,7 @@ impl SealedStore {
         opened.map_err(|why| Error::Broken(format!("the {} {name} cannot be opened: {why}", T::KIND)))
     }
 
-    /// Every record of a kind, of all organisations.
+    /// All records of a kind, in all organisations.
     pub(crate) async fn all<T: SealedRecord>(&self) -> Result<Vec<Record>, Error> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
@@ -135,7 +135,7 @@ impl SealedStore {
     }
 }
 
-/// What can be written as `secrets.NAME`.
+/// Whether a name can be written as `secrets.NAME`.
 pub fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.len() <= 100 && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -1,10 +1,10 @@
-//! Seals what must not lie readable in a store, under master keys that are kept elsewhere.
+//! Encrypts values at rest with master keys that are not in the store.
 //!
-//! XChaCha20-Poly1305. What a sealed value belongs to (organisation, kind, name) is authenticated with it, so that a row
-//! copied to another name or organisation does not open. Several keys can be in use: the first one seals, every value
-//! names the one that opens it.
+//! XChaCha20-Poly1305. The owner of a sealed value (organisation, kind, name) is authenticated with it, so a row copied
+//! to another name or organisation cannot be opened. Several keys can be in use: the first one seals, and every value
+//! names the key that opens it.
 //!
-//! Not here: what is sealed, and where it is kept (`safe.rs`).
+//! Not here: the records that hold sealed values (`sealed.rs`).
 
 use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
@@ -21,16 +21,15 @@ use stepwell_store::OrgId;
 
 pub const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
-/// Bytes of a key's hash that it is known by.
+/// Bytes of a key's hash that identify it.
 const ID_BYTES: usize = 4;
-/// Keys in use at a time.
+/// The most keys in use at a time.
 const MOST_KEYS: usize = 100;
 
-/// Where there is no key, what to do about it.
-const NO_KEY: &str = "there is no master key to seal it with: give every node the same one with STEPWELL_MASTER_KEY or \
-                      STEPWELL_MASTER_KEY_FILE (`openssl rand -base64 32` makes one)";
+const NO_KEY: &str = "there is no master key to seal it with: set the same one on every node with STEPWELL_MASTER_KEY \
+                      or STEPWELL_MASTER_KEY_FILE (create one with `openssl rand -base64 32`)";
 
-/// What a sealed value belongs to.
+/// The owner of a sealed value.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     pub org: OrgId,
@@ -38,21 +37,21 @@ pub struct Owner<'a> {
     pub name: &'a str,
 }
 
-/// A value that only the right key opens.
+/// An encrypted value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sealed {
-    /// Which key.
+    /// The id of the key that opens it.
     pub key: String,
-    /// The nonce and what was sealed, as base64.
+    /// The nonce and the ciphertext, as base64.
     data: String,
 }
 
-/// Why something does not open.
+/// Why a sealed value cannot be opened.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Locked {
     #[error("it was sealed with the master key {0}, which this node does not have")]
     OtherKey(String),
-    #[error("what is stored was damaged, or belongs to another name or organisation")]
+    #[error("the stored value was damaged, or belongs to another name or organisation")]
     Tampered,
 }
 
@@ -75,13 +74,13 @@ impl Key {
 #[derive(Default)]
 pub struct Vault {
     keys: RwLock<Vec<Arc<Key>>>,
-    /// Where a first key is kept once one is needed.
+    /// The file in which a first key is created when it is needed.
     file: Option<PathBuf>,
 }
 
 impl Vault {
-    /// Keys as text: each 32 bytes as base64 or hexadecimal digits, with commas or white space between them. The error
-    /// does not repeat the text.
+    /// Reads keys from text: each has 32 bytes as base64 or hexadecimal digits, separated by commas or white space. The
+    /// error does not repeat the text.
     pub fn read(text: &str) -> Result<Vault, String> {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
         let words = lines.flat_map(|line| line.split(|c: char| c == ',' || c.is_whitespace()));
@@ -90,20 +89,20 @@ impl Vault {
             let bytes = decoded(word).ok_or_else(|| {
                 let which = if n == 0 { "the master key".to_string() } else { format!("master key {}", n + 1) };
                 format!(
-                    "{which} is not {KEY_BYTES} bytes as base64 or hexadecimal digits, such as \
-                         `openssl rand -base64 32` makes"
+                    "{which} is not {KEY_BYTES} bytes as base64 or hexadecimal digits; create one \
+                         with `openssl rand -base64 32`"
                 )
             })?;
             keys.push(Arc::new(Key::new(bytes)));
         }
         match keys.len() {
-            0 => Err("there is no master key in it".into()),
+            0 => Err("it contains no master key".into()),
             n if n > MOST_KEYS => Err(format!("there are more than {MOST_KEYS} master keys")),
             _ => Ok(Vault { keys: RwLock::new(keys), file: None }),
         }
     }
 
-    /// The keys in a file; one that is not there is made when the first thing is sealed.
+    /// Reads keys from a file. If the file does not exist, a key is created when the first value is sealed.
     pub fn made_when_needed(file: &Path) -> Result<Vault, String> {
         match std::fs::read_to_string(file) {
             Ok(text) => Vault::read(&text).map_err(|why| format!("{}: {why}", file.display())),
@@ -115,33 +114,33 @@ impl Vault {
     }
 
     fn keys(&self) -> Vec<Arc<Key>> {
-        let known = self.keys.read().expect("nothing panics while it holds the keys").clone();
+        let known = self.keys.read().expect("no thread panics while it holds the lock on keys").clone();
         let Some(file) = self.file.as_deref().filter(|_| known.is_empty()) else { return known };
-        // Another one that is meant for the same file may have made it since.
+        // Another vault for the same file may have created it since.
         let Some(read) = std::fs::read_to_string(file).ok().and_then(|text| Vault::read(&text).ok()) else {
             return known;
         };
         let found = read.keys();
-        *self.keys.write().expect("nothing panics while it holds the keys") = found.clone();
+        *self.keys.write().expect("no thread panics while it holds the lock on keys") = found.clone();
         found
     }
 
-    /// Names of the keys, the one that seals first.
+    /// The ids of the keys. The first one seals.
     pub fn ids(&self) -> Vec<String> {
         self.keys().iter().map(|key| key.id.clone()).collect()
     }
 
-    /// Makes sure that there is a key to seal with, from these bytes if one must be made.
+    /// Ensures that there is a key to seal with. Creates one from these bytes if necessary.
     pub fn ready(&self, fresh: [u8; KEY_BYTES]) -> Result<(), String> {
-        let mut keys = self.keys.write().expect("nothing panics while it holds the keys");
+        let mut keys = self.keys.write().expect("no thread panics while it holds the lock on keys");
         if !keys.is_empty() {
             return Ok(());
         }
         let file = self.file.as_deref().ok_or(NO_KEY)?;
-        let cannot = |error: std::io::Error| format!("no master key can be kept in {}: {error}", file.display());
+        let cannot = |error: std::io::Error| format!("cannot store a master key in {}: {error}", file.display());
         match create(file, &BASE64.encode(fresh)) {
             Ok(()) => keys.push(Arc::new(Key::new(fresh))),
-            // Another process was quicker.
+            // Another process created it first.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 let text = std::fs::read_to_string(file).map_err(cannot)?;
                 keys.extend(Vault::read(&text).map_err(|why| format!("{}: {why}", file.display()))?.keys());
@@ -151,16 +150,18 @@ impl Vault {
         Ok(())
     }
 
-    /// The nonce must be random.
+    /// Encrypts a text for its owner. The nonce must be random.
     pub fn seal(&self, owner: Owner<'_>, nonce: [u8; NONCE_BYTES], text: &str) -> Result<Sealed, String> {
         let keys = self.keys();
         let key = keys.first().ok_or(NO_KEY)?;
         let payload = Payload { msg: text.as_bytes(), aad: &owner.bytes() };
-        let sealed = key.cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| "this is too long to be sealed")?;
+        let sealed =
+            key.cipher.encrypt(&XNonce::from(nonce), payload).map_err(|_| "the value is too long to be sealed")?;
         let data = BASE64.encode([nonce.as_slice(), &sealed].concat());
         Ok(Sealed { key: key.id.clone(), data })
     }
 
+    /// Decrypts a sealed value. Fails if it was sealed for another owner.
     pub fn open(&self, owner: Owner<'_>, sealed: &Sealed) -> Result<String, Locked> {
         let keys = self.keys();
         let other = || Locked::OtherKey(sealed.key.clone());
@@ -174,7 +175,7 @@ impl Vault {
 }
 
 impl Owner<'_> {
-    /// No two owners are the same bytes.
+    /// An encoding that differs for any two owners.
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = b"stepwell sealed 1".to_vec();
         bytes.extend(self.org.0.to_be_bytes());
@@ -196,24 +197,24 @@ fn decoded(word: &str) -> Option<[u8; KEY_BYTES]> {
     read(&STANDARD).or_else(|| read(&URL_SAFE))?.try_into().ok()
 }
 
-/// A new file that only its owner reads, on disk before anything is sealed with what is in it.
+/// Creates a file that only its owner can read. It is on disk before the key in it seals anything.
 fn create(file: &Path, text: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // Under another name first: a crash must not leave half a key under this one.
-    let half = file.with_extension("key.new");
-    match std::fs::remove_file(&half) {
+    // Written to a temporary file first: a crash must not leave half a key in the final one.
+    let temporary = file.with_extension("key.new");
+    match std::fs::remove_file(&temporary) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut written = options.open(&half)?;
+    let mut written = options.open(&temporary)?;
     writeln!(written, "{text}")?;
     written.sync_all()?;
-    // Unlike a rename, this does not replace what another process has put there.
-    let placed = std::fs::hard_link(&half, file);
-    std::fs::remove_file(&half)?;
+    // Unlike a rename, this does not replace a file that another process created.
+    let placed = std::fs::hard_link(&temporary, file);
+    std::fs::remove_file(&temporary)?;
     placed?;
     if let Some(directory) = file.parent() {
         std::fs::File::open(directory)?.sync_all()?;
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_opens_under_its_own_name_and_organisation_only() {
+    fn a_sealed_value_opens_only_for_its_owner() {
         let vault = vault(OLD);
         let sealed = vault.seal(owner(1, "secret", "KEY"), [7; 24], "the secret").unwrap();
         assert_eq!(vault.open(owner(1, "secret", "KEY"), &sealed).unwrap(), "the secret");
@@ -252,15 +253,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_that_was_turned_is_noticed() {
+    fn a_flipped_bit_is_detected() {
         let vault = vault(OLD);
         let sealed = vault.seal(owner(1, "secret", "KEY"), [7; 24], "the secret").unwrap();
         let bytes = BASE64.decode(&sealed.data).unwrap();
         for n in 0..bytes.len() {
-            let mut turned = bytes.clone();
-            turned[n] ^= 1;
-            let turned = Sealed { data: BASE64.encode(turned), ..sealed.clone() };
-            assert_eq!(vault.open(owner(1, "secret", "KEY"), &turned), Err(Locked::Tampered), "byte {n}");
+            let mut flipped = bytes.clone();
+            flipped[n] ^= 1;
+            let flipped = Sealed { data: BASE64.encode(flipped), ..sealed.clone() };
+            assert_eq!(vault.open(owner(1, "secret", "KEY"), &flipped), Err(Locked::Tampered), "byte {n}");
         }
         for data in ["", "AAAA", "not base64"] {
             let short = Sealed { data: data.into(), ..sealed.clone() };
@@ -278,26 +279,26 @@ mod tests {
         assert_eq!(new.open(at, &after).unwrap(), "two");
         assert_eq!(new.open(at, &before), Err(Locked::OtherKey(before.key.clone())));
         assert_eq!(old.open(at, &after), Err(Locked::OtherKey(after.key.clone())));
-        // A key that is only said to be another one does not open it.
+        // A value with the id of another key does not open.
         let renamed = Sealed { key: new.ids()[0].clone(), ..before };
         assert_eq!(new.open(at, &renamed), Err(Locked::Tampered));
     }
 
     #[test]
-    fn keys_are_read_in_either_form_and_faults_do_not_repeat_them() {
+    fn keys_are_read_in_either_form_and_errors_do_not_repeat_them() {
         let ids = |text: &str| vault(text).ids();
         assert_eq!(ids(OLD), ids(&BASE64.encode(decoded(OLD).unwrap())));
         assert_eq!(ids(OLD), ids(&OLD.to_uppercase()));
         assert_eq!(ids(NEW), ids(&NEW.replace('/', "_").replace('+', "-").replace('=', "")));
         assert_eq!(ids(&format!("# since May\n{NEW}\n\n{OLD} # older\n")), ids(&format!("{NEW}, {OLD}")));
         for wrong in ["", "  \n# nothing\n", "hunter2hunter2", &OLD[2..], &format!("{OLD},hunter2hunter2")] {
-            let Err(why) = Vault::read(wrong) else { panic!("{wrong} is no key") };
+            let Err(why) = Vault::read(wrong) else { panic!("{wrong} is not a key") };
             assert!(!why.contains("hunter2") && !why.contains("0405060708"), "{why}");
         }
     }
 
     #[test]
-    fn a_key_is_made_when_it_is_needed_and_only_once() {
+    fn a_key_is_created_when_it_is_needed_and_only_once() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("master.key");
         let (vault, other) = (Vault::made_when_needed(&file).unwrap(), Vault::made_when_needed(&file).unwrap());

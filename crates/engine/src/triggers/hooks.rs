@@ -1,7 +1,7 @@
-//! Addresses that start a workflow when they are called.
+//! Webhook addresses: a call to one starts a run of its workflow.
 
-use super::incoming::{Incoming, identity, verify};
-use super::{Triggered, Triggers, start_as};
+use super::incoming::{Incoming, dedupe_key, verify};
+use super::{Triggered, Triggers, start_as, stored_text};
 use crate::access::{Actor, Need, secret_hash};
 use crate::error::Error;
 use crate::records::{Kept, body, json};
@@ -13,13 +13,14 @@ use serde_json::json;
 use stepwell_core::definition::{Definition, Trigger};
 use stepwell_store::{OrgId, Record, RecordChange};
 
-/// An address that starts a workflow. Its record is found by the hash of its token.
+/// A webhook address of a workflow. Its record is found by the hash of its token.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Hook {
     pub workflow: String,
+    /// The position of its trigger in the definition.
     pub index: usize,
     pub token: String,
-    /// The trigger as it was written: an address stays with its trigger when others come before it.
+    /// The stored text of its trigger. With it an address keeps its trigger when other triggers are inserted before.
     #[serde(default)]
     pub written: String,
 }
@@ -28,26 +29,28 @@ impl Kept for Hook {
     const KIND: &'static str = "hook";
 }
 
-/// Addresses stay with the triggers they were made for: with an equal one first, then with the one in the same place.
+/// Matches the addresses of a workflow with the triggers of a new version: first with an equal trigger, then with the
+/// one at the same position. Addresses that match no trigger stay in `hooks`.
 pub fn sync_hooks(
     triggers: &Triggers,
     org: OrgId,
     workflow: &str,
-    (definition, hooks): (&Definition, &mut Vec<Record>),
+    definition: &Definition,
+    hooks: &mut Vec<Record>,
 ) -> Result<Vec<RecordChange>, Error> {
     let all = definition.triggers.iter().enumerate();
     let mut wanted: Vec<(usize, String)> = all
         .filter(|(_, trigger)| matches!(trigger, Trigger::Webhook(_)))
-        .map(|(index, trigger)| (index, format!("{trigger:?}")))
+        .map(|(index, trigger)| (index, stored_text(trigger)))
         .collect();
     let mut changes = Vec::new();
-    for by_place in [false, true] {
+    for by_position in [false, true] {
         let mut left = Vec::new();
         for (index, written) in wanted {
             let mut found = None;
             for (n, record) in hooks.iter().enumerate() {
                 let was: Hook = body(record)?;
-                let fits = if by_place { was.index == index } else { was.written == written };
+                let fits = if by_position { was.index == index } else { was.written == written };
                 if fits {
                     found = Some((n, was));
                     break;
@@ -70,6 +73,7 @@ pub fn sync_hooks(
     Ok(changes)
 }
 
+/// A new address for the trigger at `index`.
 pub fn hook(triggers: &Triggers, org: OrgId, workflow: &str, (index, written): (usize, String)) -> Record {
     let token = BASE64.encode(triggers.cluster.ids.bytes::<24>());
     let key = secret_hash(&token);
@@ -79,12 +83,13 @@ pub fn hook(triggers: &Triggers, org: OrgId, workflow: &str, (index, written): (
 }
 
 impl Triggers {
-    /// Whether an address leads anywhere: asked before a call is read.
+    /// Whether an address exists. Checked before the body of a call is read.
     pub async fn hook_known(&self, token: &str) -> Result<bool, Error> {
         Ok(self.cluster.store.record_with_key(Hook::KIND, &secret_hash(token)).await?.is_some())
     }
 
-    /// Takes a call to a workflow's address: the run it started, or started before. It acts as the version's author.
+    /// Handles a call to a workflow's address. Returns the run that it started, or that an earlier call with the same
+    /// dedupe key started. The run acts as the version's author.
     pub async fn receive(&self, token: &str, call: Incoming) -> Result<Started, Error> {
         let unknown = || Error::NotFound { what: "trigger", name: token.chars().take(60).collect() };
         let record = self.cluster.store.record_with_key(Hook::KIND, &secret_hash(token)).await?.ok_or_else(unknown)?;
@@ -103,11 +108,11 @@ impl Triggers {
                 }
             }
             let secret = self.secrets.secret(record.org, &proof.secret).await?;
-            let missing = || Error::Refused(format!("the secret {} is not there to check the call with", proof.secret));
+            let missing = || Error::Refused(format!("there is no secret {}, which verifies the call", proof.secret));
             let secret = secret.ok_or_else(missing)?;
             verify(&call, &proof.scheme, &secret.value, self.cluster.clock.now()).map_err(Error::Unauthorised)?;
         }
-        let key = webhook.dedupe.as_ref().and_then(|dedupe| identity(&call, dedupe));
+        let key = webhook.dedupe.as_ref().and_then(|dedupe| dedupe_key(&call, dedupe));
         let begin = Triggered {
             workflow: &hook.workflow,
             input: call.body,

@@ -1,4 +1,4 @@
-//! Calls that start a workflow: whether one is genuine, and what tells it from another.
+//! Calls to webhook addresses: verifying their signatures and deriving their dedupe keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use stepwell_core::definition::{Dedupe, Encoding, Scheme};
 use stepwell_core::time::{Millis, Time};
 
-/// How far a signed time may be from ours.
+/// The largest difference between a signed timestamp and the server's time.
 const TOLERANCE: Millis = Millis::from_secs(300);
 
 /// A call to a workflow's address.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Incoming {
-    /// Names in lower case; without those that prove who somebody is.
+    /// Names are lower case. Headers with credentials are left out.
     pub headers: BTreeMap<String, String>,
-    /// As it came, for signatures.
+    /// The body as received, for signatures.
     pub raw: Vec<u8>,
     pub body: Value,
 }
 
-/// Whether the call was signed with this secret; if not, why.
+/// Verifies that the call was signed with this secret. The error says why it was not.
 pub fn verify(call: &Incoming, scheme: &Scheme, secret: &str, now: Time) -> Result<(), String> {
     match scheme {
         Scheme::Standard => standard(call, secret, now),
@@ -36,7 +36,7 @@ pub fn verify(call: &Incoming, scheme: &Scheme, secret: &str, now: Time) -> Resu
             };
             let code = code.ok_or_else(|| format!("the signature in {header} cannot be read"))?;
             let genuine = mac(secret.as_bytes(), &[&call.raw]).verify_slice(&code).is_ok();
-            genuine.then_some(()).ok_or_else(|| "the signature does not fit the body".into())
+            genuine.then_some(()).ok_or_else(|| "the signature does not match the body".into())
         }
     }
 }
@@ -55,10 +55,10 @@ fn standard(call: &Incoming, secret: &str, now: Time) -> Result<(), String> {
         given.split(' ').filter_map(|part| part.strip_prefix("v1,")).filter_map(|code| BASE64.decode(code).ok());
     let signed: [&[u8]; 5] = [id.as_bytes(), b".", sent.as_bytes(), b".", &call.raw];
     let genuine = { codes }.any(|code| mac(&key, &signed).verify_slice(&code).is_ok());
-    genuine.then_some(()).ok_or_else(|| "no signature fits the call".into())
+    genuine.then_some(()).ok_or_else(|| "no signature matches the call".into())
 }
 
-/// The `webhook-signature` of a call of ours, after Standard Webhooks; its time is in seconds.
+/// The `webhook-signature` header of an outgoing call, as Standard Webhooks defines it. The time is in seconds.
 pub fn sign(secret: &str, (id, time): (&str, &str), body: &[u8]) -> Result<String, String> {
     let signed: [&[u8]; 5] = [id.as_bytes(), b".", time.as_bytes(), b".", body];
     let code = mac(&standard_key(secret)?, &signed).finalize().into_bytes();
@@ -67,7 +67,7 @@ pub fn sign(secret: &str, (id, time): (&str, &str), body: &[u8]) -> Result<Strin
 
 fn standard_key(secret: &str) -> Result<Vec<u8>, String> {
     match secret.strip_prefix("whsec_") {
-        Some(encoded) => BASE64.decode(encoded).map_err(|_| "the secret behind whsec_ is not base64".to_string()),
+        Some(encoded) => BASE64.decode(encoded).map_err(|_| "the secret after whsec_ is not base64".to_string()),
         None => Ok(secret.as_bytes().to_vec()),
     }
 }
@@ -84,8 +84,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
-/// What calls of the same event have in common; `None` if this one does not say.
-pub fn identity(call: &Incoming, dedupe: &Dedupe) -> Option<String> {
+/// The dedupe key: equal for calls of the same event. `None` if the call has none.
+pub fn dedupe_key(call: &Incoming, dedupe: &Dedupe) -> Option<String> {
     match dedupe {
         Dedupe::Header(name) => call.headers.get(name).cloned(),
         Dedupe::Body(path) => {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_in_a_header_must_fit_the_body() {
+    fn a_signature_in_a_header_must_match_the_body() {
         // printf hello | openssl dgst -sha256 -hmac secret
         let code = "88aab3ede8d3adf94d26ab90d3bafd4a2083070c3bcce9c014ee04a443847c0b";
         let scheme =
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_standard_webhook_is_genuine_and_recent() {
-        // The example of the Standard Webhooks specification.
+        // The example in the Standard Webhooks specification.
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let headers = [
             ("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_one_event_have_the_same_identity() {
+    fn calls_of_one_event_have_the_same_dedupe_key() {
         let body = |path: &[&str]| Dedupe::Body(path.iter().map(|name| name.to_string()).collect());
         let made = call(&[("x-id", "7")], &json!({"event": {"ids": [41, "a"]}, "none": null}).to_string());
-        assert_eq!(identity(&made, &Dedupe::Header("x-id".into())).as_deref(), Some("7"));
-        assert_eq!(identity(&made, &Dedupe::Header("x-other".into())), None);
-        assert_eq!(identity(&made, &body(&["event", "ids", "0"])).as_deref(), Some("41"));
-        assert_eq!(identity(&made, &body(&["event", "ids", "1"])).as_deref(), Some("a"));
-        assert_eq!(identity(&made, &body(&["none"])), None);
-        assert_eq!(identity(&made, &body(&["event", "missing"])), None);
+        assert_eq!(dedupe_key(&made, &Dedupe::Header("x-id".into())).as_deref(), Some("7"));
+        assert_eq!(dedupe_key(&made, &Dedupe::Header("x-other".into())), None);
+        assert_eq!(dedupe_key(&made, &body(&["event", "ids", "0"])).as_deref(), Some("41"));
+        assert_eq!(dedupe_key(&made, &body(&["event", "ids", "1"])).as_deref(), Some("a"));
+        assert_eq!(dedupe_key(&made, &body(&["none"])), None);
+        assert_eq!(dedupe_key(&made, &body(&["event", "missing"])), None);
     }
 }

@@ -1,5 +1,5 @@
-//! What starts runs without a caller: schedules, and addresses that are called. Both are records that belong to a workflow
-//! and are written with its versions. The runs act as the author of the version.
+//! Triggers that start runs without a caller: schedules and webhook addresses. Both are records of a workflow and are
+//! written with its versions. The runs act as the author of the version.
 //!
 //! May use: `run` and below.
 
@@ -14,6 +14,7 @@ pub use schedules::{Scheduled, enabled, of_workflow, removed, run, sync};
 use crate::access::{Actor, Caller, Right};
 use crate::cluster::Cluster;
 use crate::error::Error;
+use crate::records;
 use crate::run::Runner;
 use crate::run::start::{KEY_LIFE, Start, Started, start};
 use crate::secrets::Secrets;
@@ -21,13 +22,14 @@ use crate::workflows::labels;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stepwell_core::definition::Trigger;
 use stepwell_store::{OrgId, UniqueKey};
 
 pub struct Triggers {
     pub cluster: Arc<Cluster>,
     pub secrets: Arc<Secrets>,
     pub runner: Arc<Runner>,
-    /// Schedules have changed.
+    /// Notified when schedules have changed.
     pub rescheduled: tokio::sync::Notify,
 }
 
@@ -35,6 +37,11 @@ impl Triggers {
     pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>) -> Triggers {
         Triggers { cluster: runner.cluster.clone(), secrets, runner, rescheduled: tokio::sync::Notify::new() }
     }
+}
+
+/// The text that is stored with a trigger's record. A trigger has changed if its text has.
+fn stored_text(trigger: &Trigger) -> String {
+    records::json(trigger)
 }
 
 /// A run to start for a trigger.
@@ -46,10 +53,11 @@ struct Triggered<'a> {
     /// The scope of the key. At most one run is started per key.
     scope: String,
     key: Option<String>,
+    /// Written to the audit trail.
     how: &'static str,
 }
 
-/// Starts a run as this actor, with the rights they have now.
+/// Starts a run as this actor, with the actor's current rights.
 async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Triggered<'_>) -> Result<Started, Error> {
     let workflows = &triggers.runner.workflows;
     let epoch = workflows.access.epoch(org).await?;
@@ -86,4 +94,40 @@ async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Tri
         audit: (!actor.is_local()).then(|| caller.audit(now, "run.start", "", detail)),
     };
     start(&triggers.runner, request).await.map(|(started, _)| started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stepwell_core::definition::{Cron, Dedupe, Encoding, Overlap, Scheme, Verify, Webhook};
+    use stepwell_core::time::Time;
+
+    #[test]
+    fn the_stored_text_of_a_trigger_is_stable() {
+        let cron = Trigger::Cron(Cron {
+            expression: "0 9 * * 1".into(),
+            timezone: Some("Europe/Berlin".into()),
+            input: json!({"n": 1}),
+            overlap: Overlap::Skip,
+            ..Cron::default()
+        });
+        let expected = concat!(
+            r#"{"cron":{"expression":"0 9 * * 1","timezone":"Europe/Berlin","input":{"n":1},"#,
+            r#""skipped":"run","repeated":"by_hour","overlap":"skip","catch_up":"last"}}"#,
+        );
+        assert_eq!(stored_text(&cron), expected);
+        let at = Trigger::At { at: Time(1_000), input: Value::Null };
+        assert_eq!(stored_text(&at), r#"{"at":{"at":1000,"input":null}}"#);
+        let scheme = Scheme::Header { header: "x-sig".into(), prefix: "sha256=".into(), encoding: Encoding::Hex };
+        let webhook = Trigger::Webhook(Webhook {
+            verify: Some(Verify { secret: "KEY".into(), scheme }),
+            dedupe: Some(Dedupe::Header("x-id".into())),
+        });
+        let expected = concat!(
+            r#"{"webhook":{"verify":{"secret":"KEY","#,
+            r#""scheme":{"header":{"header":"x-sig","prefix":"sha256=","encoding":"hex"}}},"#,
+            r#""dedupe":{"header":"x-id"}}}"#,
+        );
+        assert_eq!(stored_text(&webhook), expected);
+    }
 }

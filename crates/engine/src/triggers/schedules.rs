@@ -1,10 +1,9 @@
-//! What starts runs by itself: schedules, and addresses that take calls. Both are records that belong to a workflow and are
-//! written with its versions.
+//! Schedules: keeps the records of a workflow's triggers in step with its versions, and fires the due ones.
 //!
-//! A tick starts one run, whichever node gets to it and however often it is tried: its time is the run's unique key.
+//! A tick starts one run, no matter which nodes try and how often: its time is the run's unique key.
 
 use super::hooks::{Hook, sync_hooks};
-use super::{Triggered, Triggers, start_as};
+use super::{Triggered, Triggers, start_as, stored_text};
 use crate::access::{Actor, Switches};
 use crate::error::Error;
 use crate::records::{Kept, body, json};
@@ -18,25 +17,25 @@ use stepwell_core::time::{Millis, Time};
 use stepwell_formats::cron::Schedule;
 use stepwell_store::{Change, OrgId, Record, RecordChange, RecordFilter};
 
-/// A tick that is later than this was missed.
+/// A tick that is later than this counts as missed.
 const ON_TIME: Millis = Millis::from_secs(60);
-/// Schedules looked at in one go.
+/// Schedules read in one batch.
 const BATCH: u32 = 100;
 const LONGEST_WAIT: Millis = Millis::from_secs(5);
-/// After a tick could not be seen to.
+/// Pause after a tick failed.
 const PAUSE: Millis = Millis::from_secs(1);
 
-/// A schedule of a workflow. When it fires next is the record's own time.
+/// A schedule of a workflow. Its record is due when it fires next.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Scheduled {
     pub workflow: String,
-    /// Which of the workflow's triggers.
+    /// The position of its trigger in the definition.
     pub index: usize,
-    /// As it was written, to tell whether a new version changed it.
+    /// The stored text of its trigger, to detect that a new version changed it.
     pub written: String,
     pub last: Option<Time>,
     pub last_run: Option<String>,
-    /// Why the last tick started nothing.
+    /// Why the last tick did not start a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
@@ -45,7 +44,7 @@ impl Kept for Scheduled {
     const KIND: &'static str = "schedule";
 }
 
-/// What the records of a workflow's triggers must become for this version.
+/// The changes that bring the records of a workflow's triggers in step with this version.
 pub async fn sync(
     triggers: &Triggers,
     org: OrgId,
@@ -61,9 +60,9 @@ pub async fn sync(
             continue;
         }
         let id = format!("{workflow}.{index}");
-        let written = format!("{trigger:?}");
+        let written = stored_text(trigger);
         let before = schedules.iter().position(|record| record.id == id).map(|n| schedules.swap_remove(n));
-        // One that this version does not change goes on as it was: an `at` that has fired does not fire again.
+        // An unchanged trigger keeps its record: an `at` that has fired does not fire again.
         if let Some(before) = &before
             && body::<Scheduled>(before)?.written == written
         {
@@ -81,13 +80,13 @@ pub async fn sync(
             }
         });
     }
-    changes.extend(sync_hooks(triggers, org, workflow, (definition, &mut hooks))?);
+    changes.extend(sync_hooks(triggers, org, workflow, definition, &mut hooks)?);
     let gone = schedules.into_iter().chain(hooks);
     changes.extend(gone.map(|record| RecordChange::Remove { kind: record.kind, id: record.id }));
     Ok(changes)
 }
 
-/// All of a workflow's records go with it.
+/// The changes that remove all records of a deleted workflow.
 pub async fn removed(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<Vec<RecordChange>, Error> {
     let mut all = of_workflow(triggers, Scheduled::KIND, org, workflow).await?;
     all.extend(of_workflow(triggers, Hook::KIND, org, workflow).await?);
@@ -95,7 +94,7 @@ pub async fn removed(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<
     Ok(all.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id }).collect())
 }
 
-/// Records of a sort that belong to a workflow. Their ids begin with it; their keys need not.
+/// The records of this kind that belong to a workflow. Their ids start with its id; their keys may not.
 pub async fn of_workflow(triggers: &Triggers, kind: &str, org: OrgId, workflow: &str) -> Result<Vec<Record>, Error> {
     let prefix = format!("{workflow}.");
     let keys = if kind == Scheduled::KIND { prefix.clone() } else { String::new() };
@@ -107,13 +106,13 @@ pub async fn of_workflow(triggers: &Triggers, kind: &str, org: OrgId, workflow: 
 fn first_tick(trigger: &Trigger, now: Time) -> Option<Time> {
     match trigger {
         Trigger::Cron(cron) => Schedule::new(cron)?.next(now),
-        // What was over before it was written does not start now.
+        // A time that passed before it was defined does not fire.
         Trigger::At { at, .. } => Some(*at).filter(|at| now.since(*at) <= ON_TIME),
         Trigger::Api | Trigger::Webhook(_) => None,
     }
 }
 
-/// Single times that came while their workflow was disabled: now is their time.
+/// The changes that fire each `at` trigger whose time came while the workflow was disabled.
 pub async fn enabled(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<Vec<RecordChange>, Error> {
     let now = triggers.cluster.clock.now();
     let mut changes = Vec::new();
@@ -126,15 +125,15 @@ pub async fn enabled(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<
     Ok(changes)
 }
 
-/// Fires schedules for as long as the engine runs.
+/// Fires schedules until the engine stops.
 pub async fn run(triggers: Arc<Triggers>) {
     while !triggers.cluster.stop.is_cancelled() {
         let now = triggers.cluster.clock.now();
         let wait = match fire_due(&triggers, now).await {
             Ok(next) => next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT)),
             Err(error) => {
-                tracing::warn!(%error, "schedules cannot be looked at for now");
-                Millis::from_secs(1)
+                tracing::warn!(%error, "cannot read due schedules; will retry");
+                PAUSE
             }
         };
         tokio::select! {
@@ -146,7 +145,7 @@ pub async fn run(triggers: Arc<Triggers>) {
     }
 }
 
-/// Fires what is due; when to look again, if that is known.
+/// Fires due schedules. Returns when the next one is due, if that is known.
 async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error> {
     let soon = now + LONGEST_WAIT;
     let due = triggers.cluster.store.due_records(Scheduled::KIND, soon, BATCH).await?;
@@ -159,9 +158,9 @@ async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error>
     let fired = ready.into_iter().map(|record| async move {
         let fired = fire(triggers, record.clone(), now).await;
         if let Err(error) = &fired {
-            tracing::warn!(schedule = %record.id, %error, "a tick cannot be seen to for now");
+            tracing::warn!(schedule = %record.id, %error, "cannot fire a schedule; will retry");
         }
-        // What cannot be read must not stand before the others for ever.
+        // A record that cannot be read must not block the others.
         if let Err(Error::Broken(_)) = fired {
             let records = vec![RecordChange::Replace(Record { due: Some(now + ON_TIME), ..record })];
             let _ = triggers.cluster.store.change(Change { records, ..Change::default() }).await;
@@ -169,7 +168,7 @@ async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error>
         fired.is_ok()
     });
     let fired = futures_util::future::join_all(fired).await.into_iter().filter(|fired| *fired).count();
-    // What fired has another time now. The rest is tried again after a while.
+    // Fired schedules have a new due time. The others are retried after a pause.
     let soon = if fired == all { now } else { now + PAUSE };
     Ok(if all > 0 { Some(soon) } else { later.first().and_then(|record| record.due) })
 }
@@ -179,7 +178,7 @@ async fn fire(triggers: &Triggers, record: Record, now: Time) -> Result<(), Erro
     let found = triggers.runner.workflows.newest(record.org, &scheduled.workflow).await;
     let compiled = match found {
         Ok(compiled) => compiled,
-        // Its workflow was deleted, and this was left behind.
+        // The workflow was deleted and this record was left over.
         Err(Error::NotFound { .. }) => return remove(triggers, record).await,
         Err(error) => return Err(error),
     };
@@ -197,29 +196,30 @@ async fn fire(triggers: &Triggers, record: Record, now: Time) -> Result<(), Erro
     };
     for tick in ticks {
         let author = Actor::parse(&compiled.row.author);
-        match tick_once(triggers, &record, (&scheduled, overlap), (author, tick, input.clone())).await {
+        let due_tick = Tick { at: tick, author, input: input.clone(), overlap };
+        match tick_once(triggers, &record, &scheduled, due_tick).await {
             Ok(started) => {
                 (scheduled.last, scheduled.last_error) = (Some(tick), None);
-                scheduled.last_run = started.or(scheduled.last_run);
+                scheduled.last_run = Some(started);
             }
             Err(error @ Error::Unavailable(_)) => return Err(error),
-            // A single time is not lost: it comes when the workflow is enabled again.
+            // An `at` trigger is not lost: it fires when the workflow is enabled again.
             Err(error @ Error::Disabled(_)) if matches!(trigger, Trigger::At { .. }) => {
                 scheduled.last_error = Some(error.to_string());
             }
             Err(error) => {
-                tracing::debug!(schedule = %record.id, %tick, %error, "a tick started nothing");
+                tracing::debug!(schedule = %record.id, %tick, %error, "a tick did not start a run");
                 (scheduled.last, scheduled.last_error) = (Some(tick), Some(error.to_string()));
             }
         }
     }
     let records = vec![RecordChange::Replace(Record { due: next, body: json(&scheduled), ..record })];
-    // If it was changed meanwhile, by a new version or another node, theirs stands.
+    // If a new version or another node changed the record meanwhile, that change wins.
     let _ = triggers.cluster.store.change(Change { records, ..Change::default() }).await?;
     Ok(())
 }
 
-/// Unless it was changed meanwhile.
+/// Removes a record, unless it was changed meanwhile.
 async fn remove(triggers: &Triggers, record: Record) -> Result<(), Error> {
     let gone = RecordChange::Remove { kind: record.kind.clone(), id: record.id.clone() };
     let records = vec![RecordChange::Replace(record), gone];
@@ -227,7 +227,7 @@ async fn remove(triggers: &Triggers, record: Record) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which ticks to see to, of those that came since the one that was due.
+/// The ticks to fire, among all since the one that was due.
 fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
     let on_time = |tick: &Time| now.since(*tick) <= ON_TIME;
     let before = Time(due.0 - 1);
@@ -236,41 +236,43 @@ fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
     match cron.catch_up {
         CatchUp::All => all,
         CatchUp::None => all.into_iter().filter(on_time).collect(),
-        // What is a little late because many came at once was not missed.
+        // A tick that is a little late because many came at once was not missed.
         CatchUp::Last if last.is_some_and(|last| on_time(&last)) => all.into_iter().filter(on_time).collect(),
         CatchUp::Last => last.into_iter().collect(),
     }
 }
 
-/// The run that a tick started, if it did.
-async fn tick_once(
-    triggers: &Triggers,
-    record: &Record,
-    (scheduled, overlap): (&Scheduled, Overlap),
-    (author, tick, input): (Actor, Time, Value),
-) -> Result<Option<String>, Error> {
+struct Tick {
+    at: Time,
+    author: Actor,
+    input: Value,
+    overlap: Overlap,
+}
+
+/// Fires one tick. Returns the run that it started.
+async fn tick_once(triggers: &Triggers, record: &Record, scheduled: &Scheduled, tick: Tick) -> Result<String, Error> {
+    let Tick { at, author, input, overlap } = tick;
     if let Some(last) = scheduled.last_run.as_deref().filter(|_| overlap != Overlap::Allow)
         && let Some(id) = triggers.cluster.store.find_run(last).await?
         && triggers.cluster.store.run(id).await?.is_some_and(|row| row.finished.is_none())
     {
         if overlap == Overlap::Skip {
-            return Err(Error::Refused(format!("the run {last} of an earlier tick has not ended")));
+            return Err(Error::Refused(format!("the run {last} of an earlier tick has not finished")));
         }
-        let reason: Arc<str> = "the next tick of its schedule has come".into();
+        let reason: Arc<str> = "the next tick of its schedule fired".into();
         match triggers.runner.ask(id, Message::Cancel { by: author.user.as_str().into(), reason: Some(reason) }).await {
             Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    let headers = json!({"x-stepwell-schedule": record.id, "x-stepwell-scheduled-at": tick.to_string()});
+    let headers = json!({"x-stepwell-schedule": record.id, "x-stepwell-scheduled-at": at.to_string()});
     let begin = Triggered {
         workflow: &scheduled.workflow,
         input: if input.is_null() { json!({}) } else { input },
         headers: Some(headers),
         scope: format!("schedule:{}", record.id),
-        key: Some(tick.to_string()),
+        key: Some(at.to_string()),
         how: "schedule",
     };
-    let started = start_as(triggers, record.org, &author, begin).await?;
-    Ok(Some(started.run))
+    Ok(start_as(triggers, record.org, &author, begin).await?.run)
 }

@@ -1,4 +1,4 @@
-//! Connections: the databases of query steps, by name. Their URLs are sealed, and opened at the moment of a call.
+//! Connections: the databases of query steps, by name. Their URLs are sealed, and opened for each call.
 
 use crate::error::Error;
 use crate::records::{Kept, body, by_name};
@@ -13,22 +13,22 @@ pub trait Connections: Send + Sync {
     async fn connection(&self, org: OrgId, name: &str) -> Result<Option<Connection>, Error>;
 }
 
-/// Has no `Debug`: the URL holds a password.
+/// An opened connection. Has no `Debug`: the URL holds a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// `postgres://…`, or `sqlite:` and a path.
+    /// `postgres://…`, or `sqlite:` followed by a path.
     pub url: String,
-    /// Steps may write, if they also have the right to.
+    /// Whether steps may write. They also need the grant for it.
     pub write: bool,
-    /// The most rows that a step may ask for.
+    /// The most rows that a step may request.
     pub rows: Option<u32>,
-    /// The longest that a statement may take.
+    /// The longest timeout of a statement.
     pub timeout: Option<Millis>,
-    /// Grows with every change, so that what was opened under an older one is not used again.
+    /// Grows with every change, so that connections opened with an older version are not reused.
     pub version: i64,
 }
 
-/// A database for query steps. Its URL is sealed; of it only these parts are shown.
+/// A stored connection. Its URL is sealed; only these parts of it are readable.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Database {
     pub name: String,
@@ -37,7 +37,7 @@ pub struct Database {
     pub scheme: String,
     #[serde(default)]
     pub host: Option<String>,
-    /// Its name, or for SQLite its path.
+    /// The name of the database, or the path for SQLite.
     pub database: String,
     pub write: bool,
     #[serde(default)]
@@ -63,7 +63,7 @@ impl SealedRecord for Database {
     }
 }
 
-/// The URL with the secrets that it names, as a URL has them; and the sum of their versions.
+/// Fills the secrets into the URL, percent-encoded. Also returns the sum of their versions.
 async fn filled(sealed: &SealedStore, org: OrgId, database: &Database, url: &str) -> Result<(String, i64), Error> {
     let (mut filled, mut versions) = (String::new(), 0);
     for part in parts(url).map_err(|why| Error::Broken(format!("the connection {}: {why}", database.name)))? {
@@ -74,13 +74,13 @@ async fn filled(sealed: &SealedStore, org: OrgId, database: &Database, url: &str
             }
             Part::Secret(name) => name,
         };
-        let of = format!("the connection {}", database.name);
-        let unknown = || Error::NotNow(format!("there is no secret named {name}, which {of} needs"));
+        let connection = format!("the connection {}", database.name);
+        let unknown = || Error::NotNow(format!("there is no secret named {name}, which {connection} needs"));
         let Opened { value, hosts, version } = sealed.secret(org, name).await?.ok_or_else(unknown)?;
         let bound = Bound { secret: name.into(), hosts, left_behind: false };
         let (host, port) = split_port(database.host.as_deref().unwrap_or_default());
         if !bound.hosts.is_empty() && !bound.allows(host, port.or(Some(5432))) {
-            return Err(Error::NotNow(format!("{bound}, which is not where {of} leads")));
+            return Err(Error::NotNow(format!("{bound}, but {connection} leads to another host")));
         }
         filled.push_str(&percent_encoded(&value));
         versions += version;
@@ -115,7 +115,7 @@ pub enum Part<'a> {
     Secret(&'a str),
 }
 
-/// A URL and the `{{secrets.NAME}}` in it.
+/// Splits a URL at each `{{secrets.NAME}}`.
 pub fn parts(url: &str) -> Result<Vec<Part<'_>>, String> {
     let mut parts = Vec::new();
     let mut left = url;
@@ -124,7 +124,7 @@ pub fn parts(url: &str) -> Result<Vec<Part<'_>>, String> {
         let hole = &left[at + 2..];
         let end = hole.find("}}").ok_or("`{{` is not closed; close it with `}}`")?;
         let name = hole[..end].trim().strip_prefix("secrets.").filter(|name| is_name(name));
-        parts.push(Part::Secret(name.ok_or("only {{secrets.NAME}} can stand in braces here")?));
+        parts.push(Part::Secret(name.ok_or("only {{secrets.NAME}} is allowed in braces here")?));
         left = &hole[end + 2..];
     }
     parts.push(Part::Text(left));
@@ -144,7 +144,7 @@ pub fn hide_password(mask: &mut Mask, name: &str, url: &str) {
     }
 }
 
-/// Of a URL, as they stand there: before the host and among the options.
+/// The passwords in a URL, not decoded: before the host and in the options.
 fn passwords(url: &str) -> Vec<&str> {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let (address, options) = rest.split_once('?').unwrap_or((rest, ""));

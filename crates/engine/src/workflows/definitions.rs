@@ -1,4 +1,4 @@
-//! Definitions, compiled once and kept within a bound.
+//! Compiled definitions, in a bounded cache.
 
 use crate::access::{Access, ByEpoch};
 use crate::error::Error;
@@ -14,34 +14,34 @@ use stepwell_core::template::Template;
 use stepwell_formats::Faults;
 use stepwell_store::{DefinitionRow, OrgId, Store};
 
-/// Versions kept in memory. One that is not is read and compiled again.
+/// The most versions in the cache. A full cache is cleared.
 const MOST: usize = 1_000;
 
-/// Faults of an input that are told at the most.
+/// The most faults of an input that are reported.
 const MOST_FAULTS: usize = 10;
 
-/// A definition that was read, with its schema compiled.
+/// A parsed definition with its compiled schema.
 #[derive(Debug)]
 pub struct Checked {
     pub definition: Definition,
-    /// As its author wrote it.
+    /// The source text, as the author wrote it.
     pub text: String,
     schema: Option<Validator>,
 }
 
 impl Checked {
     pub fn new(definition: Definition, text: &str) -> Result<Checked, Error> {
-        // Nothing is fetched: a schema stands for itself.
+        // References to other documents are not fetched.
         let schema = definition.input_schema.as_ref().map(jsonschema::validator_for).transpose();
         let bad = |error: jsonschema::ValidationError<'_>| Error::Input {
             path: "input_schema".into(),
-            message: format!("this is not a JSON Schema that can be used: {error}"),
+            message: format!("this is not a valid JSON Schema: {error}"),
         };
         let schema = schema.map_err(bad)?;
         Ok(Checked { definition, text: text.to_string(), schema })
     }
 
-    /// Refuses an input that the workflow's `input_schema` does not allow, and says where and why.
+    /// Refuses an input that the workflow's `input_schema` does not allow. The error lists the paths and reasons.
     pub fn check_input(&self, input: &Value) -> Result<(), Error> {
         check_against(self.schema.as_ref(), input)
     }
@@ -53,12 +53,12 @@ pub struct Compiled {
     pub row: DefinitionRow,
     pub definition: Definition,
     schema: Option<Validator>,
-    /// Names of all secrets that its steps use.
+    /// The names of all secrets that its steps use.
     pub secrets: Arc<[Box<str>]>,
 }
 
 impl Compiled {
-    /// Refuses an input that the workflow's `input_schema` does not allow, and says where and why.
+    /// Refuses an input that the workflow's `input_schema` does not allow. The error lists the paths and reasons.
     pub fn check_input(&self, input: &Value) -> Result<(), Error> {
         check_against(self.schema.as_ref(), input)
     }
@@ -88,7 +88,7 @@ fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
     names.into_iter().map(Into::into).collect()
 }
 
-/// The inputs of javascript steps, which never change, by the paths of the steps.
+/// The constant inputs of javascript steps, with the paths of the steps.
 pub fn code(definition: &Definition) -> impl Iterator<Item = (String, &Value)> {
     let graph = &definition.graph;
     graph.steps.iter().filter_map(|step| match &step.def.kind {
@@ -97,14 +97,14 @@ pub fn code(definition: &Definition) -> impl Iterator<Item = (String, &Value)> {
     })
 }
 
-/// Of a step, as far as it is known before there are iterations.
+/// The path of a step, without iterations.
 fn path(graph: &Graph, step: &Step) -> String {
     let owner = graph.scopes[step.scope.0 as usize].owner;
     let before = owner.map(|owner| path(graph, graph.step(owner)) + ".").unwrap_or_default();
     before + &step.def.name
 }
 
-/// Secrets that code names, as `secrets.NAME` or `secrets["NAME"]`.
+/// The secrets that code uses as `secrets.NAME` or `secrets["NAME"]`.
 fn in_code(code: &str) -> impl Iterator<Item = &str> {
     code.split("secrets").skip(1).filter_map(|rest| {
         let name = rest.trim_start_matches(|c: char| c.is_whitespace() || "?.[\"'`".contains(c));
@@ -116,13 +116,13 @@ fn in_code(code: &str) -> impl Iterator<Item = &str> {
 #[derive(Default)]
 pub struct Definitions {
     by_id: Mutex<HashMap<i64, Arc<Compiled>>>,
-    /// The newest version of a workflow by its name and by its `wf_…`.
+    /// The newest version of a workflow, by its name or `wf_…`.
     newest: ByEpoch<(OrgId, String), Arc<Compiled>>,
 }
 
 impl Definitions {
     fn by_id(&self) -> MutexGuard<'_, HashMap<i64, Arc<Compiled>>> {
-        self.by_id.lock().expect("nothing panics while it holds the definitions")
+        self.by_id.lock().expect("no thread panics while it holds the lock on definitions")
     }
 
     pub async fn get(&self, store: &dyn Store, id: i64) -> Result<Arc<Compiled>, Error> {
@@ -130,11 +130,11 @@ impl Definitions {
             return Ok(known.clone());
         }
         let row = store.definition(id).await?;
-        let row = row.ok_or_else(|| Error::Broken(format!("the definition {id} of a stored run is gone")))?;
+        let row = row.ok_or_else(|| Error::Broken(format!("the definition {id} of a stored run does not exist")))?;
         self.keep(row)
     }
 
-    /// The newest version of a living workflow. Every new version moves the organisation's epoch on.
+    /// The newest version of a workflow that is not deleted. Every new version increments the organisation's epoch.
     pub async fn newest(&self, access: &Access, org: OrgId, name: &str) -> Result<Arc<Compiled>, Error> {
         let epoch = access.epoch(org).await?;
         let key = (org, name.to_string());
@@ -148,6 +148,7 @@ impl Definitions {
         Ok(compiled)
     }
 
+    /// Compiles a stored version, unless it is cached.
     pub fn keep(&self, row: DefinitionRow) -> Result<Arc<Compiled>, Error> {
         if let Some(known) = self.by_id().get(&row.id) {
             return Ok(known.clone());
@@ -175,9 +176,9 @@ impl Definitions {
     }
 }
 
-/// Reads a definition as it was stored: the text its author wrote, JSON or YAML.
+/// Parses a stored definition, which is JSON or YAML.
 pub fn read(source: &str) -> Result<Definition, Faults> {
-    // YAML may look like JSON at first; a good definition is good in one of the two.
+    // YAML can be mistaken for JSON, so try both. A valid definition is valid in one of the two.
     stepwell_formats::read(source.as_bytes(), None)
         .or_else(|faults| stepwell_formats::read(source.as_bytes(), Some("stored.yaml")).map_err(|_| faults))
 }
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_that_code_names_are_found() {
+    fn secrets_in_code_are_found() {
         let code = "a(secrets.KEY, secrets?.OTHER, secrets [ 'THIRD' ], secrets[name]); const { LOST } = secrets;";
         assert_eq!(in_code(code).collect::<Vec<_>>(), ["KEY", "OTHER", "THIRD", "name"]);
         assert_eq!(in_code("no_secrets_here + secrets").count(), 0);

@@ -1,4 +1,4 @@
-//! Labels of runs: the workflow's own, and those given with a trigger.
+//! Labels of runs: those of the workflow, and those given at the start of a run.
 
 use super::definitions::Compiled;
 use crate::error::Error;
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 const MAX_LABELS: usize = 50;
 const MAX_LABEL: usize = 200;
 
-/// The workflow's labels and the run's own, as `name=value`.
+/// The labels of the workflow and of the run, as `name=value`.
 pub fn labels(compiled: &Compiled, own: BTreeMap<String, String>) -> Result<Vec<String>, Error> {
     let mut all = compiled.definition.labels.clone();
     all.extend(own);
     label_list(&all)
 }
 
-/// Sorted, and checked.
+/// Checks labels and returns them sorted, as `name=value`.
 pub fn label_list(labels: &BTreeMap<String, String>) -> Result<Vec<String>, Error> {
     if labels.len() > MAX_LABELS {
         return Err(Error::Input { path: "labels".into(), message: format!("there are more than {MAX_LABELS}") });

@@ -1,4 +1,5 @@
-//! What runs refer to by name: compiled definitions, connections, saved queries, and the tools of MCP servers.
+//! Everything that runs refer to by name: compiled definitions, connections, saved queries, and the tools of MCP
+//! servers.
 //!
 //! May use: `secrets`, `access` and below. Not here: storing a new version (`commands`), runs (`run`).
 
@@ -33,7 +34,7 @@ impl Workflows {
         Workflows { access, servers, pins, definitions: Definitions::default() }
     }
 
-    /// The newest version of a living workflow, by name or `wf_…`.
+    /// The newest version of a workflow that is not deleted, by name or `wf_…`.
     pub async fn newest(&self, org: OrgId, name: &str) -> Result<Arc<Compiled>, Error> {
         self.definitions.newest(&self.access, org, name).await
     }

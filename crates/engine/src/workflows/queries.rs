@@ -1,7 +1,7 @@
-//! Saved queries: statements that have a name, so that steps of many workflows can use them and an administrator can mend
-//! them in one place. A step's own input names one; it is looked up when the call is about to be made, every time.
+//! Saved queries: named statements that steps of many workflows can use and an administrator can fix in one place. The
+//! input of a step names one. It is read anew for every call.
 //!
-//! Nothing in one is secret: the URL of its connection is the connection's, and what a step binds is the step's.
+//! A saved query contains no secret: the URL belongs to its connection, and the bound values belong to the step.
 
 use super::Workflows;
 use crate::error::Error;
@@ -19,13 +19,13 @@ pub struct SavedQuery {
     pub name: String,
     pub connection: String,
     pub sql: String,
-    /// Values of named parameters, for steps that give none.
+    /// Defaults of named parameters.
     #[serde(default)]
     pub params: Map<String, Value>,
-    /// Whether it writes.
+    /// Whether the statement writes.
     #[serde(default)]
     pub write: bool,
-    /// The most rows that it gives, unless the step says otherwise.
+    /// The default of the step's `max_rows`.
     #[serde(default)]
     pub rows: Option<u32>,
     pub created: Time,
@@ -38,15 +38,15 @@ impl Kept for SavedQuery {
 }
 
 impl SavedQuery {
-    /// The input of a step with this in the place of its name.
+    /// The input of a step, with the saved query in place of its name.
     fn input(self, mut input: Map<String, Value>) -> Value {
         input.remove("saved");
         let params = match input.remove("params") {
-            // A list is for `$1`, and a statement has parameters of one sort.
+            // A list is for `$1`, and a statement cannot mix positional and named parameters.
             Some(list @ Value::Array(_)) => list,
             Some(Value::Object(given)) => Value::Object(self.params.into_iter().chain(given).collect()),
             None | Some(Value::Null) => Value::Object(self.params),
-            // The executor says what is wrong with it.
+            // The executor reports the fault.
             Some(other) => other,
         };
         input.insert("params".into(), params);
@@ -63,8 +63,8 @@ impl SavedQuery {
 }
 
 impl Workflows {
-    /// What a query step asks, if it names a saved query; nothing if it does not. Secrets stay where they were: a saved query
-    /// changes no value that a step gives.
+    /// The full input of a query step that names a saved query. `None` if it does not. The slots of secrets stay the
+    /// same, because a saved query does not change the values of the step.
     pub async fn saved_query(&self, org: OrgId, payload: &Payload) -> Result<Option<Payload>, Failure> {
         let Some(name) = payload.value.get("saved").and_then(Value::as_str) else { return Ok(None) };
         let found = by_name::<SavedQuery>(&*self.access.cluster.store, org, name).await;
@@ -74,7 +74,7 @@ impl Workflows {
             other => Failure::new("unknown_query", format!("the saved query {name:?} cannot be used: {other}")),
         })?;
         let unknown = || {
-            let message = format!("there is no saved query {name:?}; `stepwell query set {name}` makes one");
+            let message = format!("there is no saved query {name:?}; create it with `stepwell query set {name}`");
             Failure::new("unknown_query", message)
         };
         let query = query.ok_or_else(unknown)?;
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_step_gives_goes_over_what_is_saved() {
+    fn the_input_of_a_step_overrides_the_saved_query() {
         let saved = |write| SavedQuery {
             name: "q".into(),
             connection: "crm".into(),

@@ -1,8 +1,7 @@
-//! MCP servers whose tools steps can call: what the engine knows of those that this process is connected to, and what was
-//! accepted of their tools.
+//! MCP servers whose tools steps can call: their state in this process, and which of their tools were accepted.
 //!
-//! A server may change what a tool says and takes at any time. What was offered when the server was first seen counts as
-//! accepted; what is offered otherwise, or anew, is held until an administrator accepts it.
+//! A server may change the description and the schema of a tool at any time. The tools that it offers when it is first
+//! seen are accepted. New and changed tools are held until an administrator accepts them.
 
 use crate::error::Error;
 use crate::records::{Kept, body, json as text, name_key};
@@ -14,15 +13,15 @@ use stepwell_core::approval::digest;
 use stepwell_core::time::Time;
 use stepwell_store::{Change, OrgId, Record, RecordChange, Refused, Store};
 
-/// Of a description that is kept to compare with.
+/// Characters of an accepted description that are stored for comparison.
 const MAX_KEPT: usize = 2_000;
 
-/// The servers that this process is connected to, or tries to be.
+/// Lists the servers that this process is connected or connecting to.
 pub trait Servers: Send + Sync {
     fn servers(&self) -> Vec<Server>;
 }
 
-/// For processes that are connected to none.
+/// For processes without MCP servers.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NoServers;
 
@@ -34,19 +33,19 @@ impl Servers for NoServers {
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Server {
-    /// As the configuration names it.
+    /// Its name in the configuration.
     pub name: String,
-    /// Whose it is: others neither see nor call its tools.
+    /// The organisation that owns it. Others neither see nor call its tools.
     pub org: Option<OrgId>,
     /// `stdio` or `http`.
     pub transport: &'static str,
     pub state: State,
-    /// What the server calls itself, with its version.
+    /// The name and version that the server reports.
     pub about: Option<String>,
     pub protocol: Option<String>,
-    /// How often it was connected to.
+    /// The number of connections made so far.
     pub connected: u32,
-    /// What it offered last, by name.
+    /// The tools that it offered last, by name.
     pub tools: Vec<Arc<Offered>>,
 }
 
@@ -54,7 +53,7 @@ pub struct Server {
 pub enum State {
     Connecting,
     Ready,
-    /// It is tried again at the time.
+    /// The next connection attempt is at `next`.
     Down {
         why: String,
         next: Time,
@@ -71,23 +70,23 @@ impl State {
     }
 }
 
-/// A tool as its server offers it.
+/// A tool that a server offers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Offered {
-    /// As steps, grants and policies name it: `server__tool`, or its own name if the configuration says so.
+    /// The name in steps, grants and policies: `server__tool`, or its own name if configured so.
     pub name: String,
-    /// As its server knows it.
+    /// The server's own name for it.
     pub tool: String,
     pub title: Option<String>,
     pub description: String,
     pub input_schema: Value,
     pub output_schema: Option<Value>,
-    /// As the server gives them: `readOnlyHint`, …
+    /// As the server sends them: `readOnlyHint`, …
     pub annotations: Option<Value>,
 }
 
 impl Offered {
-    /// Over everything that tells what it does.
+    /// A digest of everything that describes the tool.
     pub fn digest(&self) -> String {
         digest(&json!({
             "tool": self.tool,
@@ -105,7 +104,7 @@ impl Offered {
     }
 }
 
-/// What was accepted of one server's tools, by the server's names for them.
+/// The accepted tools of one server, by the server's own names.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Accepted {
     pub server: String,
@@ -125,6 +124,7 @@ impl Kept for Accepted {
 }
 
 impl Accepted {
+    /// Whether an offered tool is accepted, changed or new.
     pub fn standing(&self, offered: &Offered) -> Standing {
         match self.tools.get(&offered.tool) {
             None => Standing::New,
@@ -133,7 +133,7 @@ impl Accepted {
         }
     }
 
-    /// There is one for each server, whoever makes it.
+    /// The record. Its id is fixed per server, so that concurrent nodes create only one.
     pub(crate) fn record(&self, org: OrgId) -> Record {
         let (kind, key) = (Accepted::KIND.to_string(), name_key(org, &self.server));
         let id = format!("mcp_{}_{}", org.0, self.server);
@@ -141,7 +141,7 @@ impl Accepted {
     }
 }
 
-/// Only what is accepted can be called.
+/// Only accepted tools can be called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     Accepted,
@@ -159,7 +159,7 @@ impl Standing {
     }
 }
 
-/// Where what was accepted is kept.
+/// The store of accepted tools.
 #[derive(Clone)]
 pub struct Pins {
     store: Arc<dyn Store>,
@@ -170,7 +170,7 @@ impl Pins {
         Pins { store }
     }
 
-    /// `None` if there is no organisation of that name.
+    /// The organisation with this name.
     pub async fn organisation(&self, name: &str) -> Result<Option<OrgId>, Error> {
         let all = self.store.organisations().await?;
         Ok(all.into_iter().find(|(_, known)| known == name).map(|(org, _)| org))
@@ -181,7 +181,7 @@ impl Pins {
         record.as_ref().map(body).transpose()
     }
 
-    /// What was accepted of a server. One that was never seen before is taken as it is.
+    /// The accepted tools of a server. If the server is new, all tools that it offers are accepted.
     pub async fn first_seen(
         &self,
         org: OrgId,
@@ -200,9 +200,9 @@ impl Pins {
             // Another node saw it first.
             Err(Refused::Taken | Refused::Duplicate { .. } | Refused::Conflict) => {
                 let known = self.accepted(org, server).await?;
-                known.ok_or_else(|| Error::Unavailable(format!("what was accepted of {server} cannot be read")))
+                known.ok_or_else(|| Error::Unavailable(format!("cannot read the accepted tools of {server}")))
             }
-            Err(_) => Err(Error::Unavailable(format!("what is accepted of {server} cannot be written"))),
+            Err(_) => Err(Error::Unavailable(format!("cannot write the accepted tools of {server}"))),
         }
     }
 }

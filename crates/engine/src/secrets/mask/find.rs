@@ -1,16 +1,16 @@
-//! Finds a secret in a text, however it is written there. Each of its characters may be escaped in its own way, because
-//! services differ in what they escape.
+//! Finds a secret in a text in any of its forms. Each character may be escaped differently, because services differ in
+//! what they escape.
 
 use super::Ending;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use std::collections::HashSet;
 
-/// Backslashes before an escaped character: one, and as many as escaping it three times over makes of it.
+/// The most backslashes before an escaped character: escaping one backslash three times gives eight.
 const MOST_BACKSLASHES: usize = 8;
-/// What may stand for something else than itself.
+/// Bytes that may start an escape.
 const ESCAPES: &[u8] = b"%\\&+";
-/// Letters of an HTML entity.
+/// The most letters of an HTML entity.
 const LONGEST_ENTITY: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,15 +19,15 @@ enum Form {
     Base64,
 }
 
-/// One way in which a secret may be written.
+/// One form of a secret.
 pub struct Pattern {
     bytes: Vec<u8>,
     form: Form,
-    /// As much of it that is at the end of a text that was cut off is taken for it.
+    /// The fewest bytes that count as a match at the end of a truncated text.
     least: usize,
 }
 
-/// Bytes of the pattern, and bytes of the text that stand for them.
+/// A number of bytes of the pattern, and of the bytes of the text that represent them.
 type Step = (usize, usize);
 
 impl Pattern {
@@ -41,23 +41,24 @@ impl Pattern {
         all
     }
 
-    /// What is the same of a secret in base64 whatever stands before and after it, if so many bytes (modulo three) do.
+    /// The part of a secret's base64 form that does not depend on the surrounding bytes. `before` is the number of
+    /// bytes before the secret, modulo three.
     fn base64(secret: &str, before: usize) -> Pattern {
         let padded = [vec![0; before], secret.into()].concat();
         let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
-        // Six bits a letter: the first ones and the last one may hold bits of something else.
+        // Each letter has six bits: the first and the last ones may contain bits of the surrounding bytes.
         let (from, to) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
         Pattern { bytes: encoded[from..to].to_vec(), form: Form::Base64, least: 10 }
     }
 
-    /// Marks the bytes that it can begin with.
+    /// Marks the bytes that a match can start with.
     pub fn begins(&self, begins: &mut [bool; 256]) {
         for byte in 0..=255u8 {
             begins[usize::from(byte)] |= self.same(byte, self.bytes[0]) || matches!(byte, b'%' | b'\\' | b'&');
         }
     }
 
-    /// Letters count whatever their case: names of hosts are made small, and more is hidden than must be at the worst.
+    /// Compares without regard to case: host names are lower-cased, and hiding too much does no harm.
     fn same(&self, found: u8, wanted: u8) -> bool {
         let found = match (self.form, found) {
             (Form::Base64, b'-') => b'+',
@@ -67,14 +68,14 @@ impl Pattern {
         found.eq_ignore_ascii_case(&wanted)
     }
 
-    /// Long base64 is written in lines.
+    /// Whether a byte is a line break within base64, which is often wrapped.
     fn is_break(&self, found: u8, matched: usize) -> bool {
         self.form == Form::Base64 && matched > 0 && matches!(found, b'\r' | b'\n')
     }
 
-    /// Where it ends if it stands at this place.
+    /// The end of a match that starts at `at`.
     pub fn end(&self, text: &[u8], at: usize, ending: Ending) -> Option<usize> {
-        // Nearly always there is one way to read a text: these stay empty then, and nothing is allocated.
+        // A text nearly always has one reading. Then these stay empty and do not allocate.
         let (mut todo, mut seen): (Vec<Step>, HashSet<Step>) = Default::default();
         let (mut next, mut best) = (Some((0, at)), None);
         while let Some((mut matched, mut place)) = next.take().or_else(|| todo.pop()) {
@@ -113,7 +114,7 @@ impl Pattern {
         best
     }
 
-    /// Everything that the text at this place may stand for and that is next in the pattern.
+    /// All readings of the text at this place that match the next bytes of the pattern.
     fn steps(&self, text: &[u8], place: usize, matched: usize) -> Steps {
         let mut steps = Steps::default();
         let (wanted, left) = (&self.bytes[matched..], &text[place..]);
@@ -162,7 +163,7 @@ impl Pattern {
     }
 }
 
-/// The few ways on from a place: nothing is allocated for them.
+/// The possible next steps, without allocation.
 #[derive(Default)]
 struct Steps {
     list: [Step; 8],
@@ -192,7 +193,7 @@ impl IntoIterator for Steps {
     }
 }
 
-/// Nothing follows, or what says that something was left out, or half an escape.
+/// Whether the rest is empty, starts with an ellipsis, or is half an escape.
 fn is_cut(left: &[u8]) -> bool {
     let half = left.len() < 6 && matches!(left.first(), Some(b'%' | b'\\' | b'&'));
     left.is_empty() || half || left.starts_with("…".as_bytes()) || left.starts_with(b"...")
@@ -215,7 +216,7 @@ fn unescaped(letter: u8) -> Option<u8> {
     })
 }
 
-/// `\u00e9`, with so many backslashes; two of them for a character that needs it.
+/// Reads `\u00e9`, with `run` backslashes. A character outside the basic plane has two such escapes.
 fn unicode(text: &[u8], run: usize) -> Option<(char, usize)> {
     let length = run + 5;
     let first = hex(text, run + 1, 4)?;
@@ -228,7 +229,7 @@ fn unicode(text: &[u8], run: usize) -> Option<(char, usize)> {
     Some((char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?, 2 * length))
 }
 
-/// `&amp;`, `&#38;`, `&#x26;`.
+/// Reads an entity: `&amp;`, `&#38;`, `&#x26;`.
 fn entity(text: &[u8]) -> Option<(char, usize)> {
     let end = text.iter().take(LONGEST_ENTITY + 2).position(|byte| *byte == b';')?;
     let name = std::str::from_utf8(&text[1..end]).ok()?;

@@ -1,7 +1,7 @@
-//! Takes secrets out of what comes back from a call, before it is stored or shown.
+//! Masks secrets in the outcome of a call before it is stored or shown.
 //!
-//! `find` knows how a secret may be written: as it is, escaped as in JSON, URLs and HTML, as base64 and as hexadecimal
-//! digits. Here they are replaced by their names. One pass over the text finds all of them.
+//! `find` recognises a secret in all its forms: plain, escaped as in JSON, URLs and HTML, as base64 and as hexadecimal
+//! digits. This file replaces each match by the name of the secret, in one pass over the text.
 
 mod find;
 #[cfg(test)]
@@ -14,21 +14,21 @@ use std::fmt;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome, Reply};
 
-/// Characters. Shorter ones would mangle text that has nothing to do with them.
+/// The fewest characters of a secret that is masked. A shorter one would match unrelated text.
 pub const SHORTEST: usize = 8;
 
-/// Whether a text may have been cut off, so that a secret at its end may not be whole.
+/// Whether a text may have been truncated, so that only the start of a secret may be at its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Whole,
     Cut,
 }
 
-/// Secrets, by what is shown instead.
+/// Secrets, and the text that replaces each.
 #[derive(Default)]
 pub struct Mask {
     patterns: Vec<(Pattern, Arc<str>)>,
-    /// Bytes that what is looked for can begin with.
+    /// The bytes that a match can start with.
     begins: Option<Box<[bool; 256]>>,
 }
 
@@ -39,13 +39,14 @@ impl fmt::Debug for Mask {
 }
 
 impl Mask {
-    /// What is shown instead is `{{secrets.NAME}}`.
+    /// Masks a secret as `{{secrets.NAME}}`.
     pub fn hide(&mut self, name: &str, secret: &str) {
         self.replace(secret, &format!("{{{{secrets.{name}}}}}"));
     }
 
+    /// Masks a secret as `shown`, unless it is too short.
     pub fn replace(&mut self, secret: &str, shown: &str) {
-        // A header is sent without white space around it.
+        // White space around a header value is not sent.
         let secret = secret.trim();
         if secret.chars().count() < SHORTEST {
             return;
@@ -62,7 +63,7 @@ impl Mask {
         self.patterns.is_empty()
     }
 
-    /// For logs and messages.
+    /// Masks a text of a log or a message, which may be truncated.
     pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.text(text, Ending::Cut).map_or(Cow::Borrowed(text), Cow::Owned)
     }
@@ -94,7 +95,7 @@ impl Mask {
         Reply { body: masked(reply.body), headers: reply.headers.map(masked), log: reply.log.map(masked), ..reply }
     }
 
-    /// A value that came in some other way than as the outcome of a call.
+    /// Masks a value that is not the outcome of a call.
     pub fn value(&self, value: &mut Value) {
         if !self.is_empty() {
             self.hide_in(value, Ending::Whole);
@@ -116,7 +117,7 @@ impl Mask {
                 }
                 fields.values_mut().for_each(|field| self.hide_in(field, ending));
             }
-            // One of digits only may come back as a number.
+            // A secret of digits may come back as a number.
             Value::Number(number) => {
                 if let Some(masked) = self.text(&number.to_string(), ending) {
                     *value = masked.into();
@@ -126,7 +127,7 @@ impl Mask {
         }
     }
 
-    /// The text without secrets, if it had any.
+    /// The masked text. `None` if it contains no secret.
     fn text(&self, text: &str, ending: Ending) -> Option<String> {
         let begins = self.begins.as_deref()?;
         let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Every form a secret may come back in, and what must be left alone.
+//! All forms in which a secret must be masked, and texts that must stay unchanged.
 
 use super::*;
 use base64::Engine as _;
@@ -12,7 +12,7 @@ fn mask(secret: &str) -> Mask {
     mask
 }
 
-/// As `encodeURIComponent` and others write it.
+/// Percent encoding, as `encodeURIComponent` and others do it.
 fn percent(text: &str, keep: &str, upper: bool) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || keep.as_bytes().contains(&byte);
     let one = |byte: u8| match (plain(byte), upper) {
@@ -28,7 +28,7 @@ fn json_text(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_string()
 }
 
-/// As languages do that write only ASCII.
+/// JSON in ASCII only, as some languages write it.
 fn json_ascii(text: &str) -> String {
     let mut units = [0; 2];
     let escaped = |c: char| match c {
@@ -43,7 +43,7 @@ fn html(text: &str) -> String {
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// Every way in which a secret must be found.
+/// All forms in which a secret must be found.
 fn written(secret: &str) -> Vec<String> {
     let form = percent(secret, "-._* ", true).replace(' ', "+");
     let mut all = vec![
@@ -101,7 +101,7 @@ fn a_secret_does_not_come_back_in_body_headers_keys_or_message() {
 }
 
 #[test]
-fn a_secret_is_found_however_it_is_written() {
+fn a_secret_is_found_in_every_form() {
     for secret in [
         "hunter22",
         "s3cr/et+key==",
@@ -122,7 +122,7 @@ fn a_secret_is_found_however_it_is_written() {
 }
 
 #[test]
-fn nothing_but_secrets_is_taken_out() {
+fn text_without_secrets_stays_unchanged() {
     for text in
         ["", "hunter2", "hunter 22", "hun\\ter22", "hunter2%", "%68unter2", "aHVudGVy", "\\", "&#x;", "\\u00", "%"]
     {
@@ -133,7 +133,7 @@ fn nothing_but_secrets_is_taken_out() {
 }
 
 #[test]
-fn what_was_cut_off_within_a_secret_shows_none_of_it() {
+fn a_secret_that_was_truncated_is_masked() {
     let mask = mask("sk-0123456789abcdef");
     assert_eq!(mask.shown("key sk-012345"), "key {{secrets.KEY}}");
     assert_eq!(mask.shown("key sk-012345…"), "key {{secrets.KEY}}…");
@@ -150,28 +150,28 @@ fn what_was_cut_off_within_a_secret_shows_none_of_it() {
 }
 
 #[test]
-fn a_secret_of_digits_comes_back_as_no_number_either() {
+fn a_secret_of_digits_is_masked_in_numbers() {
     let mut value = json!({"pin": 1234567890, "price": 5});
     mask("1234567890").value(&mut value);
     assert_eq!(value, json!({"pin": "{{secrets.KEY}}", "price": 5}));
 }
 
 #[test]
-fn of_two_secrets_at_one_place_the_longer_one_is_named() {
+fn the_longer_of_two_overlapping_secrets_is_named() {
     let mut mask = mask("abcdefgh");
     mask.hide("LONG", "abcdefghijkl");
     assert_eq!(mask.shown("abcdefghijkl abcdefghi."), "{{secrets.LONG}} {{secrets.KEY}}i.");
 }
 
 #[test]
-fn a_long_answer_of_near_misses_is_left_alone() {
+fn a_long_text_of_near_misses_stays_unchanged() {
     let mask = mask("----------------------------BEGIN");
     assert_eq!(mask.text(&"-".repeat(256 * 1024), Ending::Whole), None);
 }
 
 proptest! {
     #[test]
-    fn no_form_of_a_random_secret_is_left_whatever_stands_around_it(
+    fn every_form_of_a_random_secret_is_masked_in_any_context(
         secret in "\\PC{8,40}",
         before in "[ -~]{0,20}",
         after in "[ -~]{0,20}",
@@ -188,13 +188,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_be_looked_through(secret in "\\PC{8,20}", text in "[\\\\%&;#xu0-9a-f\"\\PC]{0,200}") {
+    fn masking_any_text_does_not_panic(secret in "\\PC{8,20}", text in "[\\\\%&;#xu0-9a-f\"\\PC]{0,200}") {
         let _ = mask(&secret).shown(&text);
     }
 }
 
 #[test]
-fn base64_is_found_over_the_ends_of_its_lines() {
+fn base64_is_found_across_line_breaks() {
     let secret = "a key that is long enough for base64 in several lines, as in mails and certificates";
     let encoded = STANDARD.encode(format!("before {secret} after"));
     for (width, end) in [(76, "\r\n"), (64, "\n"), (60, "\\n"), (76, "\\\\r\\\\n")] {

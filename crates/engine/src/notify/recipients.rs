@@ -1,9 +1,10 @@
-//! From what happened to deliveries: the notice that a commit carries, who is meant by it, and a delivery for each channel.
+//! From facts to deliveries: the notice that a commit writes, its recipients, and a delivery for each of their
+//! channels.
 
 use super::Notifier;
 use super::channel::channels;
 use super::deliver::{Delivery, Progress};
-use super::message::{Told, occurrences};
+use super::message::{Occurrence, occurrences};
 use crate::access::User;
 use crate::error::Error;
 use crate::records::json;
@@ -18,86 +19,88 @@ use stepwell_core::fact::Fact;
 use stepwell_core::time::Time;
 use stepwell_store::{Change, Notice, OrgId, Record, RecordChange, RecordFilter, Refused, RunId, Stale};
 
-/// Keys of these notices begin so; all others are about child runs.
+/// The prefix of the keys of notices for people. All other notices are about child runs.
 pub const PREFIX: &str = "notify:";
-/// Users of an organisation that are looked through for a role.
+/// Users of an organisation that are searched for a role.
 const MOST_USERS: u32 = 10_000;
 
 /// Whether a notice is for people.
-pub fn belongs(key: &str) -> bool {
+pub fn is_for_people(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// The notices of a transition. Nothing is written where there is no channel that could take it.
+/// The notices of a transition. There are none if the organisation has no channels.
 pub async fn notices(notifier: &Notifier, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error> {
-    let told = occurrences(live, facts, now);
-    if told.is_empty() || channels(notifier, live.org).await?.all.is_empty() {
+    let occurrences = occurrences(live, facts, now);
+    if occurrences.is_empty() || channels(notifier, live.org).await?.all.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(told.into_iter().map(|told| Notice { key: told.key(), body: json(&told), due: now }).collect())
+    let notice = |occurrence: Occurrence| Notice { key: occurrence.key(), body: json(&occurrence), due: now };
+    Ok(occurrences.into_iter().map(notice).collect())
 }
 
-/// Turns notices that are on disk into deliveries, in a task of its own. What does not work is found again.
+/// Turns committed notices into deliveries, in a background task. Notices that fail stay in the outbox and are retried.
 pub fn deliver(notifier: &Arc<Notifier>, run: RunId, notices: Vec<Notice>) {
     let notifier = notifier.clone();
     tokio::spawn(async move {
         for Notice { key, body, .. } in notices {
-            if let Err(error) = spread(&notifier, run, &key, &body).await {
-                tracing::warn!(run = run.0, %key, %error, "a notice cannot be seen to for now");
+            if let Err(error) = create_deliveries(&notifier, run, &key, &body).await {
+                tracing::warn!(run = run.0, %key, %error, "cannot create the deliveries of a notice; will retry");
                 continue;
             }
             let done = Stale { notices: vec![(run, key)], ..Stale::default() };
             if let Err(error) = notifier.cluster.store.forget(done).await {
-                tracing::warn!(run = run.0, %error, "a notice that is done cannot be removed");
+                tracing::warn!(run = run.0, %error, "cannot remove a notice whose deliveries were created");
             }
         }
         notifier.wake.notify_one();
     });
 }
 
-async fn spread(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
-    let told: Told = match serde_json::from_str(text) {
-        Ok(told) => told,
+async fn create_deliveries(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
+    let occurrence: Occurrence = match serde_json::from_str(text) {
+        Ok(occurrence) => occurrence,
         Err(error) => {
-            tracing::error!(run = run.0, %key, %error, "a notice cannot be read and is left out");
+            tracing::error!(run = run.0, %key, %error, "dropping a notice that cannot be read");
             return Ok(());
         }
     };
-    let channels = channels(notifier, told.org).await?;
-    let people = people(notifier, told.org, &told.to).await?;
-    let topic = told.message.topic;
-    let meant = channels.all.iter().filter(|(_, channel)| {
-        let to = channel.user.as_ref().is_none_or(|user| people.contains(user));
-        to && channel.events.contains(&topic)
+    let Occurrence { org, message, to } = occurrence;
+    let channels = channels(notifier, org).await?;
+    let people = people(notifier, org, &to).await?;
+    let wanted = channels.all.iter().filter(|(_, channel)| {
+        let addressed = channel.user.as_ref().is_none_or(|user| people.contains(user));
+        addressed && channel.events.contains(&message.topic)
     });
-    let records: Vec<RecordChange> = meant
-        .map(|(channel, is)| {
+    let records: Vec<RecordChange> = wanted
+        .map(|(id, channel)| {
             let delivery = Delivery {
-                channel: channel.clone(),
-                name: is.name.clone(),
-                user: is.user.clone(),
-                message: told.message.clone(),
+                channel: id.clone(),
+                name: channel.name.clone(),
+                user: channel.user.clone(),
+                message: message.clone(),
                 progress: Progress::Waiting,
                 attempts: 0,
                 turn: None,
                 done: None,
                 error: None,
             };
-            RecordChange::Create(record((run, key), told.org, &delivery))
+            RecordChange::Create(record(run, key, org, &delivery))
         })
         .collect();
     if records.is_empty() {
         return Ok(());
     }
     match notifier.cluster.store.change(Change { records, ..Change::default() }).await? {
-        // Somebody was here before, and was cut off before they could say so.
+        // They exist already: an earlier attempt was interrupted before it removed the notice.
         Ok(()) | Err(Refused::Taken) => Ok(()),
         Err(refused) => Err(Error::Unavailable(refused.to_string())),
     }
 }
 
-/// Its id follows from what it is about, and its key puts the newest first.
-fn record((run, notice): (RunId, &str), org: OrgId, delivery: &Delivery) -> Record {
+/// The record of a delivery. Its id is derived from the notice and the channel, so creating it again changes nothing.
+/// Its key sorts the newest first.
+fn record(run: RunId, notice: &str, org: OrgId, delivery: &Delivery) -> Record {
     let mut hash = Sha256::new();
     for part in [&run.0.to_string(), notice, &delivery.channel] {
         hash.update((part.len() as u64).to_be_bytes());
@@ -110,7 +113,7 @@ fn record((run, notice): (RunId, &str), org: OrgId, delivery: &Delivery) -> Reco
     Record { kind, id, org, key, due: Some(delivery.message.at), body: json(delivery), version: 0 }
 }
 
-/// The users behind names of users and roles. Those who are disabled are told nothing.
+/// Resolves names of users and roles to users. Disabled users are left out.
 pub async fn people(notifier: &Notifier, org: OrgId, names: &[String]) -> Result<BTreeSet<String>, Error> {
     let mut found = BTreeSet::new();
     let mut roles = BTreeSet::new();
