@@ -5,7 +5,7 @@ use super::change::{auth, change, new_named, settled};
 use super::input::{bad, check_name};
 use crate::access::Right;
 use crate::error::Error;
-use crate::execute::{Effect, MOST_POLICIES, Policy, Rate, SORTS, Unknown};
+use crate::execute::{Effect, MAX_POLICIES, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 use crate::records::{Kept, body, find, json as json_text, list, name_key};
 use crate::secrets::host_pattern;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub struct NewPolicy {
     pub approvals: u32,
     pub allow_self: bool,
     pub timeout: Option<Millis>,
-    pub at_most_once: Option<Unknown>,
+    pub at_most_once: Option<UnknownOutcome>,
     pub rate: Option<Rate>,
     pub reason: Option<String>,
 }
@@ -76,8 +76,8 @@ impl Policies<'_> {
         };
         let record = match before {
             Some(record) => RecordChange::Replace(Record { body: json_text(&policy), ..record }),
-            None if self.list().await?.len() >= MOST_POLICIES as usize => {
-                let message = format!("an organisation has at most {MOST_POLICIES} policies");
+            None if self.list().await?.len() >= MAX_POLICIES as usize => {
+                let message = format!("an organisation has at most {MAX_POLICIES} policies");
                 return Err(Error::Limit { limit: "policies", message });
             }
             None => RecordChange::Create(new_named(self.rooms, self.caller.org, "pol", &policy.name, &policy)),
@@ -107,9 +107,10 @@ fn normal(calls: &str) -> Result<String, Error> {
 }
 
 fn check(new: &NewPolicy) -> Result<(), Error> {
-    let known = new.calls.split_once(':').is_some_and(|(sort, pattern)| SORTS.contains(&sort) && !pattern.is_empty());
+    let known =
+        new.calls.split_once(':').is_some_and(|(sort, pattern)| SUBJECT_KINDS.contains(&sort) && !pattern.is_empty());
     if !known || new.calls.len() > 300 {
-        let forms = SORTS.map(|sort| format!("{sort}:PATTERN")).join(", ");
+        let forms = SUBJECT_KINDS.map(|sort| format!("{sort}:PATTERN")).join(", ");
         return Err(bad("calls", &format!("say which calls it is about: one of {forms}")));
     }
     if new.approvals == 0 || new.approvals as usize > MAX_APPROVERS {
