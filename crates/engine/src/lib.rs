@@ -30,6 +30,7 @@ pub mod notify;
 mod records;
 mod rooms;
 mod run;
+pub mod schema;
 mod secrets;
 mod triggers;
 mod upkeep;
