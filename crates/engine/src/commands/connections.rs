@@ -150,7 +150,7 @@ fn public_parts(url: &str) -> Result<PublicParts, String> {
     let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[],%".contains(c));
     if host.is_empty() || !plain(host) || !plain(database) || rest.contains(char::is_whitespace) {
         return Err(format!(
-            "the host and the database name must not contain secrets, and a password must be percent-encoded; {HINT}"
+            "the host and the database name must be plain text without secrets, and a password percent-encoded; {HINT}"
         ));
     }
     let database = if database.is_empty() { "(the user's)" } else { database };

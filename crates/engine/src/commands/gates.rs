@@ -6,7 +6,7 @@
 use super::Gates;
 use super::change::{change, run_audit};
 use super::inbound::user_caller;
-use super::input::bad;
+use super::input::invalid;
 use super::runs::{find, load};
 use super::steps::step_named;
 use crate::access::Right;
@@ -300,7 +300,7 @@ fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Deci
         return Err(invalid("digest", &format!("{why}: give the digest of the request that was shown")));
     }
     if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
-        return Err(invalid("comment", &format!("at most {MAX_COMMENT} bytes")));
+        return Err(invalid("comment", &format!("must be at most {MAX_COMMENT} bytes")));
     }
     if let Some(data) = &decision.data {
         check_size(data).map_err(|failure| invalid("data", &failure.message))?;

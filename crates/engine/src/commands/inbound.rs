@@ -1,6 +1,6 @@
 //! Requests with a token instead of an API key: webhooks of waits, approval links, and trigger URLs of workflows.
 
-use super::input::bad;
+use super::input::invalid;
 use super::runs::load;
 use super::steps::{deliver, step_named};
 use super::{Approval, Decision, Gates, Inbound};

@@ -2,7 +2,7 @@
 
 use super::Secrets;
 use super::change::{change, current_auth, new_named, remove, retry_on_conflict};
-use super::input::bad;
+use super::input::invalid;
 use crate::access::Right;
 use crate::error::Error;
 use crate::notify::Channel;

@@ -4,7 +4,7 @@
 use super::McpServers;
 use super::change::{change, current_auth, retry_on_conflict};
 use super::definitions::{check, store_for_test};
-use super::input::bad;
+use super::input::invalid;
 use super::runs::VersionToRun;
 use super::{Runs, Source};
 use crate::access::{Need, Right};

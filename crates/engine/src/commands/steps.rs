@@ -1,7 +1,7 @@
 //! Single steps: waking them, delivering to them, and settling or overriding stuck steps.
 
 use super::change::run_audit;
-use super::input::bad;
+use super::input::invalid;
 use super::runs::{find, find_with_right, load};
 use super::{Decision, Gates, Steps};
 use crate::access::Right;

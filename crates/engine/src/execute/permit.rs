@@ -280,7 +280,7 @@ pub async fn rights(access: &Access, caller: &Principal, needs: &[Need<'_>]) -> 
 
 async fn grants_of(access: &Access, org: OrgId, actor: &Actor) -> Result<Arc<Grants>, Failure> {
     let found = access.grants(org, actor).await;
-    let missing = || Failure::new("forbidden", format!("the user {:?} was removed or disabled", actor.user));
+    let missing = || Failure::new("forbidden", format!("the user {:?} is gone or disabled", actor.user));
     found.map_err(|error| Failure::retryable("unavailable", error.to_string()))?.ok_or_else(missing)
 }
 

@@ -94,17 +94,17 @@ impl Runs<'_> {
     }
 
     /// Calls a tool as a run of one step.
-    pub(super) async fn call(&self, decided: VersionToRun, tool: &str, arguments: Value) -> Result<Started, Error> {
+    pub(super) async fn call(&self, version: VersionToRun, tool: &str, arguments: Value) -> Result<Started, Error> {
         let audit = run_audit(self.rooms, self.caller, "tool.call", "", json!({"tool": tool}));
-        let labels = labels(&decided.compiled, BTreeMap::new())?;
-        let start_request = self.new_start(decided, arguments, audit);
+        let labels = labels(&version.compiled, BTreeMap::new())?;
+        let start_request = self.new_start(version, arguments, audit);
         start(&self.rooms.runner, Start { labels, ..start_request }).await.map(|(started, _)| started)
     }
 
-    fn new_start(&self, decided: VersionToRun, input: Value, audit: Option<NewAudit>) -> Start {
+    fn new_start(&self, version: VersionToRun, input: Value, audit: Option<NewAudit>) -> Start {
         Start {
-            epoch: decided.epoch,
-            compiled: decided.compiled,
+            epoch: version.epoch,
+            compiled: version.compiled,
             input: Arc::new(input),
             headers: None,
             by: self.caller.name.clone(),
