@@ -84,7 +84,7 @@ test("a changed tool is shown beside the accepted version, and accepted as shown
   writeFileSync(words, "add Adds a note, and deletes the others.");
   await seen("changed", "Adds a note, and deletes the others.");
   await dialog.getByRole("button", { name: "Accept", exact: true }).click();
-  await dialog.getByRole("alert").getByText("is no longer what was looked at").waitFor();
+  await dialog.getByRole("alert").getByText("has changed since it was reviewed").waitFor();
   await dialog.getByText(/^Request/).waitFor();
   await dialog.getByRole("button", { name: "Go back" }).click();
   await tool.getByText("Adds a note, and deletes the others.").waitFor();

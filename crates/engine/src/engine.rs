@@ -95,7 +95,7 @@ impl Engine {
         rooms.secrets.check().await?;
         cluster::join(cluster, cluster.node.id()).await?;
         if cluster.shared && cluster::refresh(cluster).await? {
-            rooms.runner.timers.read_again();
+            rooms.runner.timers.reload();
         }
         let tasks = [
             tokio::spawn(cluster::beat(cluster.clone(), rooms.clone())),

@@ -45,7 +45,7 @@ pub use engine::{Config, Engine};
 pub use error::Error;
 pub use execute::{
     AccessedSecret, Effect as PolicyEffect, HostGuard, HostRules, Kinds, Policy, Principal, Rate, Resumed,
-    SecretAccess, StepCall, StepKind, Suspended, Unknown, Until, trace,
+    SecretAccess, StepCall, StepKind, Suspended, UnknownOutcome, Until, trace,
 };
 pub use log::LogReader;
 pub use run::{Activity, CommitContext, Committed, StoredRunError, record, restore, timer_key, timer_named};

@@ -77,7 +77,7 @@ impl Peer for Rooms {
     }
 
     fn share_changed(&self) {
-        self.runner.timers.read_again();
+        self.runner.timers.reload();
     }
 
     fn hint(&self, hint: Hint) {

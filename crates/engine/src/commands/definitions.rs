@@ -1,7 +1,7 @@
 //! Definitions: checking one, and storing the next version of a workflow.
 
 use super::Workflows;
-use super::change::{auth, settled};
+use super::change::{current_auth, retry_on_conflict};
 use crate::access::{Caller, Right, Switches};
 use crate::error::Error;
 use crate::records::{Kept, body, json as json_text};
@@ -16,21 +16,22 @@ use stepwell_core::graph::{Call, Kind};
 use stepwell_formats::{Fault, Faults};
 use stepwell_store::{Auth, Change, DefinitionRow, NewDefinition, Record, RecordChange};
 
-/// How long checking the code of a definition may take.
-const CODE_CHECK: Duration = Duration::from_secs(10);
+/// Time limit for checking the code of a definition.
+const CODE_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A definition as its author wrote it.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     pub text: &'a str,
-    /// Its ending says whether the text is JSON or YAML; without one the text itself does.
+    /// The extension selects JSON or YAML. Without one, the format is detected from the text.
     pub file: Option<&'a str>,
 }
 
+/// The result of defining a workflow.
 #[derive(Clone, Debug)]
 pub struct Defined {
     pub compiled: Arc<Compiled>,
-    /// False if the newest version was the same.
+    /// False if the newest version has the same text.
     pub changed: bool,
 }
 
@@ -38,7 +39,7 @@ pub struct Defined {
 struct Outdated;
 
 impl Workflows<'_> {
-    /// Checks a definition and makes it the newest version of its workflow.
+    /// Checks a definition and stores it as the newest version of its workflow. Needs the right to define.
     pub async fn define(&self, source: Source<'_>) -> Result<Defined, Error> {
         self.define_after(source, None).await
     }
@@ -50,15 +51,16 @@ impl Workflows<'_> {
         self.define_checked(checked, after).await
     }
 
-    /// Like [`Workflows::define_after`], for a definition that was checked.
+    /// Like [`Workflows::define_after`], for a definition that has been checked.
     pub async fn define_checked(&self, checked: Checked, after: Option<u32>) -> Result<Defined, Error> {
         self.caller.check(Right::Define)?;
-        let (row, changed) =
-            settled(|| self.define_once(&checked, after)).await?.map_err(|Outdated| Error::Changed("workflow"))?;
+        let (row, changed) = retry_on_conflict(|| self.define_once(&checked, after))
+            .await?
+            .map_err(|Outdated| Error::Changed("workflow"))?;
         Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed })
     }
 
-    /// Checks everything that [`Workflows::define`] checks, and stores nothing.
+    /// Makes all checks of [`Workflows::define`] and stores nothing. Needs the right to define.
     pub async fn check_only(&self, source: Source<'_>) -> Result<Checked, Error> {
         self.caller.check(Right::Define)?;
         let checked = self.check(source).await?;
@@ -66,14 +68,14 @@ impl Workflows<'_> {
         Ok(checked)
     }
 
-    /// Reads a definition and reports everything that is wrong with it, whether or not the caller may define it.
+    /// Reads a definition and reports all faults. Needs no right.
     pub async fn check(&self, source: Source<'_>) -> Result<Checked, Error> {
         let checked = check(self.rooms, source)?;
         check_code(self.rooms, &checked).await?;
         Ok(checked)
     }
 
-    /// The stored version, and whether it is new. Only the outer error is worth another try.
+    /// The stored version, and whether it is new. Only the outer error may be retried.
     async fn define_once(
         &self,
         checked: &Checked,
@@ -81,7 +83,7 @@ impl Workflows<'_> {
     ) -> Result<Result<(DefinitionRow, bool), Outdated>, Error> {
         let definition = &checked.definition;
         // Of two concurrent calls only one may create the last workflow that the plan allows.
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         self.rooms.access.check_definition(self.caller.org, definition).await?;
         let before = self.rooms.cluster.store.find_definition(self.caller.org, &definition.name).await?;
         let before = before.filter(|before| before.name == definition.name);
@@ -98,7 +100,7 @@ impl Workflows<'_> {
         Ok(Ok((row, true)))
     }
 
-    /// Stores a version together with what its triggers need.
+    /// Stores a version together with the records of its triggers.
     async fn next_version(
         &self,
         checked: &Checked,
@@ -114,7 +116,7 @@ impl Workflows<'_> {
         records.extend(self.reset_switch(&workflow, definition, before).await?);
         let version = before.map_or(1, |before| before.version + 1);
         let detail = json!({"id": workflow, "version": version});
-        let with = Change {
+        let update = Change {
             records,
             audit: vec![self.caller.audit(at, "workflow.define", &definition.name, detail)],
             grants_of: Some(self.caller.org),
@@ -122,9 +124,9 @@ impl Workflows<'_> {
         };
         let new = NewDefinition { after, ..new_row(self.rooms, self.caller, checked, workflow) };
         let (access, org) = (self.rooms.access.clone(), self.caller.org);
-        // In a task of its own: the epoch is forgotten even if the caller does not wait for the answer.
+        // In a task of its own: the cached epoch is dropped even if the caller does not wait for the result.
         let stored = tokio::spawn(async move {
-            let stored = access.cluster.store.define(new, with).await;
+            let stored = access.cluster.store.define(new, update).await;
             access.epoch_moved(org);
             stored
         });
@@ -133,7 +135,7 @@ impl Workflows<'_> {
         stored.map_err(|_| Error::Changed("workflow"))
     }
 
-    /// If this version sets `enabled` otherwise than the one before, the switch is reset.
+    /// Resets the switch if this version changes `enabled`.
     async fn reset_switch(
         &self,
         workflow: &str,
@@ -166,7 +168,7 @@ pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error>
     Checked::new(definition, source.text)
 }
 
-/// Refuses code that does not compile. Code that cannot be checked in time fails when it runs.
+/// Refuses code that does not compile. Code that cannot be checked in time is accepted, and fails when it runs.
 pub(super) async fn check_code(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
     let Some(kind) = rooms.executor.kinds.get(Call::Javascript.name()) else { return Ok(()) };
     let mut faults = Vec::new();
@@ -177,12 +179,12 @@ pub(super) async fn check_code(rooms: &Rooms, checked: &Checked) -> Result<(), E
             }
         }
     };
-    let _ = tokio::time::timeout(CODE_CHECK, compile).await;
+    let _ = tokio::time::timeout(CODE_CHECK_TIMEOUT, compile).await;
     if faults.is_empty() { Ok(()) } else { Err(Error::Definition(Faults::of(faults, 0))) }
 }
 
 /// Stores a definition for one test run.
-pub(super) async fn keep_for_test(rooms: &Rooms, caller: &Caller, checked: Checked) -> Result<Arc<Compiled>, Error> {
+pub(super) async fn store_for_test(rooms: &Rooms, caller: &Caller, checked: Checked) -> Result<Arc<Compiled>, Error> {
     let workflow = rooms.cluster.ids.public("wf", rooms.cluster.clock.now());
     let row = NewDefinition { test: true, ..new_row(rooms, caller, &checked, workflow) };
     match rooms.cluster.store.define(row, Change::default()).await? {

@@ -1,18 +1,19 @@
-//! What people are asked and what they answer: gates, and calls that are held.
+//! Approvals: gates and held calls, and their answers.
 //!
-//! An answer is for what was shown: it names the digest of that. Only a gate that asks for the first time is answered
-//! without, since there is nothing else the answer could have been meant for.
+//! An answer names the digest of the request that was shown. Only the first request of a gate can be answered without a
+//! digest, because the answer cannot be meant for another request.
 
 use super::Gates;
-use super::change::{change, trail};
-use super::inbound::person;
-use super::input::bad;
+use super::change::{change, run_audit};
+use super::inbound::user_caller;
+use super::input::invalid;
 use super::runs::{find, load};
 use super::steps::step_named;
 use crate::access::Right;
 use crate::error::Error;
 use crate::run::links;
 use crate::run::{Live, Message};
+use crate::schema::Schema;
 use serde_json::{Value, json};
 use stepwell_core::event::{Answer, Ignored};
 use stepwell_core::graph::Kind;
@@ -21,9 +22,11 @@ use stepwell_core::time::Time;
 use stepwell_core::value::check_size;
 use stepwell_store::{AuditFilter, Change, OpenGate, RunId};
 
-const PAGE: u32 = 500;
-/// Faults of one form that are told.
-const MOST_FAULTS: usize = 20;
+/// Maximum number of approvals in a page.
+const MAX_PAGE: u32 = 500;
+/// Maximum number of reported faults in the data of a form.
+const MAX_FAULTS: usize = 20;
+/// Bytes of a comment.
 const MAX_COMMENT: usize = 10_000;
 
 /// An answer to a gate.
@@ -31,13 +34,13 @@ const MAX_COMMENT: usize = 10_000;
 pub struct Decision {
     pub approve: bool,
     pub comment: Option<String>,
-    /// What was filled into the gate's form.
+    /// The data for the gate's form.
     pub data: Option<Value>,
-    /// Of what was seen: see [`Approval::digest`].
+    /// The digest of the request that was shown: see [`Approval::digest`].
     pub digest: Option<String>,
 }
 
-/// What a person is asked.
+/// An open request for an approval, an answer or a verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Approval {
     pub run: String,
@@ -45,31 +48,31 @@ pub struct Approval {
     pub workflow: String,
     pub version: u32,
     pub attempt: u32,
-    /// What they are asked, as it was resolved: message, form, and the calls that an approval is for.
+    /// The resolved request: message, form, and the calls that an approval covers.
     pub asks: Value,
-    /// Of all that is shown; none if a verdict is asked for.
+    /// The digest of the request. `None` for a verdict.
     pub digest: Option<String>,
     pub since: Time,
     pub until: Option<Time>,
-    /// When others are asked as well, if nobody answers before.
+    /// When the request escalates to more users, unless it is answered before.
     pub escalates: Option<Time>,
-    /// They are.
+    /// Whether it has escalated.
     pub escalated: bool,
     pub created_by: String,
-    /// How many have to approve.
+    /// Number of approvals that are required.
     pub approvals: u32,
-    /// Who approved so far, where several have to.
+    /// The users who have approved so far, if several have to.
     pub approved_by: Vec<String>,
-    /// A verdict on a call that may have happened, not an answer to a gate.
+    /// Whether it asks for a verdict on a call that may have happened, not for an answer to a gate.
     pub verdict: bool,
     /// Whether the caller may answer it.
     pub mine: bool,
 }
 
-/// The audit trail's word for an answer that was not taken.
+/// The audit action of a rejected answer.
 const REFUSED: &str = "step.refuse";
 
-/// Why an answer to a gate was not taken.
+/// Why an answer to a gate was rejected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// The gate's path.
@@ -78,14 +81,14 @@ pub struct Refusal {
 }
 
 impl Gates<'_> {
-    /// Answers a gate. The step is named by its path, or by its name if that says which.
+    /// Answers a gate, which is given by its path, or by its name if that is unambiguous.
     pub async fn answer(&self, run: &str, step: &str, decision: Decision) -> Result<(), Error> {
         let id = find(self.rooms, self.caller, run).await?;
         let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         self.may_answer(&live, state).await?;
-        check(&live, (step, &path), state, &decision)?;
-        // Others read what somebody may have copied here.
+        check(&live, step, &path, state, &decision)?;
+        // A user may have pasted a secret, and other users read the answer.
         let mask = self.rooms.secrets.mask(live.org, &live.compiled.secrets).await;
         let mut data = decision.data;
         data.iter_mut().for_each(|data| mask.value(data));
@@ -98,7 +101,7 @@ impl Gates<'_> {
         };
         let action = if answer.approve { "step.approve" } else { "step.deny" };
         let digest = live.run.ask(state).and_then(|ask| ask["digest"].as_str()).map(str::to_string);
-        let audit = trail(
+        let audit = run_audit(
             self.rooms,
             self.caller,
             action,
@@ -108,14 +111,14 @@ impl Gates<'_> {
         self.rooms.runner.command(id, Message::Answer { path, attempt: state.attempt, answer }, audit).await
     }
 
-    /// What people of the organisation are asked, oldest first, after the last of the page before.
+    /// The open approvals of the organisation, oldest first, with the start of the next page. Needs the right to read.
     pub async fn list(
         &self,
         after: Option<(RunId, String)>,
         limit: u32,
     ) -> Result<(Vec<Approval>, Option<(RunId, String)>), Error> {
         self.caller.check(Right::Read)?;
-        let limit = limit.clamp(1, PAGE);
+        let limit = limit.clamp(1, MAX_PAGE);
         let gates = self.rooms.cluster.store.gates(self.caller.org, after, limit).await?;
         let next = gates.last().filter(|_| gates.len() == limit as usize);
         let next = next.map(|gate| (gate.run, gate.path.clone()));
@@ -126,7 +129,7 @@ impl Gates<'_> {
         Ok((approvals, next))
     }
 
-    /// `None` if it was answered just now.
+    /// `None` if it has just been answered.
     async fn waiting(&self, gate: OpenGate) -> Result<Option<Approval>, Error> {
         let live = match load(self.rooms, gate.run, &gate.public).await {
             Ok(live) => live,
@@ -137,10 +140,10 @@ impl Gates<'_> {
         if !matches!(state.phase, Phase::Gate | Phase::Unsure) {
             return Ok(None);
         }
-        Ok(Some(self.shown(&live, (path, state)).await))
+        Ok(Some(self.approval(&live, path, state).await))
     }
 
-    /// What one step asks. Those whom it asks may look, and those who may read runs.
+    /// The open approval of a step. Needs the right to read, unless the caller may answer it.
     pub async fn get(&self, run: &str, step: &str) -> Result<Approval, Error> {
         let id = find(self.rooms, self.caller, run).await?;
         let live = load(self.rooms, id, run).await?;
@@ -150,14 +153,14 @@ impl Gates<'_> {
             Phase::Done(_) => return Err(Ignored::StepFinished.into()),
             _ => return Err(Ignored::NotWaiting.into()),
         }
-        let shown = self.shown(&live, (path, state)).await;
-        if !shown.mine {
+        let approval = self.approval(&live, path, state).await;
+        if !approval.mine {
             self.caller.check(Right::Read)?;
         }
-        Ok(shown)
+        Ok(approval)
     }
 
-    pub(super) async fn shown(&self, live: &Live, (path, state): (String, &StepState)) -> Approval {
+    pub(super) async fn approval(&self, live: &Live, path: String, state: &StepState) -> Approval {
         let verdict = state.phase == Phase::Unsure;
         let asks = match verdict {
             true => state.input.and_then(|input| live.run.values.get(input)),
@@ -196,7 +199,7 @@ impl Gates<'_> {
         }
     }
 
-    /// The gate names who may answer (users, or roles), or else the right decides.
+    /// Checks that the caller is one of the approvers (users or roles) of the gate, or has the right if it names none.
     pub(super) async fn may_answer(&self, live: &Live, state: &StepState) -> Result<(), Error> {
         if state.phase != Phase::Gate {
             let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
@@ -218,43 +221,43 @@ impl Gates<'_> {
         if self.caller.grants.is_narrowed() || self.caller.grants.is_agent() || named.is_empty() {
             self.caller.check(Right::Approve)?;
         }
-        // Whoever was asked before others were asked too still is.
-        let asked = by_right || self.caller.is_local();
-        if !asked && !self.rooms.access.is_among(self.caller.org, &self.caller.name, &named).await? {
+        // Escalation adds approvers, and keeps those it had before.
+        let may_approve = by_right || self.caller.is_local();
+        if !may_approve && !self.rooms.access.is_among(self.caller.org, &self.caller.name, &named).await? {
             let who = &self.caller.name;
-            return Err(Error::Refused(format!("{who} is not among those who may answer: {}", named.join(", "))));
+            return Err(Error::Refused(format!("{who} is not one of the approvers: {}", named.join(", "))));
         }
         let allow_self = ask.and_then(|ask| ask.get("allow_self")).and_then(Value::as_bool).unwrap_or(true);
         if !allow_self && live.run.is_started_or_retried_by(&self.caller.name) {
-            return Err(Error::Refused("whoever started or retried the run may not answer this gate".into()));
+            return Err(Error::Refused("the user who started or retried the run may not answer this gate".into()));
         }
         Ok(())
     }
 
-    /// Makes a link for somebody: for oneself, or as an administrator for anyone who may answer.
+    /// Creates an approval link for a user who may answer: for the caller, or, as an administrator, for others.
     pub async fn link(&self, run: &str, step: &str, user: &str) -> Result<String, Error> {
         let id = find(self.rooms, self.caller, run).await?;
         if user != &*self.caller.name {
             self.caller.check(Right::Admin)?;
         }
-        // Who follows the link has all the rights of its user.
+        // A link has all the rights of its user.
         if self.caller.grants.is_agent() || self.caller.grants.is_narrowed() {
-            return Err(Error::Refused("a key that may not do all its user may makes no links".into()));
+            return Err(Error::Refused("a key with fewer rights than its user cannot create links".into()));
         }
         let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
-        let person = person(self.rooms, live.org, user).await?;
-        Gates::new(self.rooms, &person).may_answer(&live, state).await?;
+        let user_caller = user_caller(self.rooms, live.org, user).await?;
+        Gates::new(self.rooms, &user_caller).may_answer(&live, state).await?;
         let Some(link) = links::link(&live, &path, state, user) else {
-            return Err(stepwell_core::event::Ignored::NotWaiting.into());
+            return Err(Ignored::NotWaiting.into());
         };
-        let audit = trail(self.rooms, self.caller, "step.link", run, json!({"step": path, "user": user}));
-        let done = Change { audit: audit.into_iter().collect(), ..Change::default() };
-        change(self.rooms, done, "step", &path).await?;
+        let audit = run_audit(self.rooms, self.caller, "step.link", run, json!({"step": path, "user": user}));
+        let update = Change { audit: audit.into_iter().collect(), ..Change::default() };
+        change(self.rooms, update, "step", &path).await?;
         Ok(link)
     }
 
-    /// Writes down that an answer was not taken, for whoever gave it and could not be told at once.
+    /// Records that an answer was rejected, for a caller who could not be informed at once.
     pub async fn note_refusal(&self, run: &str, refusal: Refusal) -> Result<(), Error> {
         find(self.rooms, self.caller, run).await?;
         let detail = json!({"step": refusal.step, "reason": refusal.reason});
@@ -262,7 +265,7 @@ impl Gates<'_> {
         change(self.rooms, Change { audit, ..Change::default() }, "audit trail", run).await
     }
 
-    /// The last of the caller's answers to a run's gates that was not taken.
+    /// The caller's last rejected answer to a gate of the run.
     pub async fn last_refusal(&self, run: &str) -> Result<Option<Refusal>, Error> {
         find(self.rooms, self.caller, run).await?;
         let filter = AuditFilter {
@@ -282,49 +285,45 @@ impl Gates<'_> {
     }
 }
 
-fn check(live: &Live, (step, path): (&str, &str), state: &StepState, decision: &Decision) -> Result<(), Error> {
+fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, path);
     let held = at.is_some_and(|at| !matches!(graph.step(at.step).def.kind, Kind::Gate(_)));
     let why = if held {
-        Some("this is about one call and its arguments")
+        Some("the approval is for one call and its arguments")
     } else if state.attempt > 1 || step != path && !is_first(live, step, path) {
-        Some("this was asked before")
+        Some("the gate has asked before")
     } else {
         None
     };
     if let Some(why) = why.filter(|_| decision.digest.is_none()) {
-        return Err(bad("digest", &format!("{why}: say what you answer by the digest that was shown")));
+        return Err(invalid("digest", &format!("{why}: give the digest of the request that was shown")));
     }
     if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
-        return Err(bad("comment", &format!("at most {MAX_COMMENT} bytes")));
+        return Err(invalid("comment", &format!("must be at most {MAX_COMMENT} bytes")));
     }
     if let Some(data) = &decision.data {
-        check_size(data).map_err(|failure| bad("data", &failure.message))?;
+        check_size(data).map_err(|failure| invalid("data", &failure.message))?;
     }
     let form = live.run.ask(state).and_then(|ask| ask.get("form"));
     match form.filter(|_| decision.approve) {
-        Some(form) => fill(form, decision.data.as_ref().unwrap_or(&Value::Null)),
+        Some(form) => check_form(form, decision.data.as_ref().unwrap_or(&Value::Null)),
         None => Ok(()),
     }
 }
 
-/// Whether nothing of that name can have asked before: an answer that is given by name only, and repeated, would else be
-/// taken for the next round of a loop.
+/// Whether no step of that name can have asked before. Otherwise a repeated answer that only gives the name would be
+/// taken for the next pass of a loop.
 fn is_first(live: &Live, name: &str, path: &str) -> bool {
     let steps = &live.compiled.definition.graph.steps;
     let namesakes = steps.iter().filter(|step| &*step.def.name == name).count();
     namesakes == 1 && path.split('[').skip(1).all(|part| part.starts_with("0]"))
 }
 
-/// Whether the data is what the form asks for.
-fn fill(form: &Value, data: &Value) -> Result<(), Error> {
-    let schema = jsonschema::validator_for(form)
-        .map_err(|error| bad("form", &format!("this is not a JSON Schema that can be used: {error}")))?;
-    let faults: Vec<(String, String)> = schema
-        .iter_errors(data)
-        .take(MOST_FAULTS)
-        .map(|fault| (format!("data{}", fault.instance_path()), fault.to_string()))
-        .collect();
+/// Checks the data against the form's schema.
+fn check_form(form: &Value, data: &Value) -> Result<(), Error> {
+    let schema = Schema::compile(form).map_err(|why| invalid("form", &format!("not a usable JSON Schema: {why}")))?;
+    let faults = schema.faults(data).take(MAX_FAULTS);
+    let faults: Vec<(String, String)> = faults.map(|fault| (format!("data{}", fault.path), fault.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }

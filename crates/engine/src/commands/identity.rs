@@ -1,4 +1,4 @@
-//! Who a request comes from, before there is a caller: keys and sessions, signing in, and the first users.
+//! Authentication: API keys, sessions, signing in, and the first users.
 
 use super::Identity;
 use super::change::{change, new_named};
@@ -15,43 +15,44 @@ use stepwell_store::{Change, NewAudit, OrgId, Record, RecordChange};
 
 const SESSION_LIFE: Millis = Millis(30 * Millis::DAY.0);
 
-/// A link is a session that only turns into another one.
+/// The record kind of a sign-in link: a session that can only be exchanged for another.
 pub(super) const LINK: &str = "link";
 
 impl Identity<'_> {
-    /// Whoever shows this API key.
+    /// The caller with this API key.
     pub async fn authenticate(&self, key: &str) -> Result<Caller, Error> {
         self.rooms.access.by_key(key).await
     }
 
-    /// Whoever's browser shows this session.
+    /// The caller with this browser session.
     pub async fn session(&self, secret: &str) -> Result<Caller, Error> {
         self.rooms.access.by_session(secret).await
     }
 
-    /// Turns a link into a session; the link is used up.
+    /// Exchanges a link for a session. A link can be used once.
     pub async fn sign_in(&self, link: &str) -> Result<(String, Time), Error> {
-        let over = || Error::Unauthorised("this link was used already, or is too old: ask for another".into());
-        let record = self.rooms.cluster.store.record_with_key(LINK, &secret_hash(link)).await?.ok_or_else(over)?;
+        let expired = || Error::Unauthorised("this link has been used or has expired: request a new one".into());
+        let record = self.rooms.cluster.store.record_with_key(LINK, &secret_hash(link)).await?.ok_or_else(expired)?;
         let was: Session = body(&record)?;
         let now = self.rooms.cluster.clock.now();
         if was.expires <= now {
-            return Err(over());
+            return Err(expired());
         }
         let caller = Caller::new(record.org, was.user.as_str(), Grants::default());
         let expires = now + SESSION_LIFE;
         let (session, secret) = self.new_session(record.org, &was.user, Session::KIND, expires);
-        // Of two who use it at the same time one comes second: the record it replaces is gone.
+        // If two requests use the link at the same time, the second fails: the record it replaces has been removed.
         let used = RecordChange::Replace(Record { due: Some(now), key: record.id.clone(), ..record.clone() });
-        let gone = RecordChange::Remove { kind: LINK.into(), id: record.id };
+        let removed = RecordChange::Remove { kind: LINK.into(), id: record.id };
         let audit = vec![caller.audit(now, "session.start", &was.user, Value::Null)];
-        let records = vec![used, gone, session];
+        let records = vec![used, removed, session];
         match self.rooms.cluster.store.change(Change { records, audit, grants_of: None, decided: None }).await? {
             Ok(()) => Ok((secret, expires)),
-            Err(_) => Err(over()),
+            Err(_) => Err(expired()),
         }
     }
 
+    /// Ends a session. An unknown session is ignored.
     pub async fn sign_out(&self, secret: &str) -> Result<(), Error> {
         let Some(record) = self.rooms.cluster.store.record_with_key(Session::KIND, &secret_hash(secret)).await? else {
             return Ok(());
@@ -60,11 +61,12 @@ impl Identity<'_> {
         let caller = Caller::new(record.org, session.user.as_str(), Grants::default());
         let audit = vec![caller.audit(self.rooms.cluster.clock.now(), "session.end", &session.user, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Session::KIND.into(), id: record.id }];
-        // Who is signed in is remembered by epoch.
-        let done = Change { records, audit, grants_of: Some(record.org), decided: None };
-        change(self.rooms, done, "session", "").await
+        // Sessions are cached by epoch.
+        let update = Change { records, audit, grants_of: Some(record.org), decided: None };
+        change(self.rooms, update, "session", "").await
     }
 
+    /// The record of a new session or link, and its secret.
     pub(super) fn new_session(&self, org: OrgId, user: &str, kind: &str, expires: Time) -> (RecordChange, String) {
         let now = self.rooms.cluster.clock.now();
         let secret = BASE64.encode(self.rooms.cluster.ids.bytes::<32>());
@@ -81,23 +83,24 @@ impl Identity<'_> {
         (RecordChange::Create(record), secret)
     }
 
-    /// `sw_` and 256 random bits.
+    /// A new API key: `sw_` and 256 random bits.
     pub fn new_secret(&self) -> String {
         format!("sw_{}", BASE64.encode(self.rooms.cluster.ids.bytes::<32>()))
     }
 
+    /// Whether the default organisation has users.
     pub async fn has_users(&self) -> Result<bool, Error> {
         let users: Vec<With<User>> = list(&*self.rooms.cluster.store, OrgId(1)).await?;
         Ok(!users.is_empty())
     }
 
-    /// Makes the first user of the default organisation, with these two keys. False if there are users already.
+    /// Creates the first user of the default organisation, with these two keys. False if there are users already.
     pub async fn bootstrap(&self, admin_key: &str, agent_key: &str) -> Result<bool, Error> {
         let org = OrgId(1);
         if self.has_users().await? {
             return Ok(false);
         }
-        let records = first_people(self.rooms, org, &["admin", "operator"], admin_key, Some(agent_key));
+        let records = first_users(self.rooms, org, &["admin", "operator"], admin_key, Some(agent_key));
         let audit = vec![NewAudit {
             org,
             ..Caller::local("stepwell").audit(
@@ -112,21 +115,21 @@ impl Identity<'_> {
                 self.rooms.access.epoch_moved(org);
                 Ok(true)
             }
-            // Another node was quicker.
+            // Another node was faster.
             Err(_) => Ok(false),
         }
     }
 
-    /// Makes a secret from outside a key of the first user, who is made too if there is nobody yet. One that is known is
-    /// left as it is, also if it was revoked.
+    /// Registers an external secret as a key of the first user, who is created if there are no users. A known key is
+    /// left as it is, even if it was revoked.
     pub async fn admit_key(&self, secret: &str) -> Result<(), Error> {
         let org = OrgId(1);
-        // Refused if another node was quicker: then at least the user is there, and after that the key.
+        // Refused if another node was faster: then the user exists at the next attempt, and the key after that.
         for _ in 0..3 {
             if self.rooms.cluster.store.record_with_key(Key::KIND, &secret_hash(secret)).await?.is_some() {
                 return Ok(());
             }
-            let mut records = first_people(self.rooms, org, &["admin", "operator"], secret, None);
+            let mut records = first_users(self.rooms, org, &["admin", "operator"], secret, None);
             if self.has_users().await? {
                 records.remove(0);
             }
@@ -151,8 +154,8 @@ impl Identity<'_> {
     }
 }
 
-/// The first people of an organisation: an administrator with a key, and a key for agents.
-pub(super) fn first_people(
+/// The first user of an organisation: an administrator with a key, and a key for agents.
+pub(super) fn first_users(
     rooms: &Rooms,
     org: OrgId,
     grants: &[&str],
@@ -170,7 +173,7 @@ pub(super) fn first_people(
             user: name.clone(),
             agent: agent.is_some(),
             grants: agent.map(|grants| grants.iter().map(|grant| grant.to_string()).collect()),
-            // Of one that did not come from here less may be known.
+            // Less of a key that was not generated here is shown.
             start: secret.chars().take(if secret.starts_with("sw_") { 9 } else { 4 }).collect(),
             created: now,
             by: "stepwell".into(),

@@ -1,7 +1,7 @@
-//! API keys. A key is shown once; its record is found by its hash.
+//! API keys. A key is shown once. The store has only its hash.
 
-use super::change::{auth, change, replace, settled};
-use super::input::{bad, check_grants, check_label};
+use super::change::{change, current_auth, replace, retry_on_conflict};
+use super::input::{check_grants, check_label, invalid};
 use super::{Identity, Keys, Users};
 use crate::access::{Key, Right, Used, User, secret_hash};
 use crate::error::Error;
@@ -12,16 +12,19 @@ use std::collections::HashMap;
 use stepwell_core::time::Time;
 use stepwell_store::{Change, OrgId, Record, RecordChange};
 
+/// A key to create.
 #[derive(Clone, Default, Debug)]
 pub struct NewKey {
-    /// The caller if nobody is named.
+    /// The caller by default.
     pub user: Option<String>,
     pub name: String,
     pub agent: bool,
+    /// All grants of its user by default.
     pub grants: Option<Vec<String>>,
     pub expires: Option<Time>,
 }
 
+/// Changes of a key. `None` keeps the current value.
 #[derive(Clone, Default, Debug)]
 pub struct KeyChange {
     pub name: Option<String>,
@@ -29,7 +32,7 @@ pub struct KeyChange {
 }
 
 impl Keys<'_> {
-    /// All of the organisation for those who administer it; their own for others.
+    /// The keys of the organisation for administrators; the caller's own for others.
     pub async fn list(&self) -> Result<Vec<With<Key>>, Error> {
         let mut all: Vec<With<Key>> = list(&*self.rooms.cluster.store, self.caller.org).await?;
         let used: Vec<With<Used>> = list(&*self.rooms.cluster.store, self.caller.org).await?;
@@ -40,10 +43,11 @@ impl Keys<'_> {
         Ok(all)
     }
 
-    /// A new key, and the key itself, which is never shown again.
+    /// Creates a key. Also returns the secret, which is never shown again. Needs the right to administer if the key is
+    /// for another user, or if the caller uses a key.
     pub async fn create(&self, new: NewKey) -> Result<(With<Key>, String), Error> {
         let user = new.user.clone().unwrap_or_else(|| self.caller.name.to_string());
-        // Who may act only through a narrow key must not make a wider one.
+        // A caller with a restricted key must not create a key with more rights.
         if *user != *self.caller.name || self.caller.key.is_some() {
             self.caller.check(Right::Admin)?;
         }
@@ -51,15 +55,15 @@ impl Keys<'_> {
         check_grants(self.caller, new.grants.as_deref().unwrap_or_default())?;
         let now = self.rooms.cluster.clock.now();
         if new.expires.is_some_and(|expires| expires <= now) {
-            return Err(bad("expires_at", "this time is over already"));
+            return Err(invalid("expires_at", "must be in the future"));
         }
         let user: User = body(&find::<User>(&*self.rooms.cluster.store, self.caller.org, &user).await?)?;
         if new.grants.is_none() {
-            // It will be good for all that its user may.
+            // The key gets all rights of its user.
             check_grants(self.caller, &Users::new(self.rooms, self.caller).all_grants(self.caller.org, &user).await?)?;
         }
         if self.caller.grants.is_agent() && !new.agent {
-            return Err(Error::Refused("an agent's key makes keys of agents only".into()));
+            return Err(Error::Refused("an agent's key can only create keys for agents".into()));
         }
         let secret = Identity::new(self.rooms).new_secret();
         let key = Key {
@@ -79,23 +83,24 @@ impl Keys<'_> {
         let detail = json!({"name": key.name, "user": key.user, "agent": key.agent, "grants": key.grants});
         let audit = vec![self.caller.audit(now, "key.create", &record.id, detail)];
         let id = record.id.clone();
-        let done = Change {
+        let update = Change {
             records: vec![RecordChange::Create(record)],
             audit,
             grants_of: Some(self.caller.org),
             decided: None,
         };
-        change(self.rooms, done, "key", &id).await?;
+        change(self.rooms, update, "key", &id).await?;
         Ok((With { id, is: key }, secret))
     }
 
+    /// Renames, pauses or resumes a key. Needs the same rights as [`Keys::create`].
     pub async fn change(&self, id: &str, to: KeyChange) -> Result<With<Key>, Error> {
         to.name.iter().try_for_each(|name| check_label("name", name))?;
-        settled(|| self.change_once(id, to.clone())).await
+        retry_on_conflict(|| self.change_once(id, to.clone())).await
     }
 
     async fn change_once(&self, id: &str, to: KeyChange) -> Result<With<Key>, Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let (record, mut key) = self.own_key(id).await?;
         key.name = to.name.unwrap_or(key.name);
         key.paused = to.paused.unwrap_or(key.paused);
@@ -105,13 +110,13 @@ impl Keys<'_> {
         Ok(With { id: id.to_string(), is: key })
     }
 
-    /// The key opens nothing any more, for ever. Runs it started go on.
+    /// Revokes a key permanently. Runs it has started continue. Needs the same rights as [`Keys::create`].
     pub async fn revoke(&self, id: &str) -> Result<(), Error> {
-        settled(|| self.revoke_once(id)).await
+        retry_on_conflict(|| self.revoke_once(id)).await
     }
 
     async fn revoke_once(&self, id: &str) -> Result<(), Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let (record, mut key) = self.own_key(id).await?;
         let now = self.rooms.cluster.clock.now();
         key.revoked = key.revoked.or(Some(now));
@@ -119,6 +124,7 @@ impl Keys<'_> {
         replace(self.rooms, record, &key, audit, decided).await
     }
 
+    /// A key that the caller may manage.
     async fn own_key(&self, id: &str) -> Result<(Record, Key), Error> {
         let none = || Error::NotFound { what: "key", name: id.to_string() };
         let record = self.rooms.cluster.store.record(Key::KIND, id).await?;

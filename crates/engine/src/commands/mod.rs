@@ -1,7 +1,7 @@
-//! The application API: the only way in. REST, MCP, the command line and the dashboard are thin over it.
+//! The application API. REST, MCP, the command line and the dashboard are thin layers over it.
 //!
-//! Commands are grouped by noun. A handle knows its caller, and every command checks the caller's rights:
-//! `engine.runs(&caller).trigger(…)`. What comes with a token in place of a caller is in [`Inbound`] and [`Identity`].
+//! Commands are grouped by noun. A handle has a caller, and each command checks the caller's rights:
+//! `engine.runs(&caller).trigger(…)`. Requests with a token instead of a caller are in [`Inbound`] and [`Identity`].
 
 mod change;
 mod channels;
@@ -25,7 +25,7 @@ mod workflows;
 pub use crate::access::Right;
 pub use crate::records::With;
 pub use crate::run::start::{End, Started};
-pub use channels::{NewChannel, Wishes};
+pub use channels::{NewChannel, NotificationPreferences};
 pub use connections::NewConnection;
 pub use definitions::{Defined, Source};
 pub use gates::{Approval, Decision, Refusal};
@@ -34,7 +34,7 @@ pub use keys::{KeyChange, NewKey};
 pub use organisations::{AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
-pub use runs::{AttemptView, Bulk, EventView, ParentView, Retry, RunQuery, RunView, StepView, Trigger};
+pub use runs::{AttemptView, BulkOutcome, EventView, ParentView, Retry, RunQuery, RunView, StepView, Trigger};
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
 pub use steps::Override;
@@ -82,9 +82,9 @@ handles! {
     runs: Runs,
     /// Single steps of runs.
     steps: Steps,
-    /// What people are asked, and their answers.
+    /// Approvals and their answers.
     gates: Gates,
-    /// Workflows, their versions, switches, schedules and addresses.
+    /// Workflows, their versions, switches, schedules and trigger URLs.
     workflows: Workflows,
     /// Users of the organisation.
     users: Users,
@@ -92,7 +92,7 @@ handles! {
     roles: Roles,
     /// API keys.
     keys: Keys,
-    /// Secrets. Their values go in and never come out.
+    /// Secrets. Their values are never returned.
     secrets: Secrets,
     /// Databases for query steps.
     connections: Connections,
@@ -100,9 +100,9 @@ handles! {
     queries: Queries,
     /// Policies about calls.
     policies: Policies,
-    /// Where people are notified, and what became of notifications.
+    /// Notification channels, preferences and deliveries.
     channels: Channels,
-    /// MCP servers and what was accepted of their tools.
+    /// MCP servers and their accepted tools.
     mcp_servers: McpServers,
     /// Organisations and their plans.
     organisations: Organisations,
@@ -110,13 +110,13 @@ handles! {
     audit: Audit,
 }
 
-/// Calls that carry a token in place of a key.
+/// Requests with a token instead of an API key.
 #[derive(Clone, Copy)]
 pub struct Inbound<'a> {
     rooms: &'a Arc<Rooms>,
 }
 
-/// Finds the caller of a request, and signs people in.
+/// Authenticates requests and signs users in.
 #[derive(Clone, Copy)]
 pub struct Identity<'a> {
     rooms: &'a Arc<Rooms>,
@@ -129,15 +129,17 @@ impl<'a> Identity<'a> {
 }
 
 impl Engine {
+    /// Requests with a token instead of an API key.
     pub fn inbound(&self) -> Inbound<'_> {
         Inbound { rooms: &self.rooms }
     }
 
+    /// Authentication.
     pub fn identity(&self) -> Identity<'_> {
         Identity::new(&self.rooms)
     }
 
-    /// The nodes on this store, by id.
+    /// The nodes of the cluster, by id. Needs the right to read.
     pub async fn nodes(&self, caller: &Caller) -> Result<Vec<NodeRow>, Error> {
         caller.check(Right::Read)?;
         Ok(self.rooms.cluster.store.nodes().await?)

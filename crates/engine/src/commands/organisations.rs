@@ -1,9 +1,9 @@
-//! Organisations, their plans and what they have used; and the audit trail.
+//! Organisations, their plans and usage; and the audit trail.
 
 use super::Organisations;
 use super::change::change;
 use super::identity::first_people;
-use super::input::{bad, check_label};
+use super::input::{check_label, invalid};
 use super::{Audit, Identity};
 use crate::access::{Limits, Right, Subscription, User, counter};
 use crate::doctor::audit::{self, Verdict};
@@ -12,9 +12,10 @@ use crate::records::{Kept, json as json_text, list};
 use serde_json::json;
 use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange};
 
-/// Rows of the audit trail in one page at the most.
+/// Maximum number of audit rows in a page.
 const MAX_PAGE: u32 = 1_000;
 
+/// An organisation and its plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Organisation {
     pub id: OrgId,
@@ -23,7 +24,7 @@ pub struct Organisation {
     pub limits: Limits,
 }
 
-/// What an organisation has used of its plan.
+/// An organisation's usage of its plan in one month.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Usage {
     pub organisation: Organisation,
@@ -34,6 +35,7 @@ pub struct Usage {
     pub workflows: u64,
 }
 
+/// Which audit rows to list, newest first.
 #[derive(Clone, Default, Debug)]
 pub struct AuditQuery {
     pub by: Option<String>,
@@ -44,6 +46,7 @@ pub struct AuditQuery {
 }
 
 impl Organisations<'_> {
+    /// All organisations. Needs the operator's right.
     pub async fn list(&self) -> Result<Vec<Organisation>, Error> {
         self.caller.check(Right::Operate)?;
         let mut all = Vec::new();
@@ -54,17 +57,17 @@ impl Organisations<'_> {
         Ok(all)
     }
 
-    /// A new organisation with a first user `admin`, and that user's key.
+    /// Creates an organisation with a first user `admin`. Also returns that user's key. Needs the operator's right.
     pub async fn create(&self, name: &str, plan: Option<String>) -> Result<(Organisation, String), Error> {
         self.caller.check(Right::Operate)?;
         check_label("name", name)?;
         self.check_plan(plan.as_deref())?;
         let now = self.rooms.cluster.clock.now();
         let exists = || Error::Exists { what: "organisation", name: name.to_string() };
-        // One that was left without people by a crash is made whole.
+        // An organisation that a crash left without users is completed.
         let id = match self.rooms.cluster.store.found(name, now).await? {
             Some(id) => id,
-            None => self.deserted(name).await?.ok_or_else(exists)?,
+            None => self.without_users(name).await?.ok_or_else(exists)?,
         };
         let secret = Identity::new(self.rooms).new_secret();
         let mut records = first_people(self.rooms, id, &["admin"], &secret, None);
@@ -72,27 +75,27 @@ impl Organisations<'_> {
         let detail = json!({"id": id.0});
         let own = self.caller.audit(now, "organisation.create", name, detail.clone());
         let theirs = NewAudit { org: id, ..own.clone() };
-        let done = Change { records, audit: vec![own, theirs], grants_of: Some(id), decided: None };
-        change(self.rooms, done, "organisation", name).await?;
+        let update = Change { records, audit: vec![own, theirs], grants_of: Some(id), decided: None };
+        change(self.rooms, update, "organisation", name).await?;
         let (plan, limits) = self.rooms.access.limits(id).await?;
         Ok((Organisation { id, name: name.to_string(), plan, limits }, secret))
     }
 
     /// An organisation of that name that has no users.
-    async fn deserted(&self, name: &str) -> Result<Option<OrgId>, Error> {
+    async fn without_users(&self, name: &str) -> Result<Option<OrgId>, Error> {
         let all = self.rooms.cluster.store.organisations().await?;
         let Some((id, _)) = all.into_iter().find(|(_, taken)| taken == name) else { return Ok(None) };
         let users = list::<User>(&*self.rooms.cluster.store, id).await?;
         Ok(users.is_empty().then_some(id))
     }
 
-    /// Gives an organisation another plan, or limits of its own.
+    /// Changes the plan of an organisation, or sets its own limits. Needs the operator's right.
     pub async fn change_plan(&self, id: OrgId, to: Subscription) -> Result<Organisation, Error> {
         self.caller.check(Right::Operate)?;
         self.check_plan(to.plan.as_deref())?;
         let none = || Error::NotFound { what: "organisation", name: id.0.to_string() };
         let all = self.rooms.cluster.store.organisations().await?;
-        let (_, name) = all.into_iter().find(|(of, _)| *of == id).ok_or_else(none)?;
+        let (_, name) = all.into_iter().find(|(other, _)| *other == id).ok_or_else(none)?;
         let before = self.rooms.cluster.store.record(Subscription::KIND, &id.0.to_string()).await?;
         let record = match before {
             Some(before) => RecordChange::Replace(Record { body: json_text(&to), ..before }),
@@ -117,13 +120,13 @@ impl Organisations<'_> {
         match plan {
             Some(plan) if !self.rooms.access.plans.by_name.contains_key(plan) => {
                 let known = self.rooms.access.plans.by_name.keys().cloned().collect::<Vec<_>>().join(", ");
-                Err(bad("plan", &format!("there is no plan {plan:?}; known: {known}")))
+                Err(invalid("plan", &format!("there is no plan {plan:?}; known plans: {known}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// The caller's own organisation.
+    /// The usage of the caller's organisation. Needs no right.
     pub async fn usage(&self) -> Result<Usage, Error> {
         let all = self.rooms.cluster.store.organisations().await?;
         let name = all.into_iter().find(|(id, _)| *id == self.caller.org).map(|(_, name)| name).unwrap_or_default();
@@ -141,6 +144,7 @@ impl Organisations<'_> {
 }
 
 impl Audit<'_> {
+    /// Rows of the organisation's audit trail. Needs the right to administer.
     pub async fn list(&self, query: AuditQuery) -> Result<Vec<AuditRow>, Error> {
         self.caller.check(Right::Admin)?;
         let AuditQuery { by, action, target, before, limit } = query;
@@ -148,14 +152,14 @@ impl Audit<'_> {
         Ok(self.rooms.cluster.store.audit(filter).await?)
     }
 
-    /// Follows the hashes of the organisation's audit trail.
+    /// Verifies the hash chain of the organisation's audit trail. Needs the right to administer.
     pub async fn verify(&self) -> Result<Verdict, Error> {
         self.caller.check(Right::Admin)?;
         audit::verify(&*self.rooms.cluster.store, self.caller.org).await
     }
 }
 
-fn subscription(id: OrgId, is: &Subscription) -> Record {
+fn subscription(id: OrgId, value: &Subscription) -> Record {
     let (kind, name) = (Subscription::KIND.to_string(), id.0.to_string());
-    Record { kind, id: name.clone(), org: id, key: name, due: None, body: json_text(is), version: 0 }
+    Record { kind, id: name.clone(), org: id, key: name, due: None, body: json_text(value), version: 0 }
 }

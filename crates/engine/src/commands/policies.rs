@@ -1,11 +1,11 @@
-//! An organisation's policies: what it says about calls, whatever its workflows say.
+//! An organisation's policies: rules about calls, which apply to all its workflows.
 
 use super::Policies;
-use super::change::{auth, change, new_named, settled};
-use super::input::{bad, check_name};
+use super::change::{change, current_auth, new_named, retry_on_conflict};
+use super::input::{check_name, invalid};
 use crate::access::Right;
 use crate::error::Error;
-use crate::execute::{Effect, MOST_POLICIES, Policy, Rate, SORTS, Unknown};
+use crate::execute::{Effect, MAX_POLICIES, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 use crate::records::{Kept, body, find, json as json_text, list, name_key};
 use crate::secrets::host_pattern;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use stepwell_store::{Change, Record, RecordChange};
 const MAX_APPROVERS: usize = 100;
 const MAX_REASON: usize = 1_000;
 
-/// A policy as somebody writes it.
+/// The settings of a policy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewPolicy {
     /// `tool:mail.*`, `host:*.example.com`, `connection:crm`.
@@ -25,39 +25,40 @@ pub struct NewPolicy {
     pub approvals: u32,
     pub allow_self: bool,
     pub timeout: Option<Millis>,
-    pub at_most_once: Option<Unknown>,
+    pub at_most_once: Option<UnknownOutcome>,
     pub rate: Option<Rate>,
     pub reason: Option<String>,
 }
 
 impl Policies<'_> {
-    /// All who may read runs see why their calls are stopped.
+    /// All policies. Needs only the right to read, so that users can see why a call was stopped.
     pub async fn list(&self) -> Result<Vec<Policy>, Error> {
         self.caller.check(Right::Read)?;
         let all = list::<Policy>(&*self.rooms.cluster.store, self.caller.org).await?;
         Ok(all.into_iter().map(|policy| policy.is).collect())
     }
 
+    /// Returns a policy by name. Needs the right to read.
     pub async fn get(&self, name: &str) -> Result<Policy, Error> {
         self.caller.check(Right::Read)?;
         body(&find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?)
     }
 
-    /// Makes a policy, or gives it another content. Counts for every call that is made from now on.
+    /// Creates or replaces a policy. Takes effect with the next call. Needs the right to administer.
     pub async fn put(&self, name: &str, new: NewPolicy) -> Result<Policy, Error> {
         self.caller.check(Right::Admin)?;
         check_name("name", name)?;
         check(&new)?;
-        let new = NewPolicy { calls: normal(&new.calls)?, ..new };
-        settled(|| self.put_once(name, new.clone())).await
+        let new = NewPolicy { calls: normalised(&new.calls)?, ..new };
+        retry_on_conflict(|| self.put_once(name, new.clone())).await
     }
 
     async fn put_once(&self, name: &str, new: NewPolicy) -> Result<Policy, Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let now = self.rooms.cluster.clock.now();
         let before = self.rooms.cluster.store.record_with_key(Policy::KIND, &name_key(self.caller.org, name)).await?;
-        let made = before.as_ref().map(body::<Policy>).transpose()?.map(|policy| (policy.created, policy.by));
-        let (created, by) = made.unwrap_or_else(|| (now, self.caller.name.to_string()));
+        let existing = before.as_ref().map(body::<Policy>).transpose()?.map(|policy| (policy.created, policy.by));
+        let (created, by) = existing.unwrap_or_else(|| (now, self.caller.name.to_string()));
         let NewPolicy { calls, effect, approvers, approvals, allow_self, timeout, at_most_once, rate, reason } = new;
         let name = name.to_string();
         let policy = Policy {
@@ -76,56 +77,61 @@ impl Policies<'_> {
         };
         let record = match before {
             Some(record) => RecordChange::Replace(Record { body: json_text(&policy), ..record }),
-            None if self.list().await?.len() >= MOST_POLICIES as usize => {
-                let message = format!("an organisation has at most {MOST_POLICIES} policies");
+            None if self.list().await?.len() >= MAX_POLICIES as usize => {
+                let message = format!("an organisation has at most {MAX_POLICIES} policies");
                 return Err(Error::Limit { limit: "policies", message });
             }
             None => RecordChange::Create(new_named(self.rooms, self.caller.org, "pol", &policy.name, &policy)),
         };
         let audit = vec![self.caller.audit(now, "policy.put", &policy.name, json!(policy))];
-        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
-        change(self.rooms, done, "policy", &policy.name).await?;
+        let update = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, update, "policy", &policy.name).await?;
         Ok(policy)
     }
 
+    /// Removes a policy. Needs the right to administer.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.caller.check(Right::Admin)?;
         let record = find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?;
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), "policy.remove", name, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Policy::KIND.into(), id: record.id }];
-        let done = Change { records, audit, grants_of: Some(self.caller.org), decided: None };
-        change(self.rooms, done, "policy", name).await
+        let update = Change { records, audit, grants_of: Some(self.caller.org), decided: None };
+        change(self.rooms, update, "policy", name).await
     }
 }
 
-/// Hosts are written in many ways, and compared in one.
-fn normal(calls: &str) -> Result<String, Error> {
+/// Normalises a host pattern, so that patterns and hosts can be compared.
+fn normalised(calls: &str) -> Result<String, Error> {
     match calls.strip_prefix("host:") {
-        Some(pattern) => host_pattern(pattern).map(|host| format!("host:{host}")).map_err(|why| bad("calls", &why)),
+        Some(pattern) => host_pattern(pattern).map(|host| format!("host:{host}")).map_err(|why| invalid("calls", &why)),
         None => Ok(calls.to_string()),
     }
 }
 
 fn check(new: &NewPolicy) -> Result<(), Error> {
-    let known = new.calls.split_once(':').is_some_and(|(sort, pattern)| SORTS.contains(&sort) && !pattern.is_empty());
+    let known =
+        new.calls.split_once(':').is_some_and(|(kind, pattern)| SUBJECT_KINDS.contains(&kind) && !pattern.is_empty());
     if !known || new.calls.len() > 300 {
-        let forms = SORTS.map(|sort| format!("{sort}:PATTERN")).join(", ");
-        return Err(bad("calls", &format!("say which calls it is about: one of {forms}")));
+        let forms = SUBJECT_KINDS.map(|kind| format!("{kind}:PATTERN")).join(", ");
+        return Err(invalid("calls", &format!("must select calls by one of {forms}")));
     }
     if new.approvals == 0 || new.approvals as usize > MAX_APPROVERS {
-        return Err(bad("approvals", &format!("between 1 and {MAX_APPROVERS}")));
+        return Err(invalid("approvals", &format!("must be between 1 and {MAX_APPROVERS}")));
     }
     if new.approvers.len() > MAX_APPROVERS || new.approvers.iter().any(|name| name.trim().is_empty()) {
-        return Err(bad("approvers", &format!("at most {MAX_APPROVERS} users or roles, none of them empty")));
+        return Err(invalid(
+            "approvers",
+            &format!("must be at most {MAX_APPROVERS} users or roles, without empty names"),
+        ));
     }
     if new.rate.is_some_and(|rate| rate.calls == 0 || rate.per.0 == 0 || rate.per > Millis::DAY) {
-        return Err(bad("rate", "at least one call, in at most a day"));
+        return Err(invalid("rate", "must be at least one call, per at most one day"));
     }
     if new.timeout.is_some_and(|timeout| timeout.0 == 0) {
-        return Err(bad("timeout", "this must be more than nothing"));
+        return Err(invalid("timeout", "must be longer than zero"));
     }
     if new.reason.as_ref().is_some_and(|reason| reason.len() > MAX_REASON) {
-        return Err(bad("reason", &format!("at most {MAX_REASON} bytes")));
+        return Err(invalid("reason", &format!("must be at most {MAX_REASON} bytes")));
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Secrets of an organisation. Values come in and are sealed; no command gives one back.
+//! Secrets of an organisation. Values are sealed when they are set; no command returns one.
 
 use super::Secrets;
-use super::change::{auth, change, new_named, remove, settled};
-use super::input::bad;
+use super::change::{change, current_auth, new_named, remove, retry_on_conflict};
+use super::input::invalid;
 use crate::access::Right;
 use crate::error::Error;
 use crate::notify::Channel;
@@ -15,58 +15,61 @@ use crate::workflows::Database;
 use serde_json::json;
 use stepwell_store::{Change, Record, RecordChange};
 
-/// Bytes of a secret.
+/// Maximum size of a secret, in bytes.
 const MAX_SECRET: usize = 16 * 1024;
-/// Looks over everything at the most: others may go on sealing with an older key.
-const ROUNDS: u32 = 5;
+/// Maximum number of passes over all records: other nodes may still seal with an older key.
+const MAX_PASSES: u32 = 5;
 
-/// What a secret is set to.
+/// The settings of a secret.
 #[derive(Clone, Default)]
 pub struct NewSecret {
-    /// The one it has, if none is given.
+    /// `None` keeps the current value.
     pub value: Option<String>,
-    /// Those it has, if none are given; an empty list is anywhere.
+    /// `None` keeps the current hosts; an empty list allows all hosts.
     pub hosts: Option<Vec<String>>,
 }
 
-/// What came of sealing everything anew.
+/// The result of a rotation.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Rotated {
-    /// The key that everything is sealed with now.
+    /// The key with which all values are sealed now.
     pub key: String,
-    /// Values that were sealed with another one before.
+    /// Number of values that were sealed with another key before.
     pub sealed: u64,
-    /// What no key here opens, with the reason.
+    /// The values that no key of this node opens, with the reason.
     pub locked: Vec<String>,
 }
 
 impl Secrets<'_> {
+    /// The secrets of the organisation, without their values. Needs the right to administer.
     pub async fn list(&self) -> Result<Vec<With<Secret>>, Error> {
         self.caller.check(Right::Admin)?;
         list(&*self.rooms.cluster.store, self.caller.org).await
     }
 
+    /// Returns a secret by name or id, without its value. Needs the right to administer.
     pub async fn get(&self, name: &str) -> Result<With<Secret>, Error> {
         self.caller.check(Right::Admin)?;
         read(&find::<Secret>(&*self.rooms.cluster.store, self.caller.org, name).await?)
     }
 
-    /// Makes a secret, or gives it another value or other hosts. Counts from the next step on, on every node.
+    /// Creates a secret, or changes its value or hosts. Takes effect with the next step, on all nodes. Needs the right
+    /// to administer.
     pub async fn put(&self, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {
         self.caller.check(Right::Admin)?;
         if !is_name(name) {
-            let message = "a name of up to 100 letters, digits and _ is needed, which does not begin with a digit";
-            return Err(bad("name", message));
+            let message = "must be at most 100 letters, digits and _, and must not begin with a digit";
+            return Err(invalid("name", message));
         }
         if let Some(value) = &new.value {
             check_value(value)?;
         }
         check_hosts(new.hosts.as_deref().unwrap_or_default())?;
-        settled(|| self.put_once(name, new.clone())).await
+        retry_on_conflict(|| self.put_once(name, new.clone())).await
     }
 
     async fn put_once(&self, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let before = self.rooms.cluster.store.record_with_key(Secret::KIND, &name_key(self.caller.org, name)).await?;
         let was: Option<Secret> = before.as_ref().map(body).transpose()?;
         let now = self.rooms.cluster.clock.now();
@@ -77,7 +80,7 @@ impl Secrets<'_> {
                 (sealed, short, was.as_ref().map_or(1, |was| was.version + 1))
             }
             (None, Some(was)) => (was.sealed.clone(), was.short, was.version),
-            (None, None) => return Err(bad("value", "a new secret needs a value")),
+            (None, None) => return Err(invalid("value", "a new secret needs a value")),
         };
         let secret = Secret {
             name: name.to_string(),
@@ -92,64 +95,66 @@ impl Secrets<'_> {
         let detail = json!({"hosts": secret.hosts, "version": version});
         let audit = vec![self.caller.audit(now, "secret.put", name, detail)];
         let (id, record) = put(before, &secret, || new_named(self.rooms, self.caller.org, "sec", name, &secret));
-        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
-        change(self.rooms, done, "secret", name).await?;
+        let update = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, update, "secret", name).await?;
         Ok(With { id, is: secret })
     }
 
+    /// Removes a secret. Needs the right to administer.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.caller.check(Right::Admin)?;
-        settled(|| remove::<Secret>(self.rooms, self.caller, "secret.remove", name)).await
+        retry_on_conflict(|| remove::<Secret>(self.rooms, self.caller, "secret.remove", name)).await
     }
 
-    /// Seals everything of all organisations anew that is not sealed with the first of this node's master keys.
+    /// Seals all values of all organisations again that are not sealed with the first of this node's master keys. Needs
+    /// the operator's right.
     pub async fn rotate(&self) -> Result<Rotated, Error> {
         self.caller.check(Right::Operate)?;
         self.rooms.secrets.check().await?;
         ready(self.rooms).await?;
-        let mut done = Rotated {
+        let mut rotated = Rotated {
             key: self.rooms.secrets.sealed.vault.ids().first().cloned().unwrap_or_default(),
             ..Rotated::default()
         };
-        for _ in 0..ROUNDS {
-            done.locked.clear();
-            let kept = self.reseal::<Secret>(&mut done).await? + self.reseal::<Database>(&mut done).await?;
-            let sealed = kept + self.reseal::<Channel>(&mut done).await?;
+        for _ in 0..MAX_PASSES {
+            rotated.locked.clear();
+            let kept = self.reseal::<Secret>(&mut rotated).await? + self.reseal::<Database>(&mut rotated).await?;
+            let sealed = kept + self.reseal::<Channel>(&mut rotated).await?;
             if sealed == 0 {
                 break;
             }
-            done.sealed += sealed;
+            rotated.sealed += sealed;
         }
         if let Some(record) = self.rooms.cluster.store.record(Check::KIND, CHECK).await? {
             let sealed = seal(self.rooms, CHECK_OWNER, CHECK).await?;
             let record = RecordChange::Replace(Record { body: json_text(&Check { sealed }), ..record });
-            let detail = json!({"key": done.key, "sealed": done.sealed, "locked": done.locked.len()});
+            let detail = json!({"key": rotated.key, "sealed": rotated.sealed, "locked": rotated.locked.len()});
             let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), "secret.rotate", "*", detail)];
             change(self.rooms, Change { records: vec![record], audit, ..Change::default() }, "master key", "").await?;
         }
-        Ok(done)
+        Ok(rotated)
     }
 
-    /// One look over all records of a kind; how many were sealed anew.
-    async fn reseal<T: SealedRecord>(&self, done: &mut Rotated) -> Result<u64, Error> {
+    /// One pass over all records of a kind. Returns how many were sealed again.
+    async fn reseal<T: SealedRecord>(&self, rotated: &mut Rotated) -> Result<u64, Error> {
         let mut sealed = 0;
         for record in self.rooms.secrets.sealed.all::<T>().await? {
-            let mut is: T = body(&record)?;
-            if is.sealed().key == done.key {
+            let mut value: T = body(&record)?;
+            if value.sealed().key == rotated.key {
                 continue;
             }
-            let name = is.name().to_string();
-            let value = match self.rooms.secrets.sealed.open::<T>(&record, &name, is.sealed()) {
-                Ok(value) => value,
+            let name = value.name().to_string();
+            let plain = match self.rooms.secrets.sealed.open::<T>(&record, &name, value.sealed()) {
+                Ok(plain) => plain,
                 Err(why) => {
-                    done.locked.push(why.to_string());
+                    rotated.locked.push(why.to_string());
                     continue;
                 }
             };
             let owner = Owner { org: record.org, kind: T::KIND, name: &name };
-            *is.sealed() = seal(self.rooms, owner, &value).await?;
-            let record = RecordChange::Replace(Record { body: json_text(&is), ..record });
-            // One that was changed meanwhile is looked at again in the next round.
+            *value.sealed() = seal(self.rooms, owner, &plain).await?;
+            let record = RecordChange::Replace(Record { body: json_text(&value), ..record });
+            // A record that was changed in the meantime is handled in the next pass.
             let written =
                 self.rooms.cluster.store.change(Change { records: vec![record], ..Change::default() }).await?;
             sealed += u64::from(written.is_ok());
@@ -158,7 +163,7 @@ impl Secrets<'_> {
     }
 }
 
-/// Makes sure that there is a master key, and that it is everybody's.
+/// Ensures that there is a master key, and that it is the one all nodes use.
 async fn ready(rooms: &Rooms) -> Result<(), Error> {
     if rooms.cluster.store.record(Check::KIND, CHECK).await?.is_none() {
         rooms.secrets.sealed.vault.ready(rooms.cluster.ids.bytes()).map_err(Error::NotNow)?;
@@ -167,7 +172,7 @@ async fn ready(rooms: &Rooms) -> Result<(), Error> {
         let (kind, id, org) = (Check::KIND.to_string(), CHECK.to_string(), CHECK_OWNER.org);
         let record =
             Record { kind, key: id.clone(), id, org, due: None, body: json_text(&Check { sealed }), version: 0 };
-        // If another node was quicker, theirs is the one.
+        // If another node was faster, its record is used.
         let _ = rooms
             .cluster
             .store
@@ -177,7 +182,7 @@ async fn ready(rooms: &Rooms) -> Result<(), Error> {
     rooms.secrets.check().await
 }
 
-/// Seals a value under the first master key, which is made if need be.
+/// Seals a value with the first master key, which is created if necessary.
 pub(super) async fn seal(rooms: &Rooms, owner: Owner<'_>, value: &str) -> Result<Sealed, Error> {
     ready(rooms).await?;
     rooms.secrets.sealed.vault.seal(owner, rooms.cluster.ids.bytes(), value).map_err(Error::NotNow)
@@ -185,14 +190,14 @@ pub(super) async fn seal(rooms: &Rooms, owner: Owner<'_>, value: &str) -> Result
 
 fn check_value(value: &str) -> Result<(), Error> {
     if value.is_empty() || value.len() > MAX_SECRET {
-        return Err(bad("value", &format!("1 to {MAX_SECRET} bytes are needed")));
+        return Err(invalid("value", &format!("must be 1 to {MAX_SECRET} bytes")));
     }
     Ok(())
 }
 
 fn check_hosts(hosts: &[String]) -> Result<(), Error> {
     if hosts.len() > MOST_HOSTS {
-        return Err(bad("hosts", &format!("there are more than {MOST_HOSTS}")));
+        return Err(invalid("hosts", &format!("at most {MOST_HOSTS} hosts are allowed")));
     }
     let faults =
         hosts.iter().enumerate().filter_map(|(n, host)| Some((format!("hosts[{n}]"), check_host(host).err()?)));

@@ -1,11 +1,11 @@
-//! MCP servers whose tools can be called: how they stand, accepting what they offer, and calling a tool outside of any
-//! workflow, which is a run of one step.
+//! MCP servers: the state of their tools, accepting tools, and calling a tool outside of a workflow, which is a run of
+//! one step.
 
 use super::McpServers;
-use super::change::{auth, change, settled};
-use super::definitions::{check, keep_for_test};
-use super::input::bad;
-use super::runs::Decided;
+use super::change::{change, current_auth, retry_on_conflict};
+use super::definitions::{check, store_for_test};
+use super::input::invalid;
+use super::runs::VersionToRun;
 use super::{Runs, Source};
 use crate::access::{Need, Right};
 use crate::error::Error;
@@ -17,30 +17,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_store::{Change, Record, RecordChange};
 
-/// The label of a run that is nothing but the call of a tool: its value is the tool.
+/// The label of a run that only calls a tool. Its value is the tool's name.
 pub const CALLED: &str = "called_tool";
 
-/// A server as this process knows it, and how its tools stand.
+/// A server as this process knows it, with the state of its tools.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KnownServer {
-    /// None if no process that this one knows of is connected to it.
+    /// `None` if this process knows no connection to it.
     pub server: Option<Server>,
     pub name: String,
     pub tools: Vec<KnownTool>,
 }
 
+/// A tool that a server offers, or that was accepted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KnownTool {
-    /// As its server knows it.
+    /// The server's name for it.
     pub tool: String,
-    /// None if the server does not offer it now.
+    /// `None` if the server does not offer it now.
     pub offered: Option<Arc<Offered>>,
-    /// None if it was never accepted.
+    /// `None` if it was never accepted.
     pub pin: Option<Pin>,
 }
 
 impl KnownTool {
-    /// None if the server does not offer it now.
+    /// Whether the offered tool is new, accepted or changed. `None` if the server does not offer it now.
     pub fn standing(&self) -> Option<Standing> {
         let digest = self.offered.as_ref()?.digest();
         Some(match &self.pin {
@@ -55,12 +56,12 @@ impl KnownTool {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Acceptance {
     pub tool: String,
-    /// Of what was looked at; whatever is offered now if there is none.
+    /// The digest of the tool that was reviewed. `None` accepts what is offered now.
     pub digest: Option<String>,
 }
 
 impl McpServers<'_> {
-    /// All servers of the organisation, by name.
+    /// All servers of the organisation, by name. Needs the right to read.
     pub async fn list(&self) -> Result<Vec<KnownServer>, Error> {
         self.caller.check(Right::Read)?;
         let accepted = list::<Accepted>(&*self.rooms.cluster.store, self.caller.org).await?;
@@ -79,13 +80,14 @@ impl McpServers<'_> {
         Ok(known.into_values().collect())
     }
 
+    /// Returns a server by name. Needs the right to read.
     pub async fn get(&self, name: &str) -> Result<KnownServer, Error> {
         let all = self.list().await?;
         let found = all.into_iter().find(|known| known.name == name);
         found.ok_or_else(|| Error::NotFound { what: "mcp server", name: name.to_string() })
     }
 
-    /// What the servers of the organisation offer, as this process sees it.
+    /// The organisation's servers and the tools they offer, as this process sees them. Needs no right.
     pub fn offered(&self) -> Vec<Server> {
         self.rooms
             .workflows
@@ -96,18 +98,18 @@ impl McpServers<'_> {
             .collect()
     }
 
-    /// Accepts what a server offers now: these tools, or all of them if none is named.
+    /// Accepts tools that a server offers now: these, or all if none are named. Needs the right to administer.
     pub async fn accept(&self, server: &str, which: &[Acceptance]) -> Result<KnownServer, Error> {
         self.caller.check(Right::Admin)?;
-        settled(|| self.accept_once(server, which)).await?;
+        retry_on_conflict(|| self.accept_once(server, which)).await?;
         self.get(server).await
     }
 
     async fn accept_once(&self, name: &str, which: &[Acceptance]) -> Result<(), Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let known = self.get(name).await?;
         if known.server.is_none() {
-            let message = format!("{name} is not connected here: ask a server that its configuration names it to");
+            let message = format!("{name} is not connected to this process: use a node whose configuration names it");
             return Err(Error::Refused(message));
         }
         let before = self.rooms.cluster.store.record_with_key(Accepted::KIND, &name_key(self.caller.org, name)).await?;
@@ -130,11 +132,11 @@ impl McpServers<'_> {
         };
         let digests: BTreeMap<&str, String> = chosen.iter().map(|offered| (&*offered.tool, offered.digest())).collect();
         let audit = vec![self.caller.audit(now, "mcp_server.accept", name, json!(digests))];
-        let done = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
-        change(self.rooms, done, "mcp server", name).await
+        let update = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, update, "mcp server", name).await
     }
 
-    /// Tools of servers that the caller may call and that are as they were accepted, by name.
+    /// The accepted, unchanged tools that the caller may call, by name. Needs the right to run.
     pub async fn proxied(&self) -> Result<Vec<Arc<Offered>>, Error> {
         self.caller.check(Right::Run)?;
         let mut found: BTreeMap<String, Arc<Offered>> = BTreeMap::new();
@@ -142,33 +144,33 @@ impl McpServers<'_> {
             let Some(accepted) = self.rooms.workflows.pins.accepted(self.caller.org, &server.name).await? else {
                 continue;
             };
-            let good = server.tools.into_iter().filter(|offered| {
+            let callable = server.tools.into_iter().filter(|offered| {
                 accepted.standing(offered) == Standing::Accepted && self.caller.grants.allow(Need::Tool(&offered.name))
             });
-            for offered in good {
-                // Of two with one name steps call the first, too.
+            for offered in callable {
+                // If two tools have the same name, steps call the first as well.
                 found.entry(offered.name.clone()).or_insert(offered);
             }
         }
         Ok(found.into_values().collect())
     }
 
-    /// Calls a tool as a run of one step: with the rights, policies, log and durability of any other.
+    /// Calls a tool as a run of one step, with the same checks, log and durability as any run. Needs the right to run.
     pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Started, Error> {
         self.caller.check(Right::Run)?;
-        // The arguments are data: nothing in them is a template.
+        // Passed as input, so that the arguments are not parsed as templates.
         let document = json!({"name": tool, "retention": "7d", "labels": {CALLED: tool},
             "tasks": {"call": {"tool": tool, "args": "{{input}}", "retries": 0}}, "output": "{{tasks.call.body}}"});
         let document = document.to_string();
         let checked = check(self.rooms, Source { text: &document, file: None })?;
         let epoch = self.rooms.access.epoch(self.caller.org).await?;
-        let compiled = keep_for_test(self.rooms, self.caller, checked).await?;
-        Runs::new(self.rooms, self.caller).call(Decided { compiled, epoch }, tool, arguments).await
+        let compiled = store_for_test(self.rooms, self.caller, checked).await?;
+        Runs::new(self.rooms, self.caller).call(VersionToRun { compiled, epoch }, tool, arguments).await
     }
 }
 
 impl KnownServer {
-    /// Puts what is offered beside what was accepted.
+    /// Adds the offered tools to the accepted ones.
     fn compare(&mut self) {
         for offered in self.server.iter().flat_map(|server| &server.tools) {
             match self.tools.iter_mut().find(|known| known.tool == offered.tool) {
@@ -182,13 +184,14 @@ impl KnownServer {
         self.tools.sort_by(|a, b| a.tool.cmp(&b.tool));
     }
 
+    /// The offered tool to accept. Fails if it has changed since it was reviewed.
     fn choose(&self, wanted: &Acceptance) -> Result<&Arc<Offered>, Error> {
         let found = self.tools.iter().find(|known| known.tool == wanted.tool);
-        let missing = || bad("tools", &format!("{} does not offer a tool {:?} now", self.name, wanted.tool));
+        let missing = || invalid("tools", &format!("{} does not offer a tool {:?} now", self.name, wanted.tool));
         let offered = found.and_then(|known| known.offered.as_ref()).ok_or_else(missing)?;
         match &wanted.digest {
             Some(digest) if *digest != offered.digest() => {
-                let message = format!("{} is no longer what was looked at: look again and accept that", wanted.tool);
+                let message = format!("{} has changed since it was reviewed: review it again", wanted.tool);
                 Err(Error::Refused(message))
             }
             _ => Ok(offered),

@@ -1,8 +1,8 @@
-//! Single steps: waking them, delivering to them, settling and overriding what is stuck.
+//! Single steps: waking them, delivering to them, and settling or overriding stuck steps.
 
-use super::change::trail;
-use super::input::bad;
-use super::runs::{find, load, reach};
+use super::change::run_audit;
+use super::input::invalid;
+use super::runs::{find, find_with_right, load};
 use super::{Decision, Gates, Steps};
 use crate::access::Right;
 use crate::error::Error;
@@ -16,18 +16,18 @@ use stepwell_core::run::{Phase, StepState};
 use stepwell_core::value::check_size;
 use stepwell_store::NewAudit;
 
-/// How a stuck step is said to have ended.
+/// The result to set for a stuck step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Override {
-    /// What it gave back, or why it failed.
+    /// Its output, or the reason of its failure.
     pub outcome: Result<Value, String>,
-    /// For whoever asks later.
+    /// A comment for the log.
     pub comment: Option<String>,
 }
 
 impl Steps<'_> {
-    /// One signal for whatever a step waits for: a gate is approved, a sleep or a pause between attempts ends now, a wait
-    /// gets an empty call. Anything else is refused, with the reason.
+    /// Continues a waiting step: approves a gate, ends a sleep or a retry backoff, or delivers an empty call to a wait.
+    /// Refused for other steps. Needs the right to run, or for a gate the right to answer it.
     pub async fn ready(&self, run: &str, step: &str) -> Result<(), Error> {
         let id = find(self.rooms, self.caller, run).await?;
         let live = load(self.rooms, id, run).await?;
@@ -38,12 +38,12 @@ impl Steps<'_> {
                 let decision = Decision { approve: true, ..Decision::default() };
                 Gates::new(self.rooms, self.caller).answer(run, step, decision).await
             }
-            Phase::Backoff if state.failure().is_some_and(|failure| &*failure.code == DEFERRED) => Err(Error::NotNow(
-                "too many such calls are made at present, and a policy gave this one its time".into(),
-            )),
+            Phase::Backoff if state.failure().is_some_and(|failure| &*failure.code == DEFERRED) => {
+                Err(Error::NotNow("a policy's rate limit is reached, and the call has an assigned time".into()))
+            }
             Phase::Sleeping | Phase::Backoff => {
                 self.caller.check(Right::Run)?;
-                let audit = trail(self.rooms, self.caller, "step.wake", run, json!({"step": path}));
+                let audit = run_audit(self.rooms, self.caller, "step.wake", run, json!({"step": path}));
                 self.rooms
                     .runner
                     .command(id, Message::Wake { path, attempt, by: self.caller.name.clone() }, audit)
@@ -51,7 +51,7 @@ impl Steps<'_> {
             }
             Phase::Webhook => {
                 self.caller.check(Right::Run)?;
-                let audit = trail(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
+                let audit = run_audit(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
                 self.rooms.runner.command(id, Message::Deliver { path, body: Arc::default() }, audit).await
             }
             Phase::Done(_) => Err(Ignored::StepFinished.into()),
@@ -61,33 +61,34 @@ impl Steps<'_> {
         }
     }
 
-    /// Says what became of a call that may have happened and may not be made twice.
+    /// Sets the outcome of a call that may have happened and must not be made twice. Needs the right to approve;
+    /// refused for agents.
     pub async fn settle(&self, run: &str, step: &str, verdict: Verdict) -> Result<(), Error> {
-        let id = reach(self.rooms, self.caller, Right::Approve, run).await?;
+        let id = find_with_right(self.rooms, self.caller, Right::Approve, run).await?;
         if self.caller.grants.is_agent() {
-            return Err(Error::Refused("whether a call happened is for a person to say, not for an agent".into()));
+            return Err(Error::Refused("an agent may not decide whether a call happened".into()));
         }
         let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         if let Verdict::Happened { body } = &verdict {
-            check_size(body).map_err(|failure| bad("body", &failure.message))?;
+            check_size(body).map_err(|failure| invalid("body", &failure.message))?;
         }
         let (attempt, by) = (state.attempt, self.caller.name.clone());
         let audit =
-            trail(self.rooms, self.caller, "step.settle", run, json!({"step": path, "verdict": verdict.name()}));
+            run_audit(self.rooms, self.caller, "step.settle", run, json!({"step": path, "verdict": verdict.name()}));
         self.rooms.runner.command(id, Message::Settle { path, attempt, verdict, by }, audit).await
     }
 
-    /// Delivers a call by the name of its step: for those who may run the workflow and do not have the URL.
+    /// Delivers a call to a waiting step without its URL. Needs the right to run.
     pub async fn deliver_to(&self, run: &str, step: &str, body: Value) -> Result<(), Error> {
-        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         let live = load(self.rooms, id, run).await?;
         let (path, _) = step_named(&live, step)?;
-        let audit = trail(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
+        let audit = run_audit(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
         deliver(self.rooms, &live, path, body, audit).await
     }
 
-    /// Ends a step that is stuck, with a result that somebody answers for.
+    /// Ends a stuck step with a given result. Needs the right to administer.
     pub async fn override_step(&self, run: &str, step: &str, how: Override) -> Result<(), Error> {
         self.caller.check(Right::Admin)?;
         let id = find(self.rooms, self.caller, run).await?;
@@ -97,18 +98,18 @@ impl Steps<'_> {
             self.caller.check(Right::Approve)?;
         }
         if state.phase == Phase::Gate {
-            return Err(Error::Refused("a gate is answered by those who may, not overridden".into()));
+            return Err(Error::Refused("a gate cannot be overridden: it must be answered by its approvers".into()));
         }
         let Override { outcome, comment } = how;
         let detail = json!({"step": path, "success": outcome.is_ok(), "comment": comment});
         let outcome = match outcome {
             Ok(output) => {
-                check_size(&output).map_err(|failure| bad("output", &failure.message))?;
+                check_size(&output).map_err(|failure| invalid("output", &failure.message))?;
                 Outcome::Success(Reply::body(output))
             }
             Err(message) => Outcome::Failure { failure: Failure::new("overridden", message), reply: None },
         };
-        let audit = trail(self.rooms, self.caller, "step.override", run, detail);
+        let audit = run_audit(self.rooms, self.caller, "step.override", run, detail);
         let (attempt, by) = (state.attempt, self.caller.name.clone());
         let message = Message::Override { path, attempt, outcome, by, comment: comment.map(Into::into) };
         self.rooms.runner.command(id, message, audit).await
@@ -123,13 +124,13 @@ pub(super) async fn deliver(
     mut body: Value,
     audit: Option<NewAudit>,
 ) -> Result<(), Error> {
-    // A service may send back what it was given.
+    // A service may send back secrets it was given.
     rooms.secrets.mask(live.org, &live.compiled.secrets).await.value(&mut body);
-    check_size(&body).map_err(|failure| bad("body", &failure.message))?;
+    check_size(&body).map_err(|failure| invalid("body", &failure.message))?;
     rooms.runner.command(live.id, Message::Deliver { path, body: Arc::new(body) }, audit).await
 }
 
-/// A step by its path; or by its name, if one step of that name waits for someone.
+/// A step by its path, or by its name if exactly one step of that name is active.
 pub(super) fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a StepState), Error> {
     let graph = &live.compiled.definition.graph;
     if let Some(at) = live.run.find(graph, step)
@@ -144,7 +145,10 @@ pub(super) fn step_named<'a>(live: &'a Live, step: &str) -> Result<(String, &'a 
         [] => Err(Error::NotFound { what: "step", name: step.to_string() }),
         [(first, _), ..] => {
             let example = live.run.path(graph, *first);
-            Err(bad("step", &format!("several steps are called {step:?}; give the path of one, such as {example:?}")))
+            Err(invalid(
+                "step",
+                &format!("several steps are named {step:?}; give the path of one, such as {example:?}"),
+            ))
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Users and roles of an organisation. Every change is in the audit trail, in one write with it.
+//! Users and roles of an organisation. Each change is written together with its audit row.
 
-use super::change::{auth, change, new_named, replace, settled};
+use super::change::{change, current_auth, new_named, replace, retry_on_conflict};
 use super::identity::LINK;
-use super::input::{bad, check_grants, check_name};
+use super::input::{check_grants, check_name, invalid};
 use super::{Identity, Roles, Users};
 use crate::access::{BUILT_IN_ROLES, Right, Role, User};
 use crate::error::Error;
@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{Change, OrgId, RecordChange};
 
+/// How long a sign-in link is valid.
 const LINK_LIFE: Millis = Millis::DAY;
 
+/// A user to create.
 #[derive(Clone, Default, Debug)]
 pub struct NewUser {
     pub name: String,
@@ -20,7 +22,7 @@ pub struct NewUser {
     pub grants: Vec<String>,
 }
 
-/// What is given is changed.
+/// Changes of a user. `None` keeps the current value.
 #[derive(Clone, Default, Debug)]
 pub struct UserChange {
     pub roles: Option<Vec<String>>,
@@ -29,25 +31,28 @@ pub struct UserChange {
 }
 
 impl Users<'_> {
+    /// The users of the organisation. Needs the right to administer.
     pub async fn list(&self) -> Result<Vec<With<User>>, Error> {
         self.caller.check(Right::Admin)?;
         list(&*self.rooms.cluster.store, self.caller.org).await
     }
 
+    /// Returns a user by name or id. Needs the right to administer.
     pub async fn get(&self, user: &str) -> Result<With<User>, Error> {
         self.caller.check(Right::Admin)?;
         read(&find::<User>(&*self.rooms.cluster.store, self.caller.org, user).await?)
     }
 
+    /// Creates a user. Needs the right to administer; the caller can only give its own rights.
     pub async fn create(&self, new: NewUser) -> Result<With<User>, Error> {
         self.caller.check(Right::Admin)?;
         check_name("name", &new.name)?;
         check_grants(self.caller, &new.grants)?;
-        settled(|| self.create_once(new.clone())).await
+        retry_on_conflict(|| self.create_once(new.clone())).await
     }
 
     async fn create_once(&self, new: NewUser) -> Result<With<User>, Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         self.check_roles(&new.roles).await?;
         let now = self.rooms.cluster.clock.now();
         let NewUser { name, roles, grants } = new;
@@ -57,51 +62,53 @@ impl Users<'_> {
         let audit = vec![self.caller.audit(now, "user.create", &user.name, detail)];
         let id = record.id.clone();
         let records = vec![RecordChange::Create(record)];
-        let done = Change { records, audit, grants_of: Some(self.caller.org), decided: Some(decided) };
-        change(self.rooms, done, "user", &user.name).await?;
+        let update = Change { records, audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, update, "user", &user.name).await?;
         Ok(With { id, is: user })
     }
 
+    /// Changes a user. Needs the right to administer; the caller can only give its own rights.
     pub async fn change(&self, user: &str, to: UserChange) -> Result<With<User>, Error> {
         self.caller.check(Right::Admin)?;
         check_grants(self.caller, to.grants.as_deref().unwrap_or_default())?;
-        let name = settled(|| self.change_once(user, to.clone())).await?;
+        let name = retry_on_conflict(|| self.change_once(user, to.clone())).await?;
         self.get(&name).await
     }
 
-    /// Gives the user's name.
+    /// Returns the user's name.
     async fn change_once(&self, user: &str, to: UserChange) -> Result<String, Error> {
-        // Two who take each other's rights away must not both succeed.
-        let decided = auth(self.rooms, self.caller.org).await?;
+        // Two administrators who revoke each other's rights must not both succeed.
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         self.check_roles(to.roles.as_deref().unwrap_or_default()).await?;
         let record = find::<User>(&*self.rooms.cluster.store, self.caller.org, user).await?;
         let mut user: User = body(&record)?;
         user.roles = to.roles.unwrap_or(user.roles);
         user.grants = to.grants.unwrap_or(user.grants);
         user.disabled = to.disabled.unwrap_or(user.disabled);
-        self.keep_an_admin(Some(&user), None).await?;
+        self.check_admin_remains(Some(&user), None).await?;
         let detail = json!({"roles": user.roles, "grants": user.grants, "disabled": user.disabled});
         let audit = self.caller.audit(self.rooms.cluster.clock.now(), "user.change", &user.name, detail);
         replace(self.rooms, record, &user, audit, decided).await?;
         Ok(user.name)
     }
 
-    /// The user can no longer do anything; what they did stays theirs, so their name is not free.
+    /// Disables a user. The name stays taken, because the log refers to it. Needs the right to administer.
     pub async fn disable(&self, user: &str) -> Result<(), Error> {
         self.change(user, UserChange { disabled: Some(true), ..UserChange::default() }).await.map(|_| ())
     }
 
-    /// A link's secret: whoever has it can sign in as the caller, once; or as another user, for administrators.
+    /// Creates a link by which the caller can sign in once. Returns its secret. Needs the right to administer if it is
+    /// for a given user, or if the caller uses a key.
     pub async fn sign_in_link(&self, user: Option<&str>) -> Result<String, Error> {
         let mut name = self.caller.name.to_string();
         if self.caller.key.is_some() || user.is_some() {
             self.caller.check(Right::Admin)?;
-            // A session is good for all that its user may, and is no agent's.
+            // A session has all rights of its user, and is not for agents.
             let user: User =
                 body(&find::<User>(&*self.rooms.cluster.store, self.caller.org, user.unwrap_or(&name)).await?)?;
             check_grants(self.caller, &self.all_grants(self.caller.org, &user).await?)?;
             if self.caller.grants.is_agent() {
-                return Err(Error::Refused("an agent's key does not sign people in".into()));
+                return Err(Error::Refused("an agent's key cannot create sign-in links".into()));
             }
             name = user.name;
         }
@@ -123,14 +130,17 @@ impl Users<'_> {
                     .map(|role| role.name)
                     .collect::<Vec<_>>()
                     .join(", ");
-                return Err(bad(&format!("roles[{n}]"), &format!("there is no role {role:?}; known: {known}")));
+                return Err(invalid(
+                    &format!("roles[{n}]"),
+                    &format!("there is no role {role:?}; known roles: {known}"),
+                ));
             };
             check_grants(self.caller, &grants)?;
         }
         Ok(())
     }
 
-    /// In person and by roles.
+    /// The user's own grants and those of the user's roles.
     pub(super) async fn all_grants(&self, org: OrgId, user: &User) -> Result<Vec<String>, Error> {
         let mut grants = user.grants.clone();
         for role in &user.roles {
@@ -139,8 +149,8 @@ impl Users<'_> {
         Ok(grants)
     }
 
-    /// An organisation that nobody can administer is lost, and so is a server that nobody operates.
-    async fn keep_an_admin(&self, user: Option<&User>, role: Option<&Role>) -> Result<(), Error> {
+    /// Refuses a change that would leave the organisation without an administrator, or the server without an operator.
+    async fn check_admin_remains(&self, user: Option<&User>, role: Option<&Role>) -> Result<(), Error> {
         let users: Vec<With<User>> = list(&*self.rooms.cluster.store, self.caller.org).await?;
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for With { is, .. } in users {
@@ -162,7 +172,7 @@ impl Users<'_> {
         for right in [Right::Admin, Right::Operate] {
             let has = |grants: &[String]| grants.iter().any(|grant| grant == right.name());
             if has(&before) && !has(&after) {
-                return Err(Error::NotNow(format!("nobody would be left who has the right {right}")));
+                return Err(Error::NotNow(format!("no user would be left with the right {right}")));
             }
         }
         Ok(())
@@ -170,35 +180,36 @@ impl Users<'_> {
 }
 
 impl Roles<'_> {
+    /// The built-in roles and the organisation's own. Needs the right to administer.
     pub async fn list(&self) -> Result<Vec<Role>, Error> {
         self.caller.check(Right::Admin)?;
-        let of_product = |(name, grants): &(&str, &[&str])| Role {
+        let built_in = |(name, grants): &(&str, &[&str])| Role {
             name: name.to_string(),
             grants: grants.iter().map(|grant| grant.to_string()).collect(),
             created: Time(0),
             by: "stepwell".into(),
         };
         let own: Vec<With<Role>> = list(&*self.rooms.cluster.store, self.caller.org).await?;
-        Ok(BUILT_IN_ROLES.iter().map(of_product).chain(own.into_iter().map(|role| role.is)).collect())
+        Ok(BUILT_IN_ROLES.iter().map(built_in).chain(own.into_iter().map(|role| role.is)).collect())
     }
 
-    /// Makes a role, or gives it other grants.
+    /// Creates a role or changes its grants. Needs the right to administer.
     pub async fn put(&self, name: &str, grants: Vec<String>) -> Result<Role, Error> {
         self.caller.check(Right::Admin)?;
         check_name("name", name)?;
         check_grants(self.caller, &grants)?;
         if BUILT_IN_ROLES.iter().any(|(built_in, _)| *built_in == name) {
-            return Err(Error::NotNow(format!("the role {name:?} comes with the product and cannot be changed")));
+            return Err(Error::NotNow(format!("the role {name:?} is built in and cannot be changed")));
         }
-        settled(|| self.put_once(name, grants.clone())).await
+        retry_on_conflict(|| self.put_once(name, grants.clone())).await
     }
 
     async fn put_once(&self, name: &str, grants: Vec<String>) -> Result<Role, Error> {
         let now = self.rooms.cluster.clock.now();
         let audit = self.caller.audit(now, "role.put", name, json!({"grants": grants}));
         let role = Role { name: name.to_string(), grants, created: now, by: self.caller.name.to_string() };
-        let decided = auth(self.rooms, self.caller.org).await?;
-        Users::new(self.rooms, self.caller).keep_an_admin(None, Some(&role)).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
+        Users::new(self.rooms, self.caller).check_admin_remains(None, Some(&role)).await?;
         match self.rooms.cluster.store.record_with_key(Role::KIND, &name_key(self.caller.org, name)).await? {
             Some(record) => {
                 let before: Role = body(&record)?;
@@ -209,28 +220,32 @@ impl Roles<'_> {
             None => {
                 let record = RecordChange::Create(new_named(self.rooms, self.caller.org, "role", name, &role));
                 let (records, audit, grants_of) = (vec![record], vec![audit], Some(self.caller.org));
-                let done = Change { records, audit, grants_of, decided: Some(decided) };
-                change(self.rooms, done, "role", name).await?;
+                let update = Change { records, audit, grants_of, decided: Some(decided) };
+                change(self.rooms, update, "role", name).await?;
                 Ok(role)
             }
         }
     }
 
+    /// Removes a role that no user has. Needs the right to administer.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.caller.check(Right::Admin)?;
-        settled(|| self.remove_once(name)).await
+        retry_on_conflict(|| self.remove_once(name)).await
     }
 
     async fn remove_once(&self, name: &str) -> Result<(), Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let record = find::<Role>(&*self.rooms.cluster.store, self.caller.org, name).await?;
         let users: Vec<With<User>> = list(&*self.rooms.cluster.store, self.caller.org).await?;
         if let Some(user) = users.iter().find(|user| user.is.roles.iter().any(|role| role == name)) {
-            return Err(Error::NotNow(format!("{} still has the role {name:?}: take it away first", user.is.name)));
+            return Err(Error::NotNow(format!(
+                "{} still has the role {name:?}: remove it from the user first",
+                user.is.name
+            )));
         }
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), "role.remove", name, Value::Null)];
         let records = vec![RecordChange::Remove { kind: Role::KIND.into(), id: record.id }];
-        let done = Change { records, audit, grants_of: Some(self.caller.org), decided: Some(decided) };
-        change(self.rooms, done, "role", name).await
+        let update = Change { records, audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, update, "role", name).await
     }
 }

@@ -1,7 +1,7 @@
-//! Workflows as a whole: finding them, their versions, their end, their switches, and what starts them.
+//! Workflows: finding and deleting them, their versions, switches, schedules and trigger URLs.
 
 use super::Workflows;
-use super::change::{auth, change, settled};
+use super::change::{change, current_auth, retry_on_conflict};
 use crate::access::{Pause, Right, Switches};
 use crate::error::Error;
 use crate::records::{Kept, body, json as json_text};
@@ -16,23 +16,23 @@ use stepwell_core::time::Time;
 use stepwell_formats::cron::Schedule;
 use stepwell_store::{Change, DefinitionRow, Record, RecordChange};
 
-/// Fires that a preview shows.
+/// Number of due times that a schedule shows.
 const PREVIEW: usize = 10;
 
-/// A schedule and what is known of it.
+/// A schedule and its state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScheduleView {
     pub id: String,
     pub workflow: String,
     pub cron: Option<Cron>,
-    /// None if nothing will fire any more, or the workflow is disabled.
+    /// The next due times. Empty if the schedule has ended or the workflow is disabled.
     pub next: Vec<Time>,
     pub last: Option<Time>,
     pub last_run: Option<String>,
     pub last_error: Option<String>,
 }
 
-/// What the switches are set to.
+/// The switches of a workflow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
     pub enabled: bool,
@@ -40,34 +40,36 @@ pub struct State {
 }
 
 impl Workflows<'_> {
-    /// The newest version, for those who may change or start it but not look at everything.
+    /// The newest version. Needs the right to define, run or read.
     pub async fn find(&self, name: &str) -> Result<Arc<Compiled>, Error> {
         let any = [Right::Define, Right::Run, Right::Read].into_iter().any(|right| self.caller.may(right));
         if any { self.newest(name).await } else { self.caller.check(Right::Read).and(self.newest(name).await) }
     }
 
-    /// The newest version, for those whose right to it was checked.
+    /// The newest version. The caller's right has been checked.
     pub(super) async fn newest(&self, workflow: &str) -> Result<Arc<Compiled>, Error> {
         self.rooms.workflows.newest(self.caller.org, workflow).await
     }
 
+    /// The newest versions of all workflows. Needs the right to read.
     pub async fn list(&self) -> Result<Vec<DefinitionRow>, Error> {
         self.caller.check(Right::Read)?;
         Ok(self.rooms.cluster.store.definitions(self.caller.org).await?)
     }
 
-    /// The newest version of a workflow.
+    /// The newest version of a workflow. Needs the right to read.
     pub async fn get(&self, name: &str) -> Result<Arc<Compiled>, Error> {
         self.caller.check(Right::Read)?;
         self.rooms.workflows.newest(self.caller.org, name).await
     }
 
-    /// All versions of a workflow, newest first.
+    /// All versions of a workflow, newest first. Needs the right to read.
     pub async fn versions(&self, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
         let newest = self.get(workflow).await?;
         Ok(self.rooms.cluster.store.versions(self.caller.org, &newest.row.workflow).await?)
     }
 
+    /// Returns one version of a workflow. Needs the right to read.
     pub async fn version(&self, workflow: &str, version: u32) -> Result<Arc<Compiled>, Error> {
         let none = || Error::NotFound { what: "version", name: version.to_string() };
         let all = self.versions(workflow).await?;
@@ -75,35 +77,36 @@ impl Workflows<'_> {
         self.rooms.workflows.version(row.id).await
     }
 
-    /// Ends a workflow's life. Runs go on to their end; its schedules and addresses are gone.
+    /// Deletes a workflow with its schedules and trigger URLs. Open runs continue. Needs the right to define.
     pub async fn delete(&self, workflow: &str) -> Result<(), Error> {
         self.caller.check(Right::Define)?;
         let compiled = self.newest(workflow).await?;
         let now = self.rooms.cluster.clock.now();
         let row = &compiled.row;
-        let with = Change {
+        let update = Change {
             records: triggers::removed(&self.rooms.triggers, row.org, &row.workflow).await?,
             audit: vec![self.caller.audit(now, "workflow.delete", &row.name, json!({"id": row.workflow}))],
             grants_of: Some(row.org),
             decided: None,
         };
         let (access, org, id) = (self.rooms.access.clone(), row.org, row.workflow.clone());
-        let done = tokio::spawn(async move {
-            let done = access.cluster.store.undefine(org, &id, now, with).await;
+        let deleted = tokio::spawn(async move {
+            let deleted = access.cluster.store.undefine(org, &id, now, update).await;
             access.epoch_moved(org);
-            done
+            deleted
         });
-        let done = done.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
+        let deleted = deleted.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
         let none = || Error::NotFound { what: "workflow", name: workflow.to_string() };
-        if done { Ok(()) } else { Err(none()) }
+        if deleted { Ok(()) } else { Err(none()) }
     }
 
+    /// The switches of a workflow. Needs no right beyond that to the version.
     pub async fn state(&self, compiled: &Compiled) -> Result<State, Error> {
         let switches = self.rooms.access.switches(compiled.row.org, &compiled.row.workflow).await?;
         Ok(State { enabled: switches.enabled.unwrap_or(compiled.definition.enabled), switches })
     }
 
-    /// The workflows that ask to be tools and can be started now, by name.
+    /// The enabled workflows that are exposed as tools, by name. Needs the right to run.
     pub async fn exposed(&self) -> Result<Vec<Arc<Compiled>>, Error> {
         self.caller.check(Right::Run)?;
         let mut found = Vec::new();
@@ -116,10 +119,11 @@ impl Workflows<'_> {
         Ok(found)
     }
 
-    /// A disabled workflow refuses triggers and skips its schedule; nothing of it is lost.
+    /// Enables or disables a workflow. While disabled, it refuses triggers and skips its schedules. Needs the right to
+    /// define.
     pub async fn enable(&self, workflow: &str, enabled: bool) -> Result<(), Error> {
         let action = if enabled { "workflow.enable" } else { "workflow.disable" };
-        self.switch(workflow, (action, json!({})), |switches, _| switches.enabled = Some(enabled)).await?;
+        self.switch(workflow, action, json!({}), |switches, _| switches.enabled = Some(enabled)).await?;
         if enabled {
             let row = &self.newest(workflow).await?.row;
             let records = triggers::enabled(&self.rooms.triggers, row.org, &row.workflow).await?;
@@ -129,23 +133,23 @@ impl Workflows<'_> {
         Ok(())
     }
 
-    /// New runs wait in the queue, all of them or those of one concurrency key. What runs already goes on.
+    /// Pauses a workflow, or one of its concurrency keys: new runs wait in the queue, and started runs continue. Needs
+    /// the right to define.
     pub async fn pause(&self, workflow: &str, key: Option<Value>) -> Result<(), Error> {
         let pause = Pause { by: self.caller.name.to_string(), since: self.rooms.cluster.clock.now(), key: key.clone() };
-        let audit = ("workflow.pause", json!({"key": key}));
-        self.switch(workflow, audit, |switches, workflow| {
-            let place = key.as_ref().map(|key| keyed_group(workflow, key));
-            match place {
+        self.switch(workflow, "workflow.pause", json!({"key": key}), |switches, workflow| {
+            let group = key.as_ref().map(|key| keyed_group(workflow, key));
+            match group {
                 None => switches.paused.get_or_insert(pause.clone()),
-                Some(place) => switches.paused_keys.entry(place).or_insert(pause.clone()),
+                Some(group) => switches.paused_keys.entry(group).or_insert(pause.clone()),
             };
         })
         .await
     }
 
-    /// What was held begins.
+    /// Resumes a paused workflow or concurrency key, and admits queued runs. Needs the right to define.
     pub async fn resume(&self, workflow: &str, key: Option<Value>) -> Result<(), Error> {
-        self.switch(workflow, ("workflow.resume", json!({"key": key})), |switches, workflow| match &key {
+        self.switch(workflow, "workflow.resume", json!({"key": key}), |switches, workflow| match &key {
             None => switches.paused = None,
             Some(key) => drop(switches.paused_keys.remove(&keyed_group(workflow, key))),
         })
@@ -165,20 +169,22 @@ impl Workflows<'_> {
     async fn switch(
         &self,
         workflow: &str,
-        (action, detail): (&str, Value),
+        action: &str,
+        detail: Value,
         set: impl Fn(&mut Switches, &str),
     ) -> Result<(), Error> {
         self.caller.check(Right::Define)?;
-        settled(|| self.switch_once(workflow, (action, &detail), &set)).await
+        retry_on_conflict(|| self.switch_once(workflow, action, &detail, &set)).await
     }
 
     async fn switch_once(
         &self,
         workflow: &str,
-        (action, detail): (&str, &Value),
+        action: &str,
+        detail: &Value,
         set: impl Fn(&mut Switches, &str),
     ) -> Result<(), Error> {
-        let decided = auth(self.rooms, self.caller.org).await?;
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let compiled = self.newest(workflow).await?;
         let (org, id) = (compiled.row.org, compiled.row.workflow.clone());
         let before = self.rooms.cluster.store.record(Switches::KIND, &id).await?;
@@ -192,11 +198,11 @@ impl Workflows<'_> {
             }
         };
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), action, &compiled.row.name, detail.clone())];
-        let done = Change { records: vec![record], audit, grants_of: Some(org), decided: Some(decided) };
-        change(self.rooms, done, "workflow", workflow).await
+        let update = Change { records: vec![record], audit, grants_of: Some(org), decided: Some(decided) };
+        change(self.rooms, update, "workflow", workflow).await
     }
 
-    /// When a workflow will start by itself.
+    /// The schedules of a workflow. Needs the right to read.
     pub async fn schedule(&self, workflow: &str) -> Result<Vec<ScheduleView>, Error> {
         let compiled = self.get(workflow).await?;
         let (org, id) = (compiled.row.org, &compiled.row.workflow);
@@ -209,8 +215,8 @@ impl Workflows<'_> {
                 _ => None,
             });
             let due = record.due.filter(|_| enabled);
-            let later = cron.as_ref().zip(due).and_then(|(cron, due)| Some((Schedule::new(cron)?, due)));
-            let next = match later {
+            let recurring = cron.as_ref().zip(due).and_then(|(cron, due)| Some((Schedule::new(cron)?, due)));
+            let next = match recurring {
                 Some((schedule, due)) => {
                     std::iter::successors(Some(due), |last| schedule.next(*last)).take(PREVIEW).collect()
                 }
@@ -222,7 +228,7 @@ impl Workflows<'_> {
         Ok(views)
     }
 
-    /// All schedules of the organisation's living workflows.
+    /// The schedules of all workflows of the organisation. Needs the right to read.
     pub async fn schedules(&self) -> Result<Vec<ScheduleView>, Error> {
         let mut all = Vec::new();
         for row in self.list().await? {
@@ -235,7 +241,7 @@ impl Workflows<'_> {
         Ok(all)
     }
 
-    /// The tokens of the addresses that start a workflow, by trigger. For those who may change it.
+    /// The tokens of a workflow's trigger URLs, by trigger. Needs the right to define.
     pub async fn hooks(&self, workflow: &str) -> Result<Vec<Hook>, Error> {
         self.caller.check(Right::Define)?;
         let compiled = self.newest(workflow).await?;
@@ -246,7 +252,7 @@ impl Workflows<'_> {
         Ok(hooks)
     }
 
-    /// Gives a workflow other addresses; the old ones lead nowhere from now on.
+    /// Replaces a workflow's trigger URLs. The old ones stop working. Needs the right to define.
     pub async fn rotate_hooks(&self, workflow: &str) -> Result<Vec<Hook>, Error> {
         self.caller.check(Right::Define)?;
         let compiled = self.newest(workflow).await?;

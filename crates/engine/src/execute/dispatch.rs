@@ -1,7 +1,7 @@
-//! Executes attempts: gives them to their step kind, within a slot and a time, and reports what came of it.
+//! Executes attempts: runs each in its step kind, with a slot and a timeout, and reports the outcome.
 
 use super::host_guard::PolicyGuard;
-use super::permit::{Approved, Asked, GateApprovals, Stop, entitled, permit};
+use super::permit::{Approved, CallRequest, GateApprovals, Stop, check_rights, permit};
 use super::secret_access::CallSecrets;
 use super::step::{Principal, Resumed, StepCall, StepKind, Suspended, Until};
 use super::{Executor, trace};
@@ -24,31 +24,31 @@ use stepwell_core::value::{Payload, check_size};
 use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
 use tokio_util::sync::CancellationToken;
 
-/// After the store did not answer.
+/// Pause after the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Takes ready work from the store whenever there are slots for it.
+/// Claims ready work from the store whenever slots are free.
 pub async fn claim(executor: Arc<Executor>) {
     while !executor.cluster.stop.is_cancelled() {
-        while let Some(asked) = executor.slots.claim(executor.cluster.node.id()) {
-            match executor.cluster.store.claim(asked.claim).await {
+        while let Some(pending) = executor.slots.claim(executor.cluster.node.id()) {
+            match executor.cluster.store.claim(pending.claim).await {
                 Ok(claimed) => {
-                    let more = executor.slots.claimed(asked, claimed.iter().map(|work| work.org));
+                    let more = executor.slots.claimed(pending, claimed.iter().map(|work| work.org));
                     if more && !executor.slots.has_room() {
                         executor.cluster.send_hint(Hint { ready: true, ..Hint::default() });
                     }
-                    // They were left ready some time ago, and rights may have been taken away since.
+                    // The work was left ready some time ago: rights may have been revoked since.
                     if executor.cluster.shared {
                         claimed.iter().for_each(|work| executor.access.forget_epoch(work.org));
                     }
                     for work in claimed {
                         executor
                             .runner
-                            .send(work.run, Message::Start { key: work.key, org: work.org, node: asked.claim.node });
+                            .send(work.run, Message::Start { key: work.key, org: work.org, node: pending.claim.node });
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "ready steps cannot be claimed");
+                    tracing::warn!(%error, "cannot claim ready steps; will retry");
                     executor.cluster.pause(PAUSE).await;
                     if executor.cluster.stop.is_cancelled() {
                         return;
@@ -64,7 +64,7 @@ pub async fn claim(executor: Arc<Executor>) {
     }
 }
 
-/// One attempt, and what it needs to run without the run.
+/// One attempt, with all data it needs, so that the run need not be in memory.
 struct Execution {
     run: RunId,
     org: OrgId,
@@ -76,15 +76,15 @@ struct Execution {
     approved: Option<Approved>,
     deferred: bool,
     secrets: Arc<CallSecrets>,
-    /// All secrets that its workflow uses.
+    /// Names of all secrets that the workflow uses.
     named: Arc<[Box<str>]>,
     call: StepCall,
 }
 
 impl Executor {
-    /// Begins an attempt that has a slot, and that the store gave to this node under this id. The slot is returned if the
-    /// attempt no longer counts or runs already. So is the slot of an attempt claimed under this node's previous id: it may
-    /// have been begun and dropped then, and an attempt is executed once.
+    /// Begins an attempt that has a slot and is claimed under this node id. Releases the slot if the attempt is
+    /// obsolete or runs already. The same applies to an attempt claimed under this node's previous id: it may have been
+    /// begun and dropped then, and an attempt is executed once.
     pub fn begin(self: &Arc<Executor>, live: &Live, key: WorkKey, node: NodeId) {
         let cancel = CancellationToken::new();
         let Some(execution) = prepare(self, live, &key, &cancel) else { return self.slots.release(live.org) };
@@ -96,6 +96,7 @@ impl Executor {
     }
 }
 
+/// `None` if the attempt is obsolete.
 fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &CancellationToken) -> Option<Execution> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, &key.path)?;
@@ -114,7 +115,7 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
         author: Actor::parse(&live.compiled.row.author),
     };
     let secrets = Arc::new(CallSecrets::new(executor, &caller));
-    let again = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
+    let generation = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
     Some(Execution {
         run: live.id,
         org: live.org,
@@ -131,7 +132,7 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
             run: live.run.id.clone(),
             path: key.path.clone(),
             attempt: key.attempt,
-            idempotency_key: format!("{}:{}{again}", live.run.id, key.path),
+            idempotency_key: format!("{}:{}{generation}", live.run.id, key.path),
             input: Arc::default(),
             caller,
             secrets: UsedSecrets::default(),
@@ -146,28 +147,28 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
     })
 }
 
-/// What an earlier attempt left, and what people have said to what it asked.
+/// The note of an earlier attempt, and the answers to its questions.
 fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
     let more = state.more.as_ref()?;
     let note = live.run.values.payload(more.note?)?.value.clone();
-    let said = more
+    let answers = more
         .approvals
         .iter()
         .filter(|_| more.question)
         .filter_map(|(_, id)| live.run.values.get(*id)?.get("data").cloned());
-    Some(Resumed { note, answers: said.collect() })
+    Some(Resumed { note, answers: answers.collect() })
 }
 
 async fn run(executor: Arc<Executor>, execution: Execution) {
     let Execution { run, org, .. } = execution;
     let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
-    let measure = Measure::begin(execution.kind_name);
+    let metrics = AttemptMetrics::begin(execution.kind_name);
     let attempted = tokio::select! {
         biased;
         () = cancel.cancelled() => None,
         attempted = attempt(&executor, execution) => Some(attempted),
     };
-    measure.end(attempted.as_ref());
+    metrics.end(attempted.as_ref());
     executor.slots.release(org);
     let message = attempted.map(|attempted| match attempted {
         Ok(outcome) => Message::Report { key: key.clone(), outcome },
@@ -178,17 +179,17 @@ async fn run(executor: Arc<Executor>, execution: Execution) {
     drive::report(&executor.runner, run, &key, message).await;
 }
 
-/// What is counted of one attempt.
-struct Measure {
+/// Records the metrics of one attempt.
+struct AttemptMetrics {
     kind: &'static str,
     begun: tokio::time::Instant,
 }
 
-impl Measure {
-    fn begin(kind: &'static str) -> Measure {
+impl AttemptMetrics {
+    fn begin(kind: &'static str) -> AttemptMetrics {
         metrics::counter!("stepwell_steps_started_total", "kind" => kind).increment(1);
         metrics::gauge!("stepwell_steps_running").increment(1.0);
-        Measure { kind, begun: tokio::time::Instant::now() }
+        AttemptMetrics { kind, begun: tokio::time::Instant::now() }
     }
 
     fn end(self, attempted: Option<&Result<Outcome, Stop>>) {
@@ -216,11 +217,11 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
         _ => None,
     };
     let sent = saved.as_ref().unwrap_or(&payload);
-    entitled(&executor.access, &call.caller, kind_name, sent).await?;
+    check_rights(&executor.access, &call.caller, kind_name, sent).await?;
     let mask = connection_mask(executor, org, kind_name, sent).await.map_err(Stop::Failure)?;
     let reveal = Reveal { org, kind: kind_name, named: &named, mask };
     (call.input, call.secrets) = executor.secrets.reveal(reveal, sent).await.map_err(Stop::Failure)?;
-    let asked = Asked {
+    let request = CallRequest {
         path: &call.path,
         kind: kind_name,
         payload: &payload,
@@ -231,8 +232,8 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
         note: call.resumed.as_ref().map(|resumed| &resumed.note),
         deferred,
     };
-    let passed = permit(executor, &asked, &RunGates { runner: &executor.runner, run }).await?;
-    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, passed }));
+    let checked_host = permit(executor, &request, &RunGates { runner: &executor.runner, run }).await?;
+    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, checked_host }));
     if kind_name == "http" {
         call.secrets.signing = executor.secrets.signing(org).await.map_err(Stop::Failure)?;
     }
@@ -241,10 +242,10 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
     let work = AssertUnwindSafe(kind.attempt(call)).catch_unwind();
     let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
     Ok(match ended {
-        Ok(Ok(Ok(outcome))) => readable(secrets.outcome(mask.outcome(outcome))),
-        Ok(Ok(Err(suspended))) => return Err(put_off(executor, &mask, suspended)),
+        Ok(Ok(Ok(outcome))) => check_outcome_size(secrets.outcome(mask.outcome(outcome))),
+        Ok(Ok(Err(suspended))) => return Err(suspend(executor, &mask, suspended)),
         Ok(Err(_)) => {
-            let mut failure = Failure::new("internal", "the executor of this step broke down");
+            let mut failure = Failure::new("internal", "the executor of this step panicked");
             failure.may_have_happened = true;
             failed(failure)
         }
@@ -252,7 +253,7 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
     })
 }
 
-/// The approvals given at gates of a run, read when a policy asks for them.
+/// The approvals given at gates of a run, loaded only when a policy requires one.
 struct RunGates<'a> {
     runner: &'a Runner,
     run: RunId,
@@ -266,7 +267,7 @@ impl GateApprovals for RunGates<'_> {
     }
 }
 
-/// Hides the password of the connection that a query uses.
+/// A mask that hides the password of the connection that a query uses.
 async fn connection_mask(
     executor: &Executor,
     org: OrgId,
@@ -279,22 +280,22 @@ async fn connection_mask(
     match executor.secrets.sealed.connection(org, name).await {
         Ok(found) => found.into_iter().for_each(|found| hide_password(&mut mask, name, &found.url)),
         Err(Error::Unavailable(why)) => return Err(Failure::retryable("unavailable", why)),
-        // The step kind does not find it either, and says so.
+        // The step kind does not find the connection either, and reports that.
         Err(_) => {}
     }
     Ok(Some(mask))
 }
 
-/// What has to be waited for, without secrets.
-fn put_off(executor: &Executor, mask: &Mask, suspended: Suspended) -> Stop {
+/// Converts a suspension, with secrets masked.
+fn suspend(executor: &Executor, mask: &Mask, suspended: Suspended) -> Stop {
     let masked = |mut value: Value| {
         mask.value(&mut value);
         check_size(&value).map(|()| Arc::new(value))
     };
-    let too_much = |failure: Failure| Stop::Failure(Failure { may_have_happened: true, ..failure });
+    let too_large = |failure: Failure| Stop::Failure(Failure { may_have_happened: true, ..failure });
     let note = match masked(suspended.note) {
         Ok(note) => Some(note),
-        Err(failure) => return too_much(failure),
+        Err(failure) => return too_large(failure),
     };
     match suspended.until {
         Until::Later(pause) => {
@@ -303,12 +304,12 @@ fn put_off(executor: &Executor, mask: &Mask, suspended: Suspended) -> Stop {
         }
         Until::Answered { ask, timeout } => match masked(question(ask)) {
             Ok(ask) => Stop::Held { ask, timeout, note },
-            Err(failure) => too_much(failure),
+            Err(failure) => too_large(failure),
         },
     }
 }
 
-/// Whoever was called may say what it asks, but not whom, nor how many of them.
+/// Keeps the fields that the called service may set. It must not choose the approvers or their number.
 fn question(mut ask: Value) -> Value {
     if let Some(ask) = ask.as_object_mut() {
         ask.retain(|name, _| ["message", "form", "server", "tool"].contains(&name.as_str()));
@@ -316,16 +317,16 @@ fn question(mut ask: Value) -> Value {
     ask
 }
 
-/// A result that could not be read back must not be written.
-fn readable(outcome: Outcome) -> Outcome {
+/// Fails an outcome that is too large to be written and read back.
+fn check_outcome_size(outcome: Outcome) -> Outcome {
     let reply = match &outcome {
         Outcome::Success(reply) => Some(reply),
         Outcome::Failure { reply, .. } => reply.as_ref(),
     };
     let parts =
         reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref(), reply.log.as_ref()]).flatten();
-    let too_much = parts.map(|part| check_size(part)).find_map(Result::err);
-    match too_much {
+    let too_large = parts.map(|part| check_size(part)).find_map(Result::err);
+    match too_large {
         Some(mut failure) => {
             failure.may_have_happened = true;
             failed(failure)

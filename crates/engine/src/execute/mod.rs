@@ -1,12 +1,12 @@
 //! Executing attempts: slots, the checks before a call, and the call itself behind [`StepKind`].
 //!
-//! | file | what |
+//! | file | purpose |
 //! | --- | --- |
-//! | `slots.rs`, `dispatch.rs` | how many attempts run at a time; an attempt from its claim to its report |
+//! | `slots.rs`, `dispatch.rs` | the limit of concurrent attempts; an attempt from its claim to its report |
 //! | `step.rs` | the contract with step kinds |
-//! | `permit.rs`, `policies.rs`, `rate_limit.rs` | rights, policies and their approvals, rate limits: before each call |
-//! | `host_guard.rs`, `secret_access.rs` | the same for requests and secrets in the middle of one |
-//! | `call_audit.rs`, `trace.rs` | what the audit trail says about calls; ids of traces |
+//! | `permit.rs`, `policies.rs`, `rate_limit.rs` | checks before each call: rights, policies, approvals, rate limits |
+//! | `host_guard.rs`, `secret_access.rs` | the same checks for requests and secrets during a call |
+//! | `call_audit.rs`, `trace.rs` | audit rows for calls; trace ids |
 //!
 //! An attempt reports through its run's mailbox. May use: `run` and below. Not here: what a call does (crate `steps`).
 
@@ -23,7 +23,7 @@ pub mod trace;
 
 pub use dispatch::claim;
 pub use host_guard::{HostGuard, HostRules};
-pub use policies::{Effect, MOST as MOST_POLICIES, Policies, Policy, Rate, SORTS, Unknown};
+pub use policies::{Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 pub use secret_access::{AccessedSecret, SecretAccess};
 pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Suspended, Until};
 
@@ -37,6 +37,7 @@ use std::sync::Arc;
 use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 
+/// Executes the attempts that this node has claimed.
 pub struct Executor {
     pub cluster: Arc<Cluster>,
     pub access: Arc<Access>,
@@ -46,9 +47,9 @@ pub struct Executor {
     pub slots: Slots,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
-    /// For a call whose definition sets no timeout.
+    /// Timeout of a call whose definition sets none.
     call_timeout: Millis,
-    /// Calls carry the trace they belong to.
+    /// Whether calls carry a trace header.
     traced: bool,
 }
 
@@ -64,7 +65,7 @@ impl Executor {
     pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>, kinds: Kinds, settings: Settings) -> Executor {
         let cluster = runner.cluster.clone();
         let Settings { slots, slots_per_org, call_timeout, traced } = settings;
-        // A node cannot know how much of an organisation's work others execute.
+        // A node does not know how many attempts of an organisation other nodes execute.
         let knows_limits = !cluster.shared || slots_per_org.is_none();
         Executor {
             access: runner.workflows.access.clone(),

@@ -1,8 +1,8 @@
-//! Policies: what an organisation says about calls, whatever its workflows say. An administrator can put a gate before a
-//! tool without touching a workflow, forbid it, slow it down, or demand that it is never called twice.
+//! Policies: an organisation's rules about calls, which apply to all its workflows. Without changing a workflow, an
+//! administrator can require approval of a tool, deny it, limit its rate, or ensure that it is never called twice.
 //!
-//! A policy names calls by a sort and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`. Of several that fit,
-//! `deny` goes over `require_approval`, and that over `allow`.
+//! A policy selects calls by a kind and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`. If several
+//! match, `deny` takes precedence over `require_approval`, which takes precedence over `allow`.
 
 use super::Executor;
 use super::step::Kinds;
@@ -19,10 +19,10 @@ use stepwell_core::plan::Transition;
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{NewAudit, OrgId, RecordFilter};
 
-/// Policies of one organisation.
-pub const MOST: u32 = 500;
-/// Sorts of things that a policy can name.
-pub const SORTS: [&str; 3] = ["tool", "host", "connection"];
+/// Maximum number of policies of one organisation.
+pub const MAX_POLICIES: u32 = 500;
+/// Kinds of subjects that a policy can select.
+pub const SUBJECT_KINDS: [&str; 3] = ["tool", "host", "connection"];
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Policy {
@@ -30,24 +30,24 @@ pub struct Policy {
     /// `tool:mail.*`.
     pub calls: String,
     pub effect: Effect,
-    /// Users or roles; anyone who may approve if there are none.
+    /// Users or roles. If empty, all users with the right to approve.
     #[serde(default)]
     pub approvers: Vec<String>,
-    /// How many of them.
+    /// Number of approvals that are required.
     #[serde(default = "one")]
     pub approvals: u32,
-    /// Whether whoever started the run may approve.
+    /// Whether the user who started the run may approve.
     #[serde(default = "yes")]
     pub allow_self: bool,
-    /// An approval that nobody gives in this time is denied.
+    /// The call is denied if it is not approved in this time.
     #[serde(default)]
     pub timeout: Option<Millis>,
-    /// A call that may have happened is not made again, unless its tool says that it can be.
+    /// A call whose outcome is unknown is not repeated, unless its tool declares it idempotent.
     #[serde(default)]
-    pub at_most_once: Option<Unknown>,
+    pub at_most_once: Option<UnknownOutcome>,
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// For those who are stopped by it.
+    /// Shown to users whose call the policy stops.
     #[serde(default)]
     pub reason: Option<String>,
     pub created: Time,
@@ -71,14 +71,15 @@ pub enum Effect {
     Deny,
 }
 
+/// How a step continues when the outcome of its call is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unknown {
+pub enum UnknownOutcome {
     Fail,
     Ask,
 }
 
-/// So many calls in so much time, over all nodes.
+/// At most `calls` calls per period `per`, over all nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rate {
     pub calls: u32,
@@ -90,18 +91,19 @@ impl Kept for Policy {
 }
 
 impl Policy {
-    /// What of a call it speaks of, if it does.
+    /// The subject of a call that the policy matches. `None` if it does not match.
     pub fn subject<'s>(&self, subjects: &'s [Subject]) -> Option<&'s Subject> {
-        let (sort, pattern) = self.calls.split_once(':')?;
-        let fits = |subject: &&Subject| subject.sort == sort && (subject.unknown || matches(pattern, &subject.name));
-        subjects.iter().find(fits)
+        let (kind, pattern) = self.calls.split_once(':')?;
+        let is_match =
+            |subject: &&Subject| subject.kind == kind && (subject.unknown || matches(pattern, &subject.name));
+        subjects.iter().find(is_match)
     }
 
-    /// What is asked of people before a call that this policy holds.
+    /// The approval request for a call that this policy holds.
     pub fn ask(&self, what: &str) -> Value {
         let reason = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let mut ask = json!({
-            "message": format!("The policy {} asks for approval of {what}{reason}", self.name),
+            "message": format!("The policy {} requires approval of {what}{reason}", self.name),
             "policy": self.name,
             "approvals": self.approvals,
             "allow_self": self.allow_self,
@@ -113,21 +115,22 @@ impl Policy {
     }
 }
 
-/// What a call is to policies. A request is known by its host, too.
+/// A property of a call that policies match: its tool, and its host or connection if it has one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subject {
-    pub sort: &'static str,
+    pub kind: &'static str,
     pub name: String,
-    /// A secret that is not filled in says which it is: it may be any.
+    /// The name is in a secret that is not filled in, so every pattern matches.
     pub unknown: bool,
 }
 
 impl Subject {
-    pub fn new(sort: &'static str, name: String) -> Subject {
-        Subject { sort, name, unknown: false }
+    pub fn new(kind: &'static str, name: String) -> Subject {
+        Subject { kind, name, unknown: false }
     }
 }
 
+/// The subjects of a call with this input.
 pub fn subjects(kind: &str, input: &Value) -> Vec<Subject> {
     let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
     let tool = match kind {
@@ -143,7 +146,7 @@ pub fn subjects(kind: &str, input: &Value) -> Vec<Subject> {
     [Subject::new("tool", tool)].into_iter().chain(other).collect()
 }
 
-/// What is no URL is called by nobody.
+/// The host of a URL. `None` if the text is not a URL: then the call fails anyway.
 fn host(url: &str) -> Option<Subject> {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     let authority = after.split(['/', '?', '#', '\\']).next().unwrap_or_default();
@@ -165,24 +168,24 @@ impl Policies {
         self.all.is_empty()
     }
 
-    /// Those that speak of a call, the strongest first.
+    /// The policies that match a call, strongest effect first.
     pub fn on<'a>(&'a self, subjects: &[Subject]) -> Vec<&'a Policy> {
-        let mut fitting: Vec<&Policy> = self.all.iter().filter(|policy| policy.subject(subjects).is_some()).collect();
-        fitting.sort_by_key(|policy| std::cmp::Reverse(policy.effect));
-        fitting
+        let mut matching: Vec<&Policy> = self.all.iter().filter(|policy| policy.subject(subjects).is_some()).collect();
+        matching.sort_by_key(|policy| std::cmp::Reverse(policy.effect));
+        matching
     }
 
-    /// Whether a call may not be made twice.
+    /// What the policies demand for a call that must not be made twice.
     fn demand_at_most_once(&self, kind: &str, input: &Value) -> Option<OnUnknown> {
         if self.is_empty() {
             return None;
         }
         let demands = self.on(&subjects(kind, input)).into_iter().filter_map(|policy| policy.at_most_once);
-        // Of two, the one that lets nothing happen again by itself.
-        let words: Vec<Unknown> = demands.collect();
-        match words.contains(&Unknown::Fail) {
+        // `Fail` takes precedence: it never repeats the call.
+        let demands: Vec<UnknownOutcome> = demands.collect();
+        match demands.contains(&UnknownOutcome::Fail) {
             true => Some(OnUnknown::Fail),
-            false => words.first().map(|_| OnUnknown::Ask),
+            false => demands.first().map(|_| OnUnknown::Ask),
         }
     }
 }
@@ -190,7 +193,7 @@ impl Policies {
 impl CallRules for Policies {
     fn at_most_once(&self, kind: &str, input: &Value) -> Option<OnUnknown> {
         let demanded = self.demand_at_most_once(kind, input)?;
-        // A call that can be made again without harm may be.
+        // An idempotent call may be repeated.
         let idempotent = self.kinds.get(kind).is_some_and(|kind| kind.is_idempotent(input));
         (!idempotent).then_some(demanded)
     }
@@ -201,14 +204,19 @@ impl CallRules for Policies {
 }
 
 impl Executor {
-    /// The organisation's policies, cached for as long as its epoch stands.
+    /// The organisation's policies, cached until its epoch changes.
     pub async fn policies(&self, org: OrgId) -> Result<Arc<Policies>, Error> {
         let epoch = self.access.epoch(org).await?;
-        if let Some(known) = self.policies.get(&org, epoch) {
-            return Ok(known);
+        if let Some(cached) = self.policies.get(&org, epoch) {
+            return Ok(cached);
         }
-        let filter =
-            RecordFilter { kind: Policy::KIND.into(), org: Some(org), prefix: String::new(), after: None, limit: MOST };
+        let filter = RecordFilter {
+            kind: Policy::KIND.into(),
+            org: Some(org),
+            prefix: String::new(),
+            after: None,
+            limit: MAX_POLICIES,
+        };
         let records = self.cluster.store.records(filter).await?;
         let all = records.iter().map(body::<Policy>).collect::<Result<_, _>>()?;
         let found = Arc::new(Policies { all, kinds: self.kinds.clone() });
@@ -239,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_policies_the_strongest_comes_first() {
+    fn the_strongest_policy_comes_first() {
         let all = vec![
             policy("open", "tool:*", Effect::Allow),
             policy("gate", "tool:mail.*", Effect::RequireApproval),
@@ -265,14 +273,17 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_happen_twice_fails_rather_than_asks() {
+    fn fail_takes_precedence_over_ask_for_unknown_outcomes() {
         let with = |at_most_once| Policy { at_most_once, ..policy("once", "tool:pay*", Effect::Allow) };
-        let said = |all: Vec<Policy>, tool: &str| {
+        let demanded = |all: Vec<Policy>, tool: &str| {
             Policies { all, ..Policies::default() }.at_most_once("tool", &json!({"tool": tool}))
         };
-        assert_eq!(said(vec![], "pay"), None);
-        assert_eq!(said(vec![with(Some(Unknown::Ask))], "echo"), None);
-        assert_eq!(said(vec![with(Some(Unknown::Ask))], "pay"), Some(OnUnknown::Ask));
-        assert_eq!(said(vec![with(Some(Unknown::Ask)), with(Some(Unknown::Fail))], "pay"), Some(OnUnknown::Fail));
+        assert_eq!(demanded(vec![], "pay"), None);
+        assert_eq!(demanded(vec![with(Some(UnknownOutcome::Ask))], "echo"), None);
+        assert_eq!(demanded(vec![with(Some(UnknownOutcome::Ask))], "pay"), Some(OnUnknown::Ask));
+        assert_eq!(
+            demanded(vec![with(Some(UnknownOutcome::Ask)), with(Some(UnknownOutcome::Fail))], "pay"),
+            Some(OnUnknown::Fail)
+        );
     }
 }

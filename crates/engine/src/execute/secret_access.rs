@@ -1,5 +1,5 @@
-//! Secrets for a running step: its code asks for them by name when it makes a request, so they cannot be filled into its
-//! input beforehand. Every secret it accessed is masked in the step's result.
+//! Secrets for a running step. Its code requests them by name when it makes a request, so they cannot be filled into
+//! its input beforehand. All secrets that it accessed are masked in the step's result.
 
 use super::Executor;
 use super::permit::rights;
@@ -13,9 +13,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use stepwell_core::event::{Failure, Outcome};
 
+/// Gives the code of a step access to secrets.
 #[async_trait]
 pub trait SecretAccess: Send + Sync {
-    /// Refused unless every actor of the run has the right to it, now.
+    /// Returns a secret. Refused unless all actors of the run currently have the right to it.
     async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure>;
 
     /// Replaces secrets with their names.
@@ -25,7 +26,7 @@ pub trait SecretAccess: Send + Sync {
 /// A secret for one request.
 pub struct AccessedSecret {
     pub value: Arc<str>,
-    /// Where it may be sent, if not everywhere.
+    /// The hosts it may be sent to. `None`: all hosts.
     pub bound: Option<Bound>,
 }
 
@@ -35,7 +36,7 @@ impl fmt::Debug for dyn SecretAccess {
     }
 }
 
-/// For one attempt.
+/// The secret access of one attempt.
 pub struct CallSecrets {
     executor: Arc<Executor>,
     caller: Principal,
@@ -47,6 +48,7 @@ impl CallSecrets {
         CallSecrets { executor: executor.clone(), caller: caller.clone(), accessed: Mutex::default() }
     }
 
+    /// Masks the accessed secrets in an outcome.
     pub fn outcome(&self, outcome: Outcome) -> Outcome {
         self.accessed.lock().unwrap_or_else(PoisonError::into_inner).outcome(outcome)
     }

@@ -1,8 +1,8 @@
-//! How many attempts may run at a time on this node, and whose turn it is.
+//! The slots of this node: how many attempts may run at the same time, and which attempt is next.
 //!
-//! A new step takes a slot at once if one is free and nobody else waits: it is born claimed. Otherwise it is born ready, and
-//! slots are given out by the store, round robin over organisations. So is every step where organisations have limits and
-//! other nodes execute for them, too: only the store knows how much they have.
+//! A new attempt is written as claimed if a slot is free and no other work waits. Otherwise it is written as ready, and
+//! the store assigns slots, round robin over organisations. If organisations have limits and several nodes execute
+//! their work, all attempts are written as ready: only the store knows how many of an organisation's attempts run.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -11,49 +11,50 @@ use tokio::sync::Notify;
 
 pub struct Slots {
     per_org: Option<u32>,
-    /// Steps can be born claimed.
-    born: bool,
+    /// Whether new attempts may be written as claimed.
+    claim_new: bool,
     state: Mutex<State>,
-    /// There may be something to claim.
+    /// Notified when there may be work to claim.
     pub wanted: Notify,
 }
 
 struct State {
-    /// Below zero for as long as the store gave this node more than there is room for, as it may after a lost answer.
+    /// Negative while this node holds more attempts than slots, which can happen after a lost response of the store.
     free: i64,
-    /// Running here, by organisation.
+    /// Attempts that run here, by organisation.
     held: BTreeMap<OrgId, u32>,
-    /// The store has, or may have, ready work that nobody claimed.
+    /// The store has, or may have, unclaimed ready work.
     backlog: bool,
-    /// Another node has left work ready. Steps of this node may still be born claimed: it has room, or could not ask.
+    /// Another node has left work ready. New attempts of this node may still be written as claimed: a slot is free, or
+    /// the store could not be queried.
     elsewhere: bool,
-    /// How often work was left ready: a claim that was under way then may not have seen it.
-    left: u64,
-    last: OrgId,
+    /// How often work was left ready. A claim that was in flight at the time may not have included that work.
+    left_count: u64,
+    last_org: OrgId,
     closed: bool,
 }
 
 impl Slots {
-    pub fn new(slots: u32, per_org: Option<u32>, born: bool) -> Slots {
+    pub fn new(slots: u32, per_org: Option<u32>, claim_new: bool) -> Slots {
         let state = State {
             free: slots.into(),
             held: BTreeMap::new(),
             backlog: true,
             elsewhere: false,
-            left: 0,
-            last: OrgId(0),
+            left_count: 0,
+            last_org: OrgId(0),
             closed: false,
         };
-        Slots { per_org, born, state: Mutex::new(state), wanted: Notify::new() }
+        Slots { per_org, claim_new, state: Mutex::new(state), wanted: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while it holds the slots")
     }
 
-    /// Gives new work to this node as far as there is room and nobody waits.
+    /// Assigns new work to this node while slots are free and no other work waits.
     pub fn assign(&self, node: NodeId, work: &mut [Work]) {
-        if work.is_empty() || !self.born {
+        if work.is_empty() || !self.claim_new {
             return;
         }
         let mut state = self.state();
@@ -67,66 +68,67 @@ impl Slots {
         }
     }
 
-    /// Whether work can be left ready because its organisation runs enough already: then the store has to be asked again
-    /// each time it learns that some of it has ended, which is later than the slot is free.
+    /// Whether work can be left ready because its organisation has reached its limit. Then the store has to be queried
+    /// again each time a commit ends such work, which is later than the release of the slot.
     pub fn limits_orgs(&self) -> bool {
         self.per_org.is_some()
     }
 
-    /// Some work was written unclaimed, or may be claimed now.
+    /// Called when work was written unclaimed, or can be claimed now.
     pub fn left_ready(&self) {
         let mut state = self.state();
         state.backlog = true;
-        state.left += 1;
+        state.left_count += 1;
         drop(state);
         self.wanted.notify_one();
     }
 
-    /// The same on another node.
+    /// Like [`Slots::left_ready`], for work of another node.
     pub fn left_elsewhere(&self) {
         let mut state = self.state();
         state.elsewhere = true;
-        state.left += 1;
+        state.left_count += 1;
         drop(state);
         self.wanted.notify_one();
     }
 
-    /// Whether this node will take work that is left ready.
+    /// Whether this node will claim ready work.
     pub fn has_room(&self) -> bool {
         let state = self.state();
         state.free > 0 && !state.closed
     }
 
-    /// What can be asked of the store now.
-    pub fn claim(&self, node: NodeId) -> Option<Asked> {
+    /// The claim to make now, if any.
+    pub fn claim(&self, node: NodeId) -> Option<PendingClaim> {
         let state = self.state();
         let wanted = (state.backlog || state.elsewhere) && state.free > 0 && !state.closed;
-        let claim = Claim { node, limit: state.free.max(0) as u32, after: state.last, per_org: self.per_org };
-        wanted.then_some(Asked { claim, left: state.left })
+        let claim = Claim { node, limit: state.free.max(0) as u32, after: state.last_org, per_org: self.per_org };
+        wanted.then_some(PendingClaim { claim, left_count: state.left_count })
     }
 
-    /// Takes slots for what the store gave. Less than was asked for means that nothing is left for now; true otherwise.
-    pub fn claimed(&self, asked: Asked, given: impl ExactSizeIterator<Item = OrgId>) -> bool {
+    /// Takes slots for the claimed work. True if the store may have more: the claim's limit was reached.
+    pub fn claimed(&self, pending: PendingClaim, given: impl ExactSizeIterator<Item = OrgId>) -> bool {
         let mut state = self.state();
         state.elsewhere = false;
-        state.backlog = given.len() >= asked.claim.limit as usize || state.left != asked.left;
+        state.backlog = given.len() >= pending.claim.limit as usize || state.left_count != pending.left_count;
         for org in given {
             state.take(org);
-            state.last = org;
+            state.last_org = org;
         }
         state.backlog
     }
 
-    /// For an attempt that the store already gave to this node.
+    /// Takes a slot for an attempt that this node has already claimed.
     pub fn take(&self, org: OrgId) {
         self.state().take(org);
     }
 
+    /// Releases the slot of an attempt.
     pub fn release(&self, org: OrgId) {
         let mut state = self.state();
         state.free += 1;
         let held = state.held.entry(org).or_default();
-        // What is left ready may have waited for just this slot of its organisation.
+        // Ready work may have waited for a slot of this organisation.
         let was_full = self.per_org == Some(*held);
         *held = held.saturating_sub(1);
         state.backlog |= was_full;
@@ -137,17 +139,17 @@ impl Slots {
         }
     }
 
-    /// No more work is taken.
+    /// Stops claiming work.
     pub fn close(&self) {
         self.state().closed = true;
     }
 }
 
-/// A claim under way.
+/// A claim in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct PendingClaim {
     pub claim: Claim,
-    left: u64,
+    left_count: u64,
 }
 
 impl State {

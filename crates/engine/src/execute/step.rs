@@ -1,6 +1,6 @@
-//! The seam between the engine and what steps do: what an executor is given, and what it gives back.
+//! The interface between the engine and step kinds: the data of a call, and its outcome.
 //!
-//! A kind knows nothing of runs, graphs or other steps. Retries, timeouts of an attempt and claims are the engine's.
+//! A kind does not know runs, graphs or other steps. The engine handles retries, timeouts and claims.
 
 use super::host_guard::HostGuard;
 use super::secret_access::SecretAccess;
@@ -19,71 +19,71 @@ use tokio_util::sync::CancellationToken;
 /// One kind of call: `http`, `tool`, … Shared by all steps of that kind.
 #[async_trait]
 pub trait StepKind: Send + Sync {
-    /// Makes one attempt. The future is dropped when the attempt no longer counts, whatever it is doing then.
+    /// Makes one attempt. The future is dropped at any await point when the attempt becomes obsolete.
     async fn run(&self, call: StepCall) -> Outcome;
 
-    /// The same, for kinds that may begin something that takes its time or asks people.
+    /// Like [`StepKind::run`], for kinds that may start long work or ask users a question.
     async fn attempt(&self, call: StepCall) -> Result<Outcome, Suspended> {
         Ok(self.run(call).await)
     }
 
-    /// What is wrong with this part of its input, which a definition gives once and for all; as far as that can be told
-    /// without carrying it out.
+    /// Validates an input that a definition sets to a constant, as far as that is possible without executing it.
     async fn check(&self, _constant: &Value) -> Result<(), String> {
         Ok(())
     }
 
-    /// Whether a call with this input can be made again without harm, as far as is known.
+    /// Whether a call with this input is known to be idempotent.
     fn is_idempotent(&self, _input: &Value) -> bool {
         false
     }
 
-    /// Whether it ends an attempt after `call.timeout` itself, because the time does not begin with the call.
+    /// Whether the kind applies `call.timeout` itself, because the time does not start with the call.
     fn keeps_time(&self) -> bool {
         false
     }
 }
 
-/// All that a step may see.
+/// The data a step kind receives.
 #[derive(Clone, Debug)]
 pub struct StepCall {
-    /// As the outside knows it: `run_…`.
+    /// The run's public id: `run_…`.
     pub run: Arc<str>,
     pub path: String,
     pub attempt: u32,
-    /// The same for every attempt of a step, so that a service can tell a repetition.
+    /// The same for all attempts of a step, so that a service can recognise a repeated call.
     pub idempotency_key: String,
-    /// Templates are resolved and secrets filled in: not for logs.
+    /// Templates are resolved and secrets filled in, so it must not be logged.
     pub input: Arc<Value>,
     pub caller: Principal,
     pub secrets: UsedSecrets,
-    /// For services that take part in a trace, if runs are traced.
+    /// The W3C trace header for the called service, if runs are traced.
     pub traceparent: Option<String>,
     /// How long the attempt may take.
     pub timeout: Duration,
     /// Hosts that code of the workflow may call.
     pub allow_hosts: Vec<String>,
-    /// For secrets that its code asks for.
+    /// Access to secrets that the step's code requests.
     pub secret_access: Arc<dyn SecretAccess>,
-    /// What policies say of hosts: to be asked before every request that it makes.
+    /// Host policies, to be checked before each request.
     pub guard: Option<Arc<dyn HostGuard>>,
-    /// What an earlier attempt left, if it had to wait.
+    /// The note of an earlier attempt that was suspended, with the answers.
     pub resumed: Option<Resumed>,
-    /// Fires when the attempt is aborted, for what must be told (a child process, a query on a server).
+    /// Fires when the attempt is aborted, to stop external work (a child process, a query on a server).
     pub cancel: CancellationToken,
 }
 
-/// An attempt did its part and waits. Nothing is held meanwhile: the next attempt goes on with the note, on any node.
+/// A suspended attempt. It holds no resources: the next attempt continues with the note, on any node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Suspended {
     pub note: Value,
     pub until: Until,
 }
 
+/// When a suspended attempt continues.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Until {
-    /// Somebody has answered. Of what is asked `message`, `form`, `server` and `tool` are shown among what waits for
-    /// approval; the answer approves nothing.
+    /// When a user has answered. The fields `message`, `form`, `server` and `tool` of `ask` are shown in the list of
+    /// approvals. The answer approves nothing.
     Answered {
         ask: Value,
         timeout: Option<Millis>,
@@ -91,26 +91,26 @@ pub enum Until {
     Later(Duration),
 }
 
-/// What an earlier attempt left, and what people have answered since, as it came with their approvals.
+/// The note of an earlier attempt, and the answers given since.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resumed {
     pub note: Arc<Value>,
     pub answers: Vec<Value>,
 }
 
-/// In whose name a run acts.
+/// The identities that a run acts for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Principal {
     pub org: OrgId,
-    /// Whoever started it.
+    /// The user who started the run.
     pub name: Arc<str>,
-    /// Everyone whose rights it is limited to, but for the author.
+    /// The actors whose rights limit the run, except for the author.
     pub actors: Vec<Actor>,
-    /// Of the version it runs.
+    /// The author of the workflow version.
     pub author: Actor,
 }
 
-/// The kinds that can be executed here, by the name a definition uses.
+/// The step kinds that this node can execute, by their name in definitions.
 #[derive(Clone, Default)]
 pub struct Kinds {
     kinds: BTreeMap<&'static str, Arc<dyn StepKind>>,

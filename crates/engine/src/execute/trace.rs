@@ -1,5 +1,5 @@
-//! Ids of traces: a run is a trace, an attempt of a step is a span in it. They are derived from names, so they are the same
-//! on every node and after a restart, and nobody has to remember them.
+//! Trace ids: a run is a trace, an attempt of a step is a span in it. Ids are derived from names, so they are the same
+//! on all nodes and after a restart, and need not be stored.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -19,12 +19,12 @@ pub fn step_span(run: &str, path: &str, attempt: u32) -> [u8; 8] {
     derived(&["step", run, path, &attempt.to_string()])
 }
 
-/// The W3C header that makes what an attempt calls part of the run's trace.
+/// The W3C header that makes a called service part of the run's trace.
 pub fn traceparent(run: &str, path: &str, attempt: u32) -> String {
     format!("00-{}-{}-01", hex(&trace_id(run)), hex(&step_span(run, path, attempt)))
 }
 
-/// As ids are written in headers and in what is sent to a collector.
+/// An id as headers and collectors expect it.
 pub fn hex(id: &[u8]) -> String {
     id.iter().fold(String::with_capacity(2 * id.len()), |mut text, byte| {
         // Writing to a string cannot fail.
@@ -33,7 +33,7 @@ pub fn hex(id: &[u8]) -> String {
     })
 }
 
-/// The beginning of a hash over the parts, each with its length, so that no two lists of parts look the same.
+/// The beginning of a hash over the parts. Each part is prefixed with its length, so that different lists differ.
 fn derived<const N: usize>(parts: &[&str]) -> [u8; N] {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,5 +1,5 @@
-//! Callback URLs of waits. Knowing one is enough to deliver to it, so they cannot be guessed. Nothing is stored per URL: a
-//! token is made from the run's secret and the step's path, and is known as soon as the run is.
+//! Callback URLs of waits. A caller that knows a URL can deliver to it, so URLs cannot be guessed. Nothing is stored
+//! per URL: a token is derived from the run's secret and the step's path, so it exists as soon as the run does.
 
 use super::live::Live;
 use base64::Engine;
@@ -7,16 +7,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Bytes of the code that go into a token: 128 bits.
-const CODE: usize = 16;
+/// Bytes of the code in a token: 128 bits.
+const CODE_BYTES: usize = 16;
 
-/// `run_….path.code`, to be put behind the server's address.
+/// `run_….path.code`, which is appended to the server's address.
 pub fn token(run: &str, secret: &[u8; 16], path: &str) -> String {
-    let code = BASE64.encode(&mac(run, secret, path).finalize().into_bytes()[..CODE]);
+    let code = BASE64.encode(&mac(run, secret, path).finalize().into_bytes()[..CODE_BYTES]);
     format!("{run}.{}.{code}", BASE64.encode(path))
 }
 
-/// Makes the callback URLs of a run's waits.
+/// Returns a function that builds the callback URLs of a run's waits.
 pub fn urls(base: &str, live: &Live) -> impl Fn(&str) -> String + use<> {
     let (base, run, secret) = (base.to_string(), live.run.id.clone(), live.secret);
     move |path| format!("{base}/wh/{}", token(&run, &secret, path))
@@ -40,7 +40,7 @@ impl Named {
 
     /// Compares in constant time.
     pub fn is_genuine(&self, secret: &[u8; 16]) -> bool {
-        self.code.len() == CODE && mac(&self.run, secret, &self.path).verify_truncated_left(&self.code).is_ok()
+        self.code.len() == CODE_BYTES && mac(&self.run, secret, &self.path).verify_truncated_left(&self.code).is_ok()
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_opens_its_own_step_and_no_other() {
+    fn a_token_is_valid_for_its_own_step_only() {
         let token = token("run_1", &[7; 16], "each[3].wait");
         let named = Named::parse(&token).unwrap();
         assert_eq!((named.run.as_str(), named.path.as_str()), ("run_1", "each[3].wait"));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_token_is_none() {
+    fn malformed_tokens_are_rejected() {
         for text in ["", "run_1", "run_1.x", "run_1.!.x", "a.b.c.d", "run_1.w8M.AAAA"] {
             assert!(Named::parse(text).is_none_or(|named| !named.is_genuine(&[7; 16])), "{text}");
         }

@@ -1,5 +1,5 @@
-//! Child runs. A parent's wish to start or cancel one is a notice written with its own commit, so that it survives a crash;
-//! a child's end is mail to its parent in the child's own commit.
+//! Child runs. A parent requests the start or cancellation of a child by a notice in its own commit, so that the
+//! request survives a crash. A child reports its result by mail to its parent, in the child's last commit.
 
 use super::Runner;
 use super::keys::{ChildTask, child_key, child_named};
@@ -19,15 +19,15 @@ use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, RunStatus};
 use stepwell_store::{Mail, OrgId, Parent, RunId, Stale, StoredMail, UniqueKey};
 
-/// The scope of unique keys under which children are found by their parent's step.
+/// Scope of the unique keys that identify children by their parent's step.
 pub const SCOPE: &str = "child";
 
-/// How long after nobody got an answer a write may still happen.
-const LATEST_START: Duration = Duration::from_secs(5);
+/// How long a start whose outcome is unknown may still be in flight.
+const START_IN_FLIGHT: Duration = Duration::from_secs(5);
 
-/// Children of one run that are started at a time.
-const AT_ONCE: usize = 32;
-/// Runs nested inside each other: a workflow that starts itself must come to an end.
+/// Notices of one run that are handled at the same time.
+const MAX_CONCURRENT: usize = 32;
+/// Maximum nesting of child runs, so that a workflow that starts itself comes to an end.
 const MAX_DEPTH: u32 = 20;
 
 /// The key of a child within [`SCOPE`].
@@ -35,9 +35,9 @@ pub fn unique(parent: RunId, path: &str, attempt: u32) -> String {
     format!("{}:{attempt}:{path}", parent.0)
 }
 
-/// What a child tells its parent at its end.
+/// The result of a child run, as mail to its parent.
 #[derive(Serialize, Deserialize)]
-struct Farewell {
+struct ChildResult {
     run: Arc<str>,
     status: RunStatus,
     #[serde(default)]
@@ -46,9 +46,10 @@ struct Farewell {
     failure: Option<Failure>,
 }
 
-pub fn farewell(live: &Live, parent: &Parent) -> Mail {
+/// The mail by which a child that has ended reports its result.
+pub fn result_mail(live: &Live, parent: &Parent) -> Mail {
     let output = live.run.output.and_then(|output| live.run.values.payload(output));
-    let body = Farewell {
+    let body = ChildResult {
         run: live.run.id.clone(),
         status: live.run.status,
         output: output.map(|payload| payload.value.clone()).unwrap_or_default(),
@@ -58,123 +59,130 @@ pub fn farewell(live: &Live, parent: &Parent) -> Mail {
     Mail { to: parent.run, key: child_key(ChildTask::Start, &parent.path, parent.attempt), body }
 }
 
-/// The event a child's mail is to its parent. `None` if there is no such step (any more).
+/// The event for a child's mail. `None` if the parent has no such step, or no longer has it.
 pub fn ended(live: &Live, mail: &StoredMail) -> Option<Event> {
     let (_, path, attempt) = child_named(&mail.key)?;
     let at = live.run.find(&live.compiled.definition.graph, path)?;
-    let told: Farewell = match serde_json::from_str(&mail.body) {
-        Ok(told) => told,
-        // Better a failure that is seen than a parent that waits for ever.
+    let result: ChildResult = match serde_json::from_str(&mail.body) {
+        Ok(result) => result,
+        // A visible failure is better than a parent that waits for ever.
         Err(error) => {
-            let failure = Failure::new("child_failed", format!("what the child run said cannot be read: {error}"));
+            let failure = Failure::new("child_failed", format!("the child run's result cannot be read: {error}"));
             return Some(Event::ChildEnded { at, attempt, outcome: Outcome::Failure { failure, reply: None } });
         }
     };
-    let reply = Reply { body: told.output, ..Reply::default() };
-    let outcome = if told.status == RunStatus::Completed {
+    let reply = Reply { body: result.output, ..Reply::default() };
+    let outcome = if result.status == RunStatus::Completed {
         Outcome::Success(reply)
     } else {
-        let why = told.failure.map(|failure| format!(": {}", failure.message)).unwrap_or_default();
-        let message = format!("the child run {} ended as {}{why}", told.run, told.status.name());
+        let why = result.failure.map(|failure| format!(": {}", failure.message)).unwrap_or_default();
+        let message = format!("the child run {} ended as {}{why}", result.run, result.status.name());
         Outcome::Failure { failure: Failure::retryable("child_failed", message), reply: Some(reply) }
     };
     Some(Event::ChildEnded { at, attempt, outcome })
 }
 
-/// What a notice comes to, with all that is needed to do it without the run.
-struct Job {
+/// The action for a notice, with all data it needs, so that the parent run need not be in memory.
+struct ChildAction {
     key: String,
     path: String,
     attempt: u32,
-    /// The child to start; without one, whatever was started is to be cancelled.
-    start: Option<(Arc<str>, Arc<Value>)>,
+    /// The child to start. `None`: cancel the child if it was started.
+    start: Option<ChildSpec>,
 }
 
-/// The run that has notices.
+/// The workflow and input of a child that a step waits for.
+struct ChildSpec {
+    workflow: Arc<str>,
+    input: Arc<Value>,
+}
+
+/// The run whose notices are handled.
 #[derive(Clone)]
-pub struct Parenthood {
+pub struct ParentRun {
     pub id: RunId,
     pub public: Arc<str>,
     pub org: OrgId,
     pub by: Arc<str>,
-    /// Its own limits, and those of the author of its version.
+    /// The actors whose rights limit its children: its own and the author of its version.
     pub acts_as: String,
     pub test: bool,
     pub depth: u32,
 }
 
-/// A child may do what its parent and the parent's author both may, and no more.
-fn narrowed(acts_as: &str, author: &str) -> String {
+/// A child has only the rights that its parent and the parent's author share.
+fn with_author(acts_as: &str, author: &str) -> String {
     if acts_as.split(' ').any(|actor| actor == author) { acts_as.to_string() } else { format!("{acts_as} {author}") }
 }
 
-/// Sees to notices of a run, away from the run's own turn: starting a child may have to wait for other runs, even for this
-/// one. A notice is removed when it is done, and tried again later if it is not.
-pub fn carry_out(runner: &Arc<Runner>, live: &Live, keys: Vec<String>) {
-    let parent = Parenthood {
+/// Handles notices of a run in a separate task, because starting a child may have to wait for other runs, even for this
+/// one. A handled notice is removed; one that failed stays and is retried later.
+pub fn handle_notices(runner: &Arc<Runner>, live: &Live, keys: Vec<String>) {
+    let parent = ParentRun {
         id: live.id,
         public: live.run.id.clone(),
         org: live.org,
         by: live.run.by.clone(),
-        acts_as: narrowed(&live.actors(), &live.compiled.row.author),
+        acts_as: with_author(&live.actors(), &live.compiled.row.author),
         test: live.test,
         depth: live.parent.as_ref().map_or(0, |above| above.depth),
     };
-    let jobs: Vec<Job> = keys.into_iter().map(|key| job(live, key)).collect();
+    let actions: Vec<ChildAction> = keys.into_iter().map(|key| action(live, key)).collect();
     let runner = runner.clone();
     tokio::spawn(async move {
-        let all = jobs.into_iter().map(|job| carry_out_one(&runner, &parent, job));
-        let all = futures_util::stream::iter(all).buffered(AT_ONCE);
+        let all = actions.into_iter().map(|action| handle_notice(&runner, &parent, action));
+        let all = futures_util::stream::iter(all).buffered(MAX_CONCURRENT);
         let done: Vec<(RunId, String)> = all.filter_map(std::future::ready).collect().await;
         if !done.is_empty()
             && let Err(error) = runner.cluster.store.forget(Stale { notices: done, ..Stale::default() }).await
         {
-            tracing::warn!(%error, "notices that are done cannot be removed");
+            tracing::warn!(%error, "cannot remove handled notices");
         }
     });
 }
 
-fn job(live: &Live, key: String) -> Job {
+fn action(live: &Live, key: String) -> ChildAction {
     let (task, path, attempt) = child_named(&key).unwrap_or((ChildTask::Cancel, "", 0));
     let (path, attempt) = (path.to_string(), attempt);
-    // A wish to start that nobody has any more: should it have been granted, the child is in the way.
-    let start = if task == ChildTask::Start { awaited(live, &path, attempt) } else { None };
-    Job { key, path, attempt, start }
+    // If the step no longer waits for the child, it may have been started all the same and has to be cancelled.
+    let start = if task == ChildTask::Start { awaited_child(live, &path, attempt) } else { None };
+    ChildAction { key, path, attempt, start }
 }
 
-/// The child that a step waits for: its workflow and its input.
-fn awaited(live: &Live, path: &str, attempt: u32) -> Option<(Arc<str>, Arc<Value>)> {
+/// The child that this attempt of a step waits for.
+fn awaited_child(live: &Live, path: &str, attempt: u32) -> Option<ChildSpec> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, path)?;
     let state = live.run.step(graph, at)?;
     let Kind::Child { workflow, .. } = &graph.step(at.step).def.kind else { return None };
     let input = state.input.and_then(|input| live.run.values.payload(input));
     let waits = state.phase == Phase::Child && state.attempt == attempt;
-    waits.then(|| (workflow.clone(), input.map(|payload| payload.value.clone()).unwrap_or_default()))
+    let input = input.map(|payload| payload.value.clone()).unwrap_or_default();
+    waits.then(|| ChildSpec { workflow: workflow.clone(), input })
 }
 
-/// The notice, if it is done.
-async fn carry_out_one(runner: &Arc<Runner>, parent: &Parenthood, job: Job) -> Option<(RunId, String)> {
-    let Job { key, path, attempt, start } = job;
+/// Handles one notice. Returns it if it can be removed.
+async fn handle_notice(runner: &Arc<Runner>, parent: &ParentRun, action: ChildAction) -> Option<(RunId, String)> {
+    let ChildAction { key, path, attempt, start } = action;
     let started = start.is_some();
     let result = match start {
-        Some((workflow, input)) => {
+        Some(ChildSpec { workflow, input }) => {
             start_child(runner, parent, Child { path: &path, attempt, workflow: &workflow, input }).await
         }
         None => cancel(runner, parent, &path, attempt).await,
     };
     match result {
-        // The parent says whether it still wants it; until then the notice stays.
+        // The notice stays until the parent has checked whether it still waits for the child.
         Ok(()) if started => {
             runner.send(parent.id, Message::ChildStarted { notice: key });
             None
         }
         Ok(()) => Some((parent.id, key)),
         Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => {
-            tracing::warn!(run = %parent.public, %key, %error, "a child run cannot be reached for now");
+            tracing::warn!(run = %parent.public, %key, %error, "cannot start or cancel a child run; will retry");
             None
         }
-        // It will never start: the parent's step has failed.
+        // The child can never start, so the parent's step fails.
         Err(error) => {
             let failure = Failure::new("child_not_started", error.to_string());
             let outcome = Outcome::Failure { failure, reply: None };
@@ -186,33 +194,34 @@ async fn carry_out_one(runner: &Arc<Runner>, parent: &Parenthood, job: Job) -> O
 
 /// Whether the run still waits for the child of this notice.
 pub fn is_awaited(live: &Live, notice: &str) -> bool {
-    child_named(notice).is_some_and(|(_, path, attempt)| awaited(live, path, attempt).is_some())
+    child_named(notice).is_some_and(|(_, path, attempt)| awaited_child(live, path, attempt).is_some())
 }
 
-/// Cancels the child of a run that is gone.
-pub async fn orphaned(runner: &Arc<Runner>, parent: RunId, notice: &str) {
+/// Cancels the child of a run that was purged.
+pub async fn cancel_orphan(runner: &Arc<Runner>, parent: RunId, notice: &str) {
     let Some((_, path, attempt)) = child_named(notice) else { return };
     let child = runner.cluster.store.keyed(SCOPE, &unique(parent, path, attempt)).await;
     if let Ok(Some(child)) = child {
-        runner.send(child, Message::Cancel { by: "stepwell".into(), reason: Some("its parent run is gone".into()) });
+        let reason = Some("the parent run no longer exists".into());
+        runner.send(child, Message::Cancel { by: "stepwell".into(), reason });
     }
 }
 
-async fn cancel(runner: &Arc<Runner>, parent: &Parenthood, path: &str, attempt: u32) -> Result<(), Error> {
+async fn cancel(runner: &Arc<Runner>, parent: &ParentRun, path: &str, attempt: u32) -> Result<(), Error> {
     let key = unique(parent.id, path, attempt);
     let mut child = runner.cluster.store.keyed(SCOPE, &key).await?;
     if child.is_none() {
-        // A start whose outcome nobody knows may still be on its way.
-        runner.cluster.pause(LATEST_START).await;
+        // A start whose outcome is unknown may still be in flight.
+        runner.cluster.pause(START_IN_FLIGHT).await;
         if runner.cluster.stop.is_cancelled() {
             return Err(Error::Unavailable("the engine is stopping".into()));
         }
         child = runner.cluster.store.keyed(SCOPE, &key).await?;
     }
     let Some(child) = child else { return Ok(()) };
-    let reason: Arc<str> = format!("its parent run {} no longer waits for it", parent.public).into();
+    let reason: Arc<str> = format!("the parent run {} no longer waits for it", parent.public).into();
     match runner.ask(child, Message::Cancel { by: parent.by.clone(), reason: Some(reason) }).await {
-        // It ended by itself, or is long gone.
+        // It ended by itself, or was purged.
         Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),
     }
@@ -226,8 +235,8 @@ struct Child<'a> {
     input: Arc<Value>,
 }
 
-/// Starts a child once, however often it is asked for.
-async fn start_child(runner: &Arc<Runner>, parent: &Parenthood, child: Child<'_>) -> Result<(), Error> {
+/// Starts a child. Idempotent: a repeated request finds the child that was started before.
+async fn start_child(runner: &Arc<Runner>, parent: &ParentRun, child: Child<'_>) -> Result<(), Error> {
     let Child { path, attempt, workflow, input } = child;
     let depth = parent.depth + 1;
     if depth > MAX_DEPTH {

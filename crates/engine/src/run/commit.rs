@@ -1,4 +1,4 @@
-//! A plan as a commit, and what follows once it is on disk.
+//! Writes a plan as a commit, and acts on it once it is on disk.
 
 use super::live::Live;
 use super::plan::Plan;
@@ -19,9 +19,9 @@ use stepwell_store::{
 /// How long test runs are kept.
 const TEST_RETENTION: Millis = Millis::DAY;
 
-/// What to do once a commit is on disk.
+/// The actions that follow once a commit is on disk.
 pub struct Follow {
-    /// The node that has the attempts to begin.
+    /// The node that claimed the attempts to begin.
     node: NodeId,
     begin: Vec<WorkKey>,
     abort: Vec<WorkKey>,
@@ -29,14 +29,14 @@ pub struct Follow {
     cleared: Vec<String>,
     /// Notices about child runs, by key.
     children: Vec<String>,
-    /// Notices for people.
+    /// Notifications for users.
     notices: Vec<Notice>,
     hash: [u8; 32],
     left_ready: bool,
     position: Position,
 }
 
-/// Writes a plan as one commit. Slots that were reserved for a refused commit are free again.
+/// Writes a plan as one commit. If the commit is refused, the slots reserved for it are released.
 pub async fn write(
     runner: &Runner,
     sink: &dyn Sink,
@@ -70,7 +70,7 @@ pub async fn write(
             return Ok(Ok(follow));
         }
         Ok(Some(Err(refused))) => Ok(Err(refused)),
-        Ok(None) => Err(Error::Unavailable("the store gave no answer".into())),
+        Ok(None) => Err(Error::Unavailable("the store returned no result".into())),
         Err(error) => Err(error.into()),
     };
     follow.begin.iter().for_each(|_| sink.release(live.org));
@@ -102,13 +102,13 @@ async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static 
     commit.groups = plan.groups.clone();
     commit.audit = plan.audit.clone();
     commit.audit.extend(plan.rules.audit(live, &plan.transition, plan.now));
-    // A row that is written anew replaces the one of the version that the run has left.
+    // A row that is written again replaces the row of the version that the run has left.
     let written: BTreeSet<(&str, u32)> = commit.steps.iter().map(|row| (&*row.path, row.attempt)).collect();
     let retired = plan.retired.iter().filter(|row| !written.contains(&(&*row.path, row.attempt)));
     let retired: Vec<StepRow> = retired.cloned().collect();
     commit.steps.extend(retired);
     if live.run.status.is_terminal() {
-        commit.mail.extend(live.parent.as_ref().map(|parent| children::farewell(live, parent)));
+        commit.mail.extend(live.parent.as_ref().map(|parent| children::result_mail(live, parent)));
         commit.groups.extend(live.group.clone().map(|key| GroupChange::Leave { key }));
     }
     if !commit.work.put.is_empty() {
@@ -122,6 +122,7 @@ fn retention(live: &Live) -> Millis {
     if live.test { TEST_RETENTION } else { live.compiled.definition.retention }
 }
 
+/// The attempts that the transition aborts.
 fn aborted(live: &Live, transition: &Transition) -> Vec<WorkKey> {
     let key = |at: At, attempt| WorkKey { path: live.run.path(&live.compiled.definition.graph, at), attempt };
     let aborts = transition.effects.iter().filter_map(|effect| match *effect {
@@ -135,7 +136,7 @@ fn aborted(live: &Live, transition: &Transition) -> Vec<WorkKey> {
     aborts.collect()
 }
 
-/// The commit is on disk: acts on it.
+/// Acts on a commit that is on disk.
 pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow: Follow) {
     live.version = Version(live.version.0 + 1);
     live.hash = follow.hash;
@@ -159,7 +160,7 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     follow.cleared.iter().for_each(|key| runner.timers.clear(live.id, key));
     follow.set.iter().for_each(|(key, due)| runner.timers.set(live.id, key, *due));
     if !follow.children.is_empty() {
-        // In this run's own turn, so that a child's start and its cancellation keep their order.
+        // Sent as a message to this run, so that a child's start and its cancellation keep their order.
         runner.send(live.id, Message::Notices(follow.children));
     }
     if !follow.notices.is_empty() {

@@ -1,7 +1,7 @@
-//! The loop of a run: messages → plan → commit → what follows.
+//! The loop of a run: messages → plan → commit → follow-up actions.
 //!
-//! Messages stay in hand until what they caused is on disk. If a commit is refused, or its outcome is unknown, the run in
-//! memory is dropped, loaded again, and the messages are planned again: the planner recognises one that counted already.
+//! The driver keeps messages until their effects are on disk. If a commit is refused, or its outcome is unknown, it
+//! drops the run in memory, loads it again and plans the messages again: the planner recognises applied messages.
 
 use super::Runner;
 use super::children;
@@ -23,39 +23,39 @@ use stepwell_store::{LoadedRun, Refused, RunId, Stale, WorkKey};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Drives a run in a task of its own. The mailbox said that this caller must.
+/// Drives a run in a task of its own. Only for a caller that the mailbox made the run's driver.
 pub fn spawn(runner: Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
     tokio::spawn(async move { drive(&runner, run, live).await });
 }
 
-/// Drives a run whose first messages were taken from its mailbox already.
+/// Drives a run whose first messages have already been taken from its mailbox.
 pub fn resume(runner: Arc<Runner>, run: RunId, live: Option<Box<Live>>, messages: Vec<Envelope>) {
     tokio::spawn(async move {
         let work = async {
             let live = turn(&runner, run, live, messages).await;
             drain(&runner, run, live).await;
         };
-        guarded(&runner, run, work).await;
+        catch_panic(&runner, run, work).await;
     });
 }
 
-/// Handles a run's messages until there are none. The mailbox said that this caller must.
+/// Handles a run's messages until there are none. Only for a caller that the mailbox made the run's driver.
 pub async fn drive(runner: &Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
-    guarded(runner, run, drain(runner, run, live)).await;
+    catch_panic(runner, run, drain(runner, run, live)).await;
 }
 
-/// Takes the report of an attempt that has ended here, or only that it has; and drives its run if no other task does.
+/// Records that an attempt has ended here, with its report if it has one. Drives the run if no other task does.
 pub async fn report(runner: &Arc<Runner>, run: RunId, key: &WorkKey, message: Option<Message>) {
     if runner.mailboxes.report(run, key, message) {
         drive(runner, run, None).await;
     }
 }
 
-/// A run whose rows make its driver panic must not stay marked as driven.
-async fn guarded(runner: &Runner, run: RunId, work: impl Future<Output = ()>) {
+/// Catches a panic of the driver, so that the run does not stay marked as driven.
+async fn catch_panic(runner: &Runner, run: RunId, work: impl Future<Output = ()>) {
     if AssertUnwindSafe(work).catch_unwind().await.is_err() {
         tracing::error!(run = run.0, "the driver of a run panicked");
-        runner.mailboxes.wreck(run);
+        runner.mailboxes.reset_after_panic(run);
     }
 }
 
@@ -66,7 +66,7 @@ async fn drain(runner: &Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
     }
 }
 
-/// Brings messages to disk, however often that has to be tried.
+/// Applies messages and retries until they are on disk.
 async fn turn(
     runner: &Arc<Runner>,
     id: RunId,
@@ -75,37 +75,37 @@ async fn turn(
 ) -> Option<Box<Live>> {
     let mut kept = kept;
     let mut pause = FIRST_PAUSE;
-    let mut unsure = false;
-    let mut overtaken = None;
+    let mut needs_reconcile = false;
+    let mut conflict_at = None;
     loop {
         let loaded = match kept.take() {
             Some(live) => Ok(Some(live)),
             None => load(runner, id).await,
         };
-        let trouble = match loaded {
+        let error = match loaded {
             Ok(Some(mut live)) => {
                 match transition(runner, &mut live, &mut messages, runner.cluster.clock.now()).await {
-                    Ok(Tried::Done) => {
-                        if unsure {
+                    Ok(Attempted::Done) => {
+                        if needs_reconcile {
                             reconcile(runner, &live).await;
                         }
                         return Some(live);
                     }
-                    Ok(Tried::Refused(Refused::AuthChanged)) => {
+                    Ok(Attempted::Refused(Refused::AuthChanged)) => {
                         runner.workflows.access.forget_epoch(live.org);
                         continue;
                     }
-                    Ok(Tried::Refused(Refused::Full)) => {
+                    Ok(Attempted::Refused(Refused::Full)) => {
                         stay_queued(&mut messages);
                         continue;
                     }
-                    Ok(Tried::Refused(
+                    Ok(Attempted::Refused(
                         Refused::Conflict | Refused::Taken | Refused::TooManyOpen | Refused::Duplicate { .. },
                     )) => {
-                        // The commit that won may have ended what runs here.
-                        unsure = true;
-                        // Or it is still in flight: then the run reads as it was.
-                        if overtaken.replace(live.version) == Some(live.version) {
+                        // The commit that won may have ended attempts that run here.
+                        needs_reconcile = true;
+                        // If that commit is still in flight, the run loads with its old version.
+                        if conflict_at.replace(live.version) == Some(live.version) {
                             runner.cluster.pause(pause).await;
                             pause = (pause * 2).min(LONGEST_PAUSE);
                         }
@@ -115,22 +115,22 @@ async fn turn(
                 }
             }
             Ok(None) => {
-                gone(runner, id, messages).await;
+                discard(runner, id, messages).await;
                 return None;
             }
             Err(error) => error,
         };
-        unsure = true;
-        tracing::warn!(run = id.0, error = %trouble, "a run cannot go on for now");
-        let hopeless = matches!(trouble, Error::Broken(_));
-        // Callers get the error; everything else is tried again until it is written.
-        let refused = |envelope| refuse(runner, id, envelope, &trouble);
-        messages = messages.into_iter().filter_map(refused).collect();
-        if hopeless || runner.cluster.stop.is_cancelled() {
+        needs_reconcile = true;
+        tracing::warn!(run = id.0, %error, "cannot advance a run; will retry");
+        let permanent = matches!(error, Error::Broken(_));
+        // Callers get the error; all other messages are retried until they are written.
+        let fail = |envelope| fail(runner, id, envelope, &error);
+        messages = messages.into_iter().filter_map(fail).collect();
+        if permanent || runner.cluster.stop.is_cancelled() {
             return None;
         }
         if messages.is_empty() {
-            // What the callers asked for may have been written all the same, and must be acted on.
+            // The callers' messages may have been written all the same, and then have effects to act on.
             messages.push(Message::Reconcile.into());
         }
         runner.cluster.pause(pause).await;
@@ -138,21 +138,22 @@ async fn turn(
     }
 }
 
-fn refuse(runner: &Runner, run: RunId, envelope: Envelope, trouble: &Error) -> Option<Envelope> {
-    let hopeless = matches!(trouble, Error::Broken(_));
+/// Returns the error to the caller, if there is one. Returns a message that is to be retried.
+fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Option<Envelope> {
+    let permanent = matches!(error, Error::Broken(_));
     match &envelope.message {
-        Message::Timer { key } if hopeless => runner.timers.put_back(run, key),
-        Message::Start { org, .. } if hopeless => release(runner, *org),
+        Message::Timer { key } if permanent => runner.timers.forget(run, key),
+        Message::Start { org, .. } if permanent => release(runner, *org),
         _ => {}
     }
     match envelope.reply {
         Some(reply) => {
-            let error = if hopeless { Error::Broken } else { Error::Unavailable };
+            let kind = if permanent { Error::Broken } else { Error::Unavailable };
             // The caller may have left.
-            let _ = reply.send(Err(error(trouble.to_string())));
+            let _ = reply.send(Err(kind(error.to_string())));
             None
         }
-        None => (!hopeless).then_some(envelope),
+        None => (!permanent).then_some(envelope),
     }
 }
 
@@ -162,16 +163,16 @@ fn release(runner: &Runner, org: stepwell_store::OrgId) {
     }
 }
 
-/// Only a run that leaves its queue asks for room in its group; without any it stays there.
+/// Drops admissions: the group is full, so the run stays in the queue.
 fn stay_queued(messages: &mut Vec<Envelope>) {
-    let admission = |envelope: &mut Envelope| matches!(envelope.message, Message::Admit);
-    for reply in messages.extract_if(.., admission).filter_map(|envelope| envelope.reply) {
+    let is_admission = |envelope: &mut Envelope| matches!(envelope.message, Message::Admit);
+    for reply in messages.extract_if(.., is_admission).filter_map(|envelope| envelope.reply) {
         let _ = reply.send(Err(Error::Full));
     }
 }
 
-/// The run was purged, or never was.
-async fn gone(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
+/// Handles messages to a run that was purged or never existed.
+async fn discard(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
     let mut stale = Stale::default();
     for envelope in messages {
         match &envelope.message {
@@ -180,8 +181,8 @@ async fn gone(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
                 stale.timers.push((id, key.clone()));
             }
             Message::Start { org, .. } => release(runner, *org),
-            // The parent that asked for this child is gone.
-            Message::ChildStarted { notice } => children::orphaned(runner, id, notice).await,
+            // The parent that started this child was purged.
+            Message::ChildStarted { notice } => children::cancel_orphan(runner, id, notice).await,
             // A child may end after its parent was purged; its mail would stay unread for ever.
             Message::Mail => {
                 let mail = runner.cluster.store.mail(id).await.unwrap_or_default();
@@ -196,11 +197,13 @@ async fn gone(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
     forget(runner, stale).await;
 }
 
+/// Loads a run. `None` if it does not exist.
 pub async fn load(runner: &Runner, id: RunId) -> Result<Option<Box<Live>>, Error> {
     let Some(stored) = runner.cluster.store.load(id).await? else { return Ok(None) };
     revive(runner, &stored).await.map(Some)
 }
 
+/// Builds the run in memory from its rows.
 pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Error> {
     let compiled = runner.workflows.version(stored.row.definition).await?;
     let run = restore(&compiled.definition.graph, stored)?;
@@ -221,19 +224,20 @@ pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Er
     }))
 }
 
-pub enum Tried {
+/// The outcome of one attempt to apply messages.
+pub enum Attempted {
     Done,
-    /// Nothing was written: load the run and plan again.
+    /// Nothing was written: the caller loads the run and plans again.
     Refused(Refused),
 }
 
-/// Plans messages, writes the transition and acts on it. The first transition of a run is one like any other.
+/// Plans messages, writes the transition and acts on it. Also used for the first transition of a run.
 pub async fn transition(
     runner: &Arc<Runner>,
     live: &mut Live,
     messages: &mut Vec<Envelope>,
     now: Time,
-) -> Result<Tried, Error> {
+) -> Result<Attempted, Error> {
     let sink = runner.sink()?;
     let has_mail = messages.iter().any(|envelope| matches!(envelope.message, Message::Mail));
     let mail = if has_mail { runner.cluster.store.mail(live.id).await? } else { Vec::new() };
@@ -243,23 +247,23 @@ pub async fn transition(
     if !plan.transition.facts.is_empty() {
         match write(runner, &*sink, live, &plan, before).await? {
             Ok(follow) => follow_up(runner, &*sink, live, follow),
-            Err(refused) => return Ok(Tried::Refused(refused)),
+            Err(refused) => return Ok(Attempted::Refused(refused)),
         }
     } else if plan.ignores_something() && !is_current(runner, live).await? {
-        // What is ignored here may count for what another process has written since.
-        return Ok(Tried::Refused(Refused::Conflict));
+        // A message ignored here may apply to the state that another process has written since.
+        return Ok(Attempted::Refused(Refused::Conflict));
     }
     forget(runner, plan.stale).await;
     settle(runner, &*sink, live, std::mem::take(messages), plan.answers).await;
-    Ok(Tried::Done)
+    Ok(Attempted::Done)
 }
 
-/// Whether nothing was written since the run was loaded. A commit finds that out by itself.
+/// Whether nothing was written since the run was loaded. Commits check this themselves.
 async fn is_current(runner: &Runner, live: &Live) -> Result<bool, Error> {
     Ok(runner.cluster.store.load(live.id).await?.is_some_and(|stored| stored.version == live.version))
 }
 
-/// Answers callers, and does what needs no decision.
+/// Replies to callers, and handles the messages that need no planning.
 async fn settle(
     runner: &Arc<Runner>,
     sink: &dyn Sink,
@@ -270,10 +274,10 @@ async fn settle(
     for (envelope, answer) in messages.into_iter().zip(answers) {
         match envelope.message {
             Message::Start { key, node, .. } => sink.begin(live, key, node),
-            Message::Notices(keys) => children::carry_out(runner, live, keys),
-            // A child that its parent no longer waits for is cancelled, by the same notice.
+            Message::Notices(keys) => children::handle_notices(runner, live, keys),
+            // If the parent no longer waits for the child, the same notice cancels it.
             Message::ChildStarted { notice } if !children::is_awaited(live, &notice) => {
-                children::carry_out(runner, live, vec![notice]);
+                children::handle_notices(runner, live, vec![notice]);
             }
             Message::ChildStarted { notice } => {
                 forget(runner, Stale { notices: vec![(live.id, notice)], ..Stale::default() }).await;
@@ -291,16 +295,16 @@ async fn forget(runner: &Runner, stale: Stale) {
     if stale == Stale::default() {
         return;
     }
-    // Polling finds them again if this fails.
+    // If this fails, polling finds the rows again.
     if let Err(error) = runner.cluster.store.forget(stale).await {
         tracing::warn!(%error, "cannot remove stale rows");
     }
 }
 
-/// Compares the attempts of a run that the store says this node holds with those it executes.
+/// Compares the attempts that this node holds in the store with the attempts it executes, for one run.
 async fn reconcile(runner: &Runner, live: &Live) {
     if live.run.status.is_terminal() {
-        // The answer to the last commit may have been lost.
+        // The result of the last commit may have been lost.
         runner.ended(live.id);
     }
     let node = runner.cluster.node.id();
@@ -313,7 +317,7 @@ async fn reconcile(runner: &Runner, live: &Live) {
         runner.mailboxes.abort(live.id, key);
     }
     for key in held.into_iter().filter(|key| !running.contains(key)) {
-        // Written some time ago: rights may have been revoked since.
+        // The attempt was written some time ago: rights may have been revoked since.
         runner.workflows.access.forget_epoch(live.org);
         sink.begin_again(live, key, node);
     }

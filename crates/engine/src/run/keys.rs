@@ -1,5 +1,5 @@
-//! Timers and notices in words: their key in the store names step, attempt and kind, never a number that only this
-//! process knows.
+//! Keys of timers and notices in the store. A key names the step by path, with attempt and kind, never by a number that
+//! only this process knows.
 
 use stepwell_core::event::{Timer, TimerKind};
 use stepwell_core::graph::Graph;
@@ -13,14 +13,14 @@ const KINDS: [(&str, TimerKind); 5] = [
     ("expire", TimerKind::Expire),
 ];
 
-/// `wake:2:each[3].nap`; without a path it is the run's own.
+/// `wake:2:each[3].nap`; an empty path stands for the run itself.
 pub fn timer_key(graph: &Graph, run: &Run, timer: &Timer) -> String {
     let kind = KINDS.iter().find(|(_, kind)| *kind == timer.kind).map_or("", |(name, _)| name);
     let path = timer.at.map(|at| run.path(graph, at)).unwrap_or_default();
     format!("{kind}:{}:{path}", timer.attempt)
 }
 
-/// The timer a key speaks of. `None` if the run has no such step (any more).
+/// The timer for a key. `None` if the run has no such step, or no longer has it.
 pub fn timer_named(graph: &Graph, run: &Run, key: &str) -> Option<Timer> {
     let (kind, rest) = key.split_once(':')?;
     let (attempt, path) = rest.split_once(':')?;
@@ -29,7 +29,7 @@ pub fn timer_named(graph: &Graph, run: &Run, key: &str) -> Option<Timer> {
     Some(Timer { kind, at, attempt: attempt.parse().ok()? })
 }
 
-/// What is to be done about a child run.
+/// What a notice requests for a child run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChildTask {
     Start,
@@ -45,6 +45,7 @@ pub fn child_key(task: ChildTask, path: &str, attempt: u32) -> String {
     format!("{task}:{attempt}:{path}")
 }
 
+/// Parses a key of [`child_key`] into task, path and attempt.
 pub fn child_named(key: &str) -> Option<(ChildTask, &str, u32)> {
     let (task, rest) = key.split_once(':')?;
     let (attempt, path) = rest.split_once(':')?;

@@ -19,19 +19,19 @@ pub struct Live {
     /// The concurrency group it counts against.
     pub group: Option<String>,
     pub test: bool,
-    /// The actors whose rights it has, beside the author of its version.
+    /// The actors whose rights it has, in addition to the author of its version.
     pub acts_as: Arc<str>,
     /// Its payloads were erased: it can only be read.
     pub erased: bool,
-    /// Fires when it ends. Handed over once the run is on disk: a run that is not there counts as ended.
+    /// Fires when the run ends. Registered once the run is on disk, because a run that is not there counts as ended.
     pub watcher: Option<oneshot::Sender<()>>,
 }
 
 impl Live {
-    /// All actors whose rights limit it by now, as [`crate::access::actors`] reads them.
+    /// All actors whose rights limit the run now, in the form that [`crate::access::actors`] parses.
     pub fn actors(&self) -> String {
-        let again = self.run.retried_as.iter().map(|actor| &**actor);
-        let again = again.filter(|actor| self.acts_as.split(' ').all(|known| known != *actor));
-        std::iter::once(&*self.acts_as).chain(again).collect::<Vec<_>>().join(" ")
+        let retriers = self.run.retried_as.iter().map(|actor| &**actor);
+        let retriers = retriers.filter(|actor| self.acts_as.split(' ').all(|known| known != *actor));
+        std::iter::once(&*self.acts_as).chain(retriers).collect::<Vec<_>>().join(" ")
     }
 }

@@ -1,7 +1,7 @@
-//! The mailboxes of the runs this process is busy with, and the state of those with attempts running here.
+//! The mailboxes of the runs that are active in this process, and the cached state of runs with attempts running here.
 //!
-//! One task at a time drives a run, so a run has one commit in flight, and messages that arrive meanwhile share the next
-//! one. A run that only sleeps or waits has no mailbox.
+//! One task at a time drives a run, so a run has one commit in flight. Messages that arrive in the meantime share the
+//! next commit. A run that only sleeps or waits has no mailbox.
 
 use super::live::Live;
 use super::messages::{Envelope, Message};
@@ -25,43 +25,44 @@ impl Mailbox {
 }
 
 pub struct Mailboxes {
-    all: Mutex<All>,
-    /// How many runs keep their state between two events.
-    most: usize,
+    state: Mutex<State>,
+    /// How many runs may stay in memory between two events.
+    max_cached: usize,
 }
 
 #[derive(Default)]
-struct All {
-    boxes: BTreeMap<RunId, Mailbox>,
-    kept: usize,
+struct State {
+    by_run: BTreeMap<RunId, Mailbox>,
+    /// How many runs are in memory.
+    cached: usize,
 }
 
-/// The messages a driver has to see to, with the run if it was kept.
+/// The messages a driver has to handle, with the run if it was in memory.
 pub type Next = (Vec<Envelope>, Option<Box<Live>>);
 
 impl Mailboxes {
-    pub fn new(most: usize) -> Mailboxes {
-        Mailboxes { all: Mutex::default(), most }
+    pub fn new(max_cached: usize) -> Mailboxes {
+        Mailboxes { state: Mutex::default(), max_cached }
     }
 
-    fn all(&self) -> MutexGuard<'_, All> {
-        self.all.lock().expect("nothing panics while it holds the mailboxes")
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while it holds the mailboxes")
     }
 
-    /// Puts a envelope in. True if nobody drives the run: then the caller must.
+    /// Posts a message. True if no task drives the run: then the caller must drive it.
     #[must_use]
     pub fn post(&self, run: RunId, envelope: Envelope) -> bool {
-        let mut all = self.all();
-        let mailbox = all.boxes.entry(run).or_default();
+        let mut state = self.state();
+        let mailbox = state.by_run.entry(run).or_default();
         mailbox.messages.push(envelope);
         !std::mem::replace(&mut mailbox.driven, true)
     }
 
-    /// The execution is over and this is what came of it. True as for [`Mailboxes::post`].
+    /// Removes an attempt that has ended, and posts its report. Returns true as [`Mailboxes::post`] does.
     #[must_use]
     pub fn report(&self, run: RunId, key: &WorkKey, message: Option<Message>) -> bool {
-        let mut all = self.all();
-        let Some(mailbox) = all.boxes.get_mut(&run) else { return false };
+        let mut state = self.state();
+        let Some(mailbox) = state.by_run.get_mut(&run) else { return false };
         mailbox.running.remove(key);
         match message {
             Some(message) => {
@@ -69,39 +70,39 @@ impl Mailboxes {
                 !std::mem::replace(&mut mailbox.driven, true)
             }
             None => {
-                all.tidy(run);
+                state.remove_if_idle(run);
                 false
             }
         }
     }
 
-    /// A run that is being made is driven by whoever makes it. False if another run has that id.
+    /// Makes the caller the driver of a run that it creates. False if another run has that id.
     #[must_use]
-    pub fn adopt(&self, run: RunId) -> bool {
-        let mut all = self.all();
-        if all.boxes.contains_key(&run) {
+    pub fn create_driven(&self, run: RunId) -> bool {
+        let mut state = self.state();
+        if state.by_run.contains_key(&run) {
             return false;
         }
-        all.boxes.entry(run).or_default().driven = true;
+        state.by_run.entry(run).or_default().driven = true;
         true
     }
 
-    /// The next messages of a run that the caller drives; or none, and it is no longer driven.
+    /// The next messages of a run that the caller drives. `None` if there are none: then it is no longer driven.
     pub fn next(&self, run: RunId, live: Option<Box<Live>>) -> Option<Next> {
-        let mut all = self.all();
-        let all = &mut *all;
-        let mailbox = all.boxes.get_mut(&run)?;
+        let mut state = self.state();
+        let state = &mut *state;
+        let mailbox = state.by_run.get_mut(&run)?;
         if mailbox.messages.is_empty() {
             mailbox.driven = false;
-            let busy = !mailbox.running.is_empty() && all.kept < self.most;
+            let busy = !mailbox.running.is_empty() && state.cached < self.max_cached;
             mailbox.live = live.filter(|_| busy);
-            all.kept += usize::from(mailbox.live.is_some());
-            all.tidy(run);
+            state.cached += usize::from(mailbox.live.is_some());
+            state.remove_if_idle(run);
             return None;
         }
-        let kept = mailbox.live.take();
-        all.kept -= usize::from(kept.is_some());
-        // A retry may change the graph under the run: it has a commit of its own.
+        let cached = mailbox.live.take();
+        state.cached -= usize::from(cached.is_some());
+        // A retry may replace the run's graph, so it gets a commit of its own.
         let retry = mailbox.messages.iter().position(|envelope| matches!(envelope.message, Message::Retry { .. }));
         let rest = match retry {
             Some(0) => mailbox.messages.split_off(1),
@@ -109,17 +110,17 @@ impl Mailboxes {
             None => Vec::new(),
         };
         let messages = std::mem::replace(&mut mailbox.messages, rest);
-        Some((messages, kept.or(live)))
+        Some((messages, cached.or(live)))
     }
 
-    /// Notes that an attempt runs here. False if it does already, or did and its report is still to be seen to.
-    /// Whether it still may is asked while nothing can be aborted.
+    /// Registers an attempt that runs here. False if it is registered already, or its report is in the mailbox.
+    /// `may` is called under the lock, so that the attempt cannot be aborted in between.
     pub fn begin(&self, run: RunId, key: WorkKey, cancel: CancellationToken, may: impl FnOnce() -> bool) -> bool {
-        let mut all = self.all();
+        let mut state = self.state();
         if !may() {
             return false;
         }
-        let mailbox = all.boxes.entry(run).or_default();
+        let mailbox = state.by_run.entry(run).or_default();
         let reported = |envelope: &Envelope| envelope.message.reports_on() == Some(&key);
         if mailbox.running.contains_key(&key) || mailbox.messages.iter().any(reported) {
             return false;
@@ -128,53 +129,54 @@ impl Mailboxes {
         true
     }
 
-    /// False if it does not run here.
+    /// Cancels an attempt. False if it does not run here.
     pub fn abort(&self, run: RunId, key: &WorkKey) -> bool {
-        let all = self.all();
-        let running = all.boxes.get(&run).and_then(|mailbox| mailbox.running.get(key));
+        let state = self.state();
+        let running = state.by_run.get(&run).and_then(|mailbox| mailbox.running.get(key));
         running.inspect(|cancel| cancel.cancel()).is_some()
     }
 
-    /// Whoever drove the run broke down: what was in its mailbox is lost, and it can be driven again.
-    pub fn wreck(&self, run: RunId) {
-        let mut all = self.all();
-        let all = &mut *all;
-        if let Some(mailbox) = all.boxes.get_mut(&run) {
+    /// Clears the mailbox of a run whose driver panicked, so that the run can be driven again. Its messages are lost.
+    pub fn reset_after_panic(&self, run: RunId) {
+        let mut state = self.state();
+        let state = &mut *state;
+        if let Some(mailbox) = state.by_run.get_mut(&run) {
             mailbox.driven = false;
             mailbox.messages.clear();
-            all.kept -= usize::from(mailbox.live.take().is_some());
+            state.cached -= usize::from(mailbox.live.take().is_some());
         }
-        all.tidy(run);
+        state.remove_if_idle(run);
     }
 
+    /// The attempts of a run that run here.
     pub fn running(&self, run: RunId) -> Vec<WorkKey> {
-        let all = self.all();
-        all.boxes.get(&run).map(|mailbox| mailbox.running.keys().cloned().collect()).unwrap_or_default()
+        let state = self.state();
+        state.by_run.get(&run).map(|mailbox| mailbox.running.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// Every attempt that runs here.
     pub fn executing(&self) -> Vec<(RunId, WorkKey)> {
-        let all = self.all();
-        let boxes = all.boxes.iter();
-        boxes.flat_map(|(run, mailbox)| mailbox.running.keys().map(|key| (*run, key.clone()))).collect()
+        let state = self.state();
+        let mailboxes = state.by_run.iter();
+        mailboxes.flat_map(|(run, mailbox)| mailbox.running.keys().map(|key| (*run, key.clone()))).collect()
     }
 
     pub fn abort_all(&self) {
-        let all = self.all();
-        all.boxes.values().flat_map(|mailbox| mailbox.running.values()).for_each(CancellationToken::cancel);
+        let state = self.state();
+        state.by_run.values().flat_map(|mailbox| mailbox.running.values()).for_each(CancellationToken::cancel);
     }
 
-    /// True when nothing runs and nobody drives.
+    /// Whether no attempt runs and no run is driven.
     pub fn is_quiet(&self) -> bool {
-        self.all().boxes.values().all(Mailbox::is_idle)
+        self.state().by_run.values().all(Mailbox::is_idle)
     }
 }
 
-impl All {
-    fn tidy(&mut self, run: RunId) {
-        if self.boxes.get(&run).is_some_and(Mailbox::is_idle) {
-            let gone = self.boxes.remove(&run);
-            self.kept -= usize::from(gone.is_some_and(|mailbox| mailbox.live.is_some()));
+impl State {
+    fn remove_if_idle(&mut self, run: RunId) {
+        if self.by_run.get(&run).is_some_and(Mailbox::is_idle) {
+            let removed = self.by_run.remove(&run);
+            self.cached -= usize::from(removed.is_some_and(|mailbox| mailbox.live.is_some()));
         }
     }
 }

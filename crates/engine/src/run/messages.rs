@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 /// A message on its way to a run.
 pub struct Envelope {
     pub message: Message,
-    /// Answered once the message is on disk, or was ignored.
+    /// Receives the result once the message is on disk or was ignored.
     pub reply: Option<oneshot::Sender<Result<(), Error>>>,
-    /// Written to the audit trail with it.
+    /// Audit row that is written with the message.
     pub audit: Option<NewAudit>,
 }
 
@@ -24,23 +24,23 @@ impl From<Message> for Envelope {
     }
 }
 
-/// A message to a run. Names steps by path: numbers change when a run is loaded again.
+/// A message to a run. It names steps by path, because their numbers change when a run is loaded again.
 pub enum Message {
-    /// The run begins. Only ever the first message of a run that is not on disk yet.
+    /// The run begins. Always the first message, when the run is not on disk yet.
     Begin(Box<Begin>),
     Admit,
     Report {
         key: WorkKey,
         outcome: Outcome,
     },
-    /// The attempt needs an approval or an answer to go on.
+    /// The attempt needs an approval or an answer to continue.
     Held {
         key: WorkKey,
         ask: Arc<Value>,
         timeout: Option<Millis>,
         note: Option<Arc<Value>>,
     },
-    /// The attempt is put off.
+    /// The attempt is postponed until `due`.
     Deferred {
         key: WorkKey,
         due: Time,
@@ -49,7 +49,7 @@ pub enum Message {
     Lost {
         key: WorkKey,
     },
-    /// The store gave this attempt to this node.
+    /// This node claimed the attempt.
     Start {
         key: WorkKey,
         org: OrgId,
@@ -93,25 +93,25 @@ pub enum Message {
         by: Retrier,
         onto: Option<Arc<Compiled>>,
     },
-    /// A child has started; its start notice is still there.
+    /// A child has started; its start notice still exists.
     ChildStarted {
         notice: String,
     },
-    /// A child cannot be started, which settles its notice.
+    /// A child cannot be started. Its notice is handled.
     ChildNotStarted {
         notice: String,
         outcome: Outcome,
     },
     /// There is mail in the store.
     Mail,
-    /// Notices in the store that are not done, by key.
+    /// Notices in the store that are not handled yet, by key.
     Notices(Vec<String>),
-    /// What runs here may differ from what the store says.
+    /// The attempts that run here may differ from those in the store.
     Reconcile,
 }
 
 impl Message {
-    /// The attempt that it ends.
+    /// The attempt that the message ends.
     pub fn reports_on(&self) -> Option<&WorkKey> {
         match self {
             Message::Report { key, .. } | Message::Held { key, .. } | Message::Deferred { key, .. } => Some(key),
@@ -120,14 +120,14 @@ impl Message {
     }
 }
 
-/// What the first transition of a run is planned and written with.
+/// The data for the first transition of a run.
 pub struct Begin {
     pub body: Arc<Value>,
     pub headers: Option<Arc<Value>>,
     pub by: Arc<str>,
-    /// It waits in the queue of its concurrency group.
+    /// The run waits in the queue of its concurrency group.
     pub queued: bool,
-    /// The epoch that the decision to start it rests on.
+    /// The epoch under which the start was decided.
     pub epoch: i64,
     pub new: NewRun,
     pub unique: Option<UniqueKey>,

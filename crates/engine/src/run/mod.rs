@@ -1,16 +1,16 @@
-//! The life of runs: message → plan → commit, for one run at a time.
+//! The life cycle of runs: message → plan → commit, one commit per run at a time.
 //!
-//! | file | what |
+//! | file | purpose |
 //! | --- | --- |
-//! | `messages.rs`, `mailbox.rs`, `live.rs` | what a run can receive, where it waits, the run in memory |
+//! | `messages.rs`, `mailbox.rs`, `live.rs` | messages, mailboxes, the run in memory |
 //! | `start.rs` | starting runs: for callers, triggers, parents, tests |
-//! | `plan.rs` | messages as events for the planner, and one transition of their results |
-//! | `drive.rs`, `commit.rs` | the loop of a run; a plan as a commit, and what follows it |
-//! | `record.rs`, `keys.rs` | a transition as rows and back; names of timers and notices |
+//! | `plan.rs` | turns messages into planner events, and their results into one transition |
+//! | `drive.rs`, `commit.rs` | the loop of a run; writing a plan and acting on it |
+//! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
 //! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
-//! | `sink.rs` | what the loop needs of the rooms above |
+//! | `sink.rs` | the interface to the layers above |
 //!
-//! May use: `workflows`, `secrets`, `access` and below. Not here: executing steps (`execute`), telling people (`notify`).
+//! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
 
 pub mod callbacks;
 pub mod children;
@@ -44,11 +44,11 @@ use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
 use timers::Timers;
 use tokio::sync::{broadcast, oneshot};
 
-/// Signals that there is something new in the log. A hint: the log has the rest.
+/// Signals new entries in the log. Only a hint: the log has the details.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
     Committed(Committed),
-    /// Another process wrote something.
+    /// Another process wrote to the log.
     Elsewhere,
 }
 
@@ -60,7 +60,7 @@ pub struct Committed {
     pub version: Version,
     pub position: Position,
     pub ended: bool,
-    /// When this process learned that it was on disk.
+    /// When this process learned that the commit was on disk.
     pub at: std::time::Instant,
 }
 
@@ -70,9 +70,9 @@ pub struct Runner {
     pub mailboxes: Mailboxes,
     pub timers: Timers,
     pub activity: broadcast::Sender<Activity>,
-    /// What callback URLs begin with.
+    /// The prefix of callback URLs.
     pub base_url: String,
-    /// Weak: the rooms above hold this one.
+    /// Weak, because the layers above own the runner.
     sink: OnceLock<Weak<dyn Sink>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
 }
@@ -91,13 +91,13 @@ impl Runner {
         }
     }
 
-    /// Connects the rooms above. Called once, before anything runs.
+    /// Connects the layers above. Called once, before anything runs.
     pub fn connect(&self, sink: Weak<dyn Sink>) {
         // A second call changes nothing.
         let _ = self.sink.set(sink);
     }
 
-    /// Fails once the engine is gone.
+    /// Fails once the engine has been dropped.
     fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
         self.sink.get().and_then(Weak::upgrade).ok_or_else(|| Error::Unavailable("the engine has stopped".into()))
     }
@@ -114,7 +114,7 @@ impl Runner {
         self.command(run, message, None).await
     }
 
-    /// Like [`Runner::ask`], with a row for the audit trail in the same write.
+    /// Like [`Runner::ask`], with an audit row in the same commit.
     pub async fn command(
         self: &Arc<Runner>,
         run: RunId,
@@ -126,14 +126,14 @@ impl Runner {
         answer.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))
     }
 
-    /// Fires when the run ends from now on.
+    /// Fires when the run ends after this call.
     pub fn end_of(&self, run: RunId) -> oneshot::Receiver<()> {
         let (ended, end) = oneshot::channel();
         self.notify_end(run, ended);
         end
     }
 
-    /// Fires `ended` when the run ends. The run must be on disk: one that is not counts as ended.
+    /// Fires `ended` when the run ends. The run must be on disk: a missing run counts as ended.
     fn notify_end(&self, run: RunId, ended: oneshot::Sender<()>) {
         let mut waiters = self.waiters.lock().expect("nothing panics while it holds the waiters");
         let list = waiters.entry(run).or_default();
@@ -141,6 +141,7 @@ impl Runner {
         list.push(ended);
     }
 
+    /// Fires the waiters of a run that has ended.
     fn ended(&self, run: RunId) {
         let waiters = self.waiters.lock().expect("nothing panics while it holds the waiters").remove(&run);
         for waiter in waiters.into_iter().flatten() {

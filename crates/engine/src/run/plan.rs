@@ -1,5 +1,5 @@
-//! What messages mean to a run: each becomes an event, and the planner's answers become one transition to commit. Nothing
-//! here waits or writes.
+//! Turns messages into planner events, and the planner's results into one transition to commit. Nothing here waits or
+//! writes.
 
 use super::Runner;
 use super::callbacks;
@@ -20,15 +20,15 @@ use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::time::Time;
 use stepwell_store::{GroupChange, NewAudit, NewRun, Stale, StepRow, StoredMail, UniqueKey};
 
-/// What the messages of one turn come to.
+/// The result of planning the messages of one turn.
 pub struct Plan<'a> {
     pub now: Time,
-    /// The rules about calls that it was decided under.
+    /// The call rules that were in force.
     pub rules: &'a dyn CallRules,
     pub transition: Transition,
-    /// The epoch that it was decided in, if that is an older one than now.
+    /// The epoch under which the plan was decided. `None`: the current one.
     pub epoch: Option<i64>,
-    /// With the first transition of a run.
+    /// Set with the first transition of a run.
     pub create: Option<NewRun>,
     pub unique: Option<UniqueKey>,
     pub fired: Vec<String>,
@@ -39,11 +39,11 @@ pub struct Plan<'a> {
     pub retired: Vec<StepRow>,
     pub stale: Stale,
     pub audit: Vec<NewAudit>,
-    /// The answer to each message, in order.
+    /// The result for each message, in order.
     pub answers: Vec<Result<(), Ignored>>,
 }
 
-/// Plans messages on the run in memory, which changes with it.
+/// Plans messages and applies them to the run in memory.
 pub fn plan<'a>(
     runner: &Runner,
     live: &mut Live,
@@ -75,7 +75,7 @@ pub fn plan<'a>(
         }
         plan.answers.push(answer);
     }
-    // A notice that led to nothing is settled all the same.
+    // A notice without an effect is handled all the same.
     if plan.transition.facts.is_empty() {
         plan.stale.notices.extend(plan.sent.drain(..).map(|key| (live.id, key)));
     }
@@ -88,7 +88,7 @@ fn enter(live: &Live) -> Option<GroupChange> {
     live.group.clone().map(|key| GroupChange::Enter { key, limit })
 }
 
-/// The message as the planner knows it.
+/// The planner event for a message.
 fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
     let at = |path: &str| live.run.find(&live.compiled.definition.graph, path).ok_or(Ignored::UnknownStep);
     Ok(match message {
@@ -155,12 +155,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether a message, or a row about it, is ignored.
+    /// Whether a message or a row is ignored.
     pub fn ignores_something(&self) -> bool {
         self.stale != Stale::default() || self.answers.iter().any(Result::is_err)
     }
 
-    /// The run begins: it is created with this transition.
+    /// Begins the run, which is created with this transition.
     fn begin(&mut self, runner: &Runner, live: &mut Live, begin: &Begin) -> Result<(), Ignored> {
         let Begin { body, headers, by, queued, .. } = begin;
         let (body, headers, by) = (body.clone(), headers.clone(), by.clone());
@@ -190,7 +190,7 @@ impl<'a> Plan<'a> {
                 Ok(())
             }
             Err(Ignored::NotDue) => {
-                runner.timers.put_back(live.id, key);
+                runner.timers.forget(live.id, key);
                 Err(Ignored::NotDue)
             }
             Err(ignored) => {
@@ -233,24 +233,24 @@ impl<'a> Plan<'a> {
                 let old = &live.compiled.definition.graph;
                 let retired = retired(old, &live.run, self.now);
                 let transition = retry_onto(old, newer, &mut live.run, by.clone(), env)?;
-                let stands = stands(newer.graph, &transition);
-                let top = |path: &str| path.split(['[', '.']).next().is_some_and(|top| stands.contains(top));
-                self.retired.extend(retired.into_iter().filter(|row| !top(&row.path)));
+                let kept = kept_steps(newer.graph, &transition);
+                let is_kept = |path: &str| path.split(['[', '.']).next().is_some_and(|top| kept.contains(top));
+                self.retired.extend(retired.into_iter().filter(|row| !is_kept(&row.path)));
                 self.transition.absorb(transition);
                 live.compiled = onto.clone();
             }
         }
-        // A retried run counts against its group, and does not queue again.
+        // A retried run counts against its group, but does not queue again.
         self.groups.extend(live.group.clone().map(|key| GroupChange::Enter { key, limit: None }));
         Ok(())
     }
 }
 
-/// The names of steps that stand in a newer version, with everything inside them.
-fn stands<'a>(graph: &'a Graph, transition: &Transition) -> BTreeSet<&'a str> {
-    let stands = transition.facts.iter().filter_map(|fact| match fact {
+/// The names of the steps whose state a newer version keeps, with everything inside these steps.
+fn kept_steps<'a>(graph: &'a Graph, transition: &Transition) -> BTreeSet<&'a str> {
+    let kept = transition.facts.iter().filter_map(|fact| match fact {
         Fact::Adopted { stands, .. } => Some(stands),
         _ => None,
     });
-    stands.flatten().map(|at| &*graph.step(at.step).def.name).collect()
+    kept.flatten().map(|at| &*graph.step(at.step).def.name).collect()
 }

@@ -1,7 +1,7 @@
-//! A transition as a commit, and a stored run as a run again. Pure: nothing here waits or asks the time.
+//! Converts a transition to a commit, and a stored run back to a run. Pure: no I/O and no clock.
 //!
-//! A step's row is keyed by attempt, so that history stays: what a reset leaves behind is written under the attempt that
-//! would come next. A pass or an item has a row of its own once it closed, under its path: `each[3]`.
+//! A step's row is keyed by attempt, so that history is kept: the state after a reset is written under the next
+//! attempt. A pass or an item has its own row once it has closed, under its path: `each[3]`.
 
 use super::keys::{ChildTask, child_key, timer_key};
 use crate::error::Error;
@@ -18,25 +18,25 @@ use stepwell_store::{
     Version, Work, WorkKey, hash, payloads,
 };
 
-/// What a commit needs to know beside the transition.
+/// The data a commit needs in addition to the transition.
 #[derive(Clone, Debug)]
 pub struct CommitContext {
     pub run: RunId,
-    /// Where the run stood when the decision was made.
+    /// The run's version when the transition was planned.
     pub version: Version,
     pub hash: [u8; 32],
     pub auth: Auth,
-    /// Given with the first commit.
+    /// Set for the first commit.
     pub create: Option<NewRun>,
     pub now: Time,
-    /// Of the run before the transition; a head is written only if something in it changed.
+    /// The run's status before the transition. A head is written only if it changes.
     pub status: &'static str,
     pub definition: i64,
-    /// When a finished run may go.
+    /// When the run may be purged, if it has finished.
     pub purge: Option<Time>,
-    /// Timer rows that fired to cause this.
+    /// Timers whose firing caused this commit.
     pub fired: Vec<String>,
-    /// Mail that caused this.
+    /// Mail that caused this commit.
     pub read: Vec<i64>,
 }
 
@@ -60,7 +60,7 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: Commit
         log: LogRow { at: context.now, facts, payloads, hash },
         steps: steps(graph, run, transition, context.now),
         values,
-        work: work(graph, run, transition, (context.auth.org, context.now)),
+        work: work(graph, run, transition, context.auth.org, context.now),
         timers: timers(graph, run, transition, context.fired),
         mail: Vec::new(),
         read: context.read,
@@ -74,7 +74,7 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: Commit
     }
 }
 
-/// As lists show it: a run that only waits for people is paused.
+/// The status as lists show it: a run that only waits for users is paused.
 pub fn status(run: &Run) -> &'static str {
     if run.is_paused() { "paused" } else { run.status.name() }
 }
@@ -98,18 +98,19 @@ fn steps(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<St
     rows
 }
 
-/// The rows of all steps as a newer version of the workflow leaves those that do not stand: history, which no longer says
-/// anything about the run.
+/// The rows of all steps as history without state. A newer version of the workflow leaves such rows for the steps whose
+/// state it does not keep.
 pub fn retired(graph: &Graph, run: &Run, now: Time) -> Vec<StepRow> {
-    let void = |(at, state)| StepRow { state: json(&None::<Row>), ..step_row(run.row(graph, at, state), state, now) };
-    run.steps(graph).map(void).collect()
+    let without_state =
+        |(at, state)| StepRow { state: json(&None::<Row>), ..step_row(run.row(graph, at, state), state, now) };
+    run.steps(graph).map(without_state).collect()
 }
 
 fn step_row(row: Row, state: &StepState, now: Time) -> StepRow {
     StepRow {
         path: row.path.clone(),
-        attempt: slot(state),
-        // The row is the attempt's: one that will be followed by another has failed.
+        attempt: row_attempt(state),
+        // The row is for this attempt: an attempt that will be retried has failed.
         status: if row.phase == Phase::Backoff { "failed" } else { row.phase.name() }.into(),
         since: row.since,
         ended: (state.status().is_some() || row.phase == Phase::Backoff).then_some(now),
@@ -119,12 +120,12 @@ fn step_row(row: Row, state: &StepState, now: Time) -> StepRow {
     }
 }
 
-/// The attempt a row is kept under: the current one, or the next if none has begun since the last reset.
-fn slot(state: &StepState) -> u32 {
+/// The attempt in a row's key: the current one, or the next if none has begun since the last reset.
+fn row_attempt(state: &StepState) -> u32 {
     if state.attempt > state.uncounted { state.attempt } else { state.attempt + 1 }
 }
 
-/// Rows of passes and items: how one ended, or, after a retry, that it is open again.
+/// Rows of passes and items: their result, or, after a retry, that they are open again.
 fn instance_rows(graph: &Graph, run: &Run, fact: &Fact, now: Time) -> Vec<StepRow> {
     match fact {
         Fact::Closed { step, index, end, result } => {
@@ -134,12 +135,12 @@ fn instance_rows(graph: &Graph, run: &Run, fact: &Fact, now: Time) -> Vec<StepRo
         Fact::Opened { step, index } if run.generation > 0 => {
             vec![instance_row(&run.path(graph, *step), *index, None, now)]
         }
-        Fact::Retried { reopened, .. } => reopened.iter().flat_map(|at| open_again(graph, run, *at, now)).collect(),
+        Fact::Retried { reopened, .. } => reopened.iter().flat_map(|at| reopened_rows(graph, run, *at, now)).collect(),
         _ => Vec::new(),
     }
 }
 
-fn open_again(graph: &Graph, run: &Run, at: At, now: Time) -> Vec<StepRow> {
+fn reopened_rows(graph: &Graph, run: &Run, at: At, now: Time) -> Vec<StepRow> {
     let path = run.path(graph, at);
     let closed = run.step(graph, at).and_then(|state| state.scope()).map(|scope| scope.closed.as_slice());
     let open = closed.unwrap_or_default().iter().enumerate().filter(|(_, closed)| closed.is_none());
@@ -159,8 +160,8 @@ fn instance_row(path: &str, index: u32, ended: Option<&InstanceRow>, now: Time) 
     }
 }
 
-/// Attempts that executors are to have now, and those they no longer have. Which node gets them is decided later.
-fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, Time)) -> Diff<Work> {
+/// Attempts to add to and to remove from the work queue. Which node gets them is decided later.
+fn work(graph: &Graph, run: &Run, transition: &Transition, org: OrgId, now: Time) -> Diff<Work> {
     let mut diff: Diff<Work> = Diff::default();
     let key = |at: At, attempt: u32| WorkKey { path: run.path(graph, at), attempt };
     for fact in &transition.facts {
@@ -177,7 +178,7 @@ fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, T
     }
     for effect in &transition.effects {
         match *effect {
-            // Several events may share a commit: what began and ended in it never becomes work.
+            // Several events may share a commit: an attempt that began and ended in it never becomes work.
             Effect::Dispatch { at, attempt } if is_running(graph, run, at, attempt) => {
                 let kind = graph.step(at.step).def.kind.name().into();
                 diff.put.push(Work { key: key(at, attempt), org, kind, ready: now, node: None });
@@ -193,7 +194,7 @@ fn work(graph: &Graph, run: &Run, transition: &Transition, (org, now): (OrgId, T
     diff
 }
 
-/// Steps that a person is now asked about, and those that nobody is any more.
+/// Steps that start or stop waiting for a user.
 fn gates(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Diff<Gate> {
     let mut diff: Diff<Gate> = Diff::default();
     let touched: BTreeSet<At> = transition.touched.iter().copied().collect();
@@ -234,10 +235,10 @@ fn timers(graph: &Graph, run: &Run, transition: &Transition, fired: Vec<String>)
     diff
 }
 
-/// What is to be done about child runs.
+/// Notices that request the start or cancellation of child runs.
 fn notices(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<Notice> {
-    let notice = |what: ChildTask, at: At, attempt: u32| {
-        let key = child_key(what, &run.path(graph, at), attempt);
+    let notice = |task: ChildTask, at: At, attempt: u32| {
+        let key = child_key(task, &run.path(graph, at), attempt);
         Notice { key, body: String::new(), due: now }
     };
     let effects = transition.effects.iter();
@@ -263,23 +264,23 @@ impl From<StoredRunError> for Error {
     }
 }
 
-/// The run that was recorded.
+/// Restores a run from its rows.
 pub fn restore(graph: &Graph, stored: &LoadedRun) -> Result<Run, StoredRunError> {
     let mut snapshot: Snapshot = serde_json::from_str(&stored.state)?;
     for step in &stored.steps {
-        // Names hold no brackets: what ends in one is a pass or an item.
+        // Step names contain no brackets: a path that ends in one is a pass or an item.
         if step.path.ends_with(']') {
             snapshot.instances.extend(serde_json::from_str::<Option<InstanceRow>>(&step.state)?);
         } else {
             snapshot.steps.extend(serde_json::from_str::<Option<Row>>(&step.state)?);
         }
     }
-    // A scope step comes before what is inside it; what is left of items it has not opened again says nothing.
+    // A scope step sorts before the steps inside it. Rows of items that were not opened again are ignored.
     snapshot.steps.sort_by(|a, b| a.path.cmp(&b.path));
     let scopes = snapshot.steps.iter().filter_map(|step| Some((step.path.as_str(), step.scope?.opened)));
     let opened: HashMap<&str, u32> = scopes.collect();
-    let counts = |row: &InstanceRow| opened.get(row.path.as_str()).is_some_and(|&opened| row.index < opened);
-    snapshot.instances.retain(counts);
+    let is_opened = |row: &InstanceRow| opened.get(row.path.as_str()).is_some_and(|&opened| row.index < opened);
+    snapshot.instances.retain(is_opened);
     let mut values = Values::default();
     for value in &stored.values {
         let payload: Payload = serde_json::from_str(&value.payload)?;

@@ -1,6 +1,6 @@
 //! Starting runs: for callers, triggers, parents and tests. A run is acknowledged when it is on disk.
 
-use super::drive::{self, Tried, transition};
+use super::drive::{self, Attempted, transition};
 use super::live::Live;
 use super::messages::{Begin, Envelope, Message};
 use super::record::status;
@@ -22,13 +22,13 @@ use tokio::sync::oneshot;
 
 /// How long an idempotency key is remembered.
 pub const KEY_LIFE: Millis = Millis(30 * Millis::DAY.0);
-/// How often room is made by cancelling the oldest run before the start is refused.
+/// How many oldest runs are cancelled to make room before the start is refused.
 const MAX_EVICTIONS: u32 = 10;
 
 /// A run to start.
 #[derive(Clone)]
 pub struct Start {
-    /// Read before everything that the decision to start rests on: a change after that refuses the commit.
+    /// Read before all other data that the start depends on: a later change makes the store refuse the commit.
     pub epoch: i64,
     pub compiled: Arc<Compiled>,
     pub input: Arc<Value>,
@@ -42,7 +42,7 @@ pub struct Start {
     pub test: bool,
     /// The caller wants to know when the run ends.
     pub watch: bool,
-    /// Its target is the run, whose id is not known yet.
+    /// Its target becomes the run, whose id is not known yet.
     pub audit: Option<NewAudit>,
 }
 
@@ -55,10 +55,10 @@ pub struct Started {
     pub workflow_id: String,
     pub workflow: String,
     pub version: u32,
-    /// As of the answer.
+    /// As of this response.
     pub status: String,
     pub created: Time,
-    /// The idempotency key had started it before.
+    /// An earlier request with the same idempotency key started the run.
     pub repeated: bool,
 }
 
@@ -66,27 +66,28 @@ pub struct Started {
 pub struct End(oneshot::Receiver<()>);
 
 impl End {
+    /// Waits for the end of the run.
     pub async fn reached(self) -> Result<(), Error> {
         self.0.await.map_err(|_| Error::Unavailable("the engine has stopped".into()))
     }
 }
 
-/// Resolves when the run ends, or at once if it has.
+/// Resolves when the run ends, or at once if it has ended.
 pub async fn end_of(runner: &Runner, run: RunId) -> Result<End, Error> {
     // Registered before the row is read, so that an end in between is not missed.
     let end = runner.end_of(run);
-    let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
-    let row = runner.cluster.store.run(run).await?.ok_or_else(gone)?;
+    let missing = || Error::NotFound { what: "run", name: run.0.to_string() };
+    let row = runner.cluster.store.run(run).await?.ok_or_else(missing)?;
     if row.finished.is_some() {
         let (ended, end) = oneshot::channel();
-        // The receiver is right here.
+        // Cannot fail: this function holds the receiver.
         let _ = ended.send(());
         return Ok(End(end));
     }
     Ok(End(end))
 }
 
-/// Starts a run, or returns the one that its unique key has started. The end comes with it if it is watched and new.
+/// Starts a run, or returns the run that its unique key has started. Returns the end only of a new, watched run.
 pub async fn start(runner: &Arc<Runner>, mut request: Start) -> Result<(Started, Option<End>), Error> {
     if runner.cluster.is_draining() {
         return Err(Error::Unavailable("the engine is stopping".into()));
@@ -94,34 +95,34 @@ pub async fn start(runner: &Arc<Runner>, mut request: Start) -> Result<(Started,
     let org = request.compiled.row.org;
     let parts = [("input", Some(&request.input)), ("headers", request.headers.as_ref())];
     for (path, part) in parts {
-        let bad = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
-        part.map_or(Ok(()), |part| check_size(part)).map_err(bad)?;
+        let invalid = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
+        part.map_or(Ok(()), |part| check_size(part)).map_err(invalid)?;
     }
     // A request that was granted before is not checked again.
     let mut most_open = match was_granted(runner, &request).await? {
         true => None,
-        false => decide(runner, &request).await?,
+        false => check_start(runner, &request).await?,
     };
-    let (mut entry, mut evictions, mut gone) = (Entry::Enter, 0, false);
+    let (mut entry, mut evictions, mut purged) = (Entry::Enter, 0, false);
     loop {
         match try_start(runner, &request, most_open, entry).await? {
             Ok(started) => return Ok(started),
             Err(Refused::Duplicate { run, digest }) => match repeated(runner, &request, run, &digest).await {
-                // It was purged just now, and its key with it.
-                Err(Error::NotFound { .. }) if !gone => gone = true,
+                // It has just been purged, together with its key.
+                Err(Error::NotFound { .. }) if !purged => purged = true,
                 answer => return answer.map(|started| (started, None)),
             },
             Err(Refused::AuthChanged) => {
                 runner.workflows.access.forget_epoch(org);
                 refresh(runner, &mut request).await?;
-                most_open = decide(runner, &request).await?;
+                most_open = check_start(runner, &request).await?;
             }
-            // The same request may have been granted meanwhile.
+            // The same request may have been granted in the meantime.
             Err(Refused::TooManyOpen) => match most_open.take() {
                 Some(most) if !was_granted(runner, &request).await? => return Err(too_many_runs(most)),
                 _ => {}
             },
-            // Two runs of one millisecond drew the same number.
+            // Two runs of the same millisecond drew the same id.
             Err(Refused::Conflict | Refused::Taken) => {}
             Err(Refused::Full) => {
                 let concurrency = request.compiled.definition.concurrency.as_ref();
@@ -139,13 +140,14 @@ pub async fn start(runner: &Arc<Runner>, mut request: Start) -> Result<(Started,
     }
 }
 
-/// Whether a run asks for room in its concurrency group, or goes to the queue for it.
+/// Whether a run enters its concurrency group at once or waits in the group's queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Entry {
     Enter,
     Queue,
 }
 
+/// Whether the request's unique key has started a run.
 async fn was_granted(runner: &Runner, request: &Start) -> Result<bool, Error> {
     Ok(match &request.unique {
         Some(unique) => runner.cluster.store.keyed(&unique.scope, &unique.key).await?.is_some(),
@@ -153,8 +155,8 @@ async fn was_granted(runner: &Runner, request: &Start) -> Result<bool, Error> {
     })
 }
 
-/// Whether the run may start, as things are. Returns how many open runs the organisation may have with it.
-async fn decide(runner: &Runner, request: &Start) -> Result<Option<u32>, Error> {
+/// Checks whether the run may start now. Returns the organisation's limit of open runs.
+async fn check_start(runner: &Runner, request: &Start) -> Result<Option<u32>, Error> {
     let access = &runner.workflows.access;
     let org = request.compiled.row.org;
     let definition = &request.compiled.definition;
@@ -168,7 +170,7 @@ async fn decide(runner: &Runner, request: &Start) -> Result<Option<u32>, Error> 
     Ok(limits.concurrent_runs.filter(|_| !request.test && request.parent.is_none()))
 }
 
-/// The organisation's epoch has moved: checks rights and finds the newest version again.
+/// Checks rights and reads the newest version again, after the organisation's epoch has changed.
 async fn refresh(runner: &Runner, request: &mut Start) -> Result<(), Error> {
     let access = &runner.workflows.access;
     let org = request.compiled.row.org;
@@ -185,13 +187,14 @@ async fn refresh(runner: &Runner, request: &mut Start) -> Result<(), Error> {
     Ok(())
 }
 
+/// The run that an earlier request with the same unique key started.
 async fn repeated(runner: &Runner, request: &Start, run: RunId, digest: &str) -> Result<Started, Error> {
     let unique = request.unique.as_ref();
     if unique.is_some_and(|unique| unique.digest != digest) {
         return Err(Error::KeyReused(unique.map(|unique| unique.key.clone()).unwrap_or_default()));
     }
-    let gone = || Error::NotFound { what: "run", name: run.0.to_string() };
-    let stored = runner.cluster.store.load(run).await?.ok_or_else(gone)?;
+    let missing = || Error::NotFound { what: "run", name: run.0.to_string() };
+    let stored = runner.cluster.store.load(run).await?.ok_or_else(missing)?;
     let compiled = runner.workflows.version(stored.row.definition).await?;
     Ok(Started {
         id: run,
@@ -255,11 +258,11 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>
         live.watcher = Some(ended);
         End(end)
     });
-    // Driven from the start, so that nothing overtakes the first commit.
-    if !runner.mailboxes.adopt(live.id) {
+    // Driven from the start, so that no other commit precedes the first.
+    if !runner.mailboxes.create_driven(live.id) {
         return Ok(Err(Refused::Conflict));
     }
-    // In a task of its own: the caller may leave, and the commit is in flight all the same.
+    // In a task of its own: if the caller disconnects, the commit is still in flight.
     let first = tokio::spawn(first_transition(runner.clone(), live, begin, audit));
     let started = first.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))?;
     Ok(started.map(|started| (started, end)))
@@ -275,7 +278,7 @@ async fn first_transition(
     let (reply, mut answer) = oneshot::channel();
     let mut messages = vec![Envelope { message: Message::Begin(Box::new(begin)), reply: Some(reply), audit }];
     match transition(&runner, &mut live, &mut messages, created).await {
-        Ok(Tried::Done) => {
+        Ok(Attempted::Done) => {
             let planned = answer.try_recv().unwrap_or(Ok(()));
             let started = just_started(&live, created);
             if planned.is_ok() {
@@ -284,31 +287,31 @@ async fn first_transition(
             if live.run.status == RunStatus::Queued
                 && let Some(group) = live.group.clone()
             {
-                // Room may have become free before the run was in the queue.
+                // Room may have become free before the run was queued.
                 tokio::spawn(queue::admit(runner.clone(), live.org, group));
             }
-            leave(&runner, id, Some(live));
+            stop_driving(&runner, id, Some(live));
             planned.map(|()| Ok(started))
         }
-        Ok(Tried::Refused(refused)) => {
-            leave(&runner, id, None);
+        Ok(Attempted::Refused(refused)) => {
+            stop_driving(&runner, id, None);
             Ok(Err(refused))
         }
         Err(error) => {
-            leave(&runner, id, None);
+            stop_driving(&runner, id, None);
             reconcile(&runner, live, created, error).await
         }
     }
 }
 
-/// Leaves the run to itself, or to a driver if messages came meanwhile.
-fn leave(runner: &Arc<Runner>, id: RunId, live: Option<Box<Live>>) {
+/// Stops driving the run, or hands it to a driver if messages have arrived.
+fn stop_driving(runner: &Arc<Runner>, id: RunId, live: Option<Box<Live>>) {
     if let Some((messages, live)) = runner.mailboxes.next(id, live) {
         drive::resume(runner.clone(), id, live, messages);
     }
 }
 
-/// The outcome of the first commit is unknown: looks whether the run is there.
+/// Checks whether the run exists, after a first commit whose outcome is unknown.
 async fn reconcile(
     runner: &Arc<Runner>,
     mut live: Box<Live>,
@@ -354,11 +357,11 @@ fn fresh(runner: &Runner, request: &Start, now: Time) -> Result<Box<Live>, Error
     Ok(Box::new(live))
 }
 
-/// The concurrency group that the run counts against: the workflow's, or that of its key.
+/// The concurrency group that the run counts against: the workflow's, or the group of its key.
 fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrency) -> Result<String, Error> {
     let workflow = &live.compiled.row.workflow;
     let Some(key) = &concurrency.key else { return Ok(workflow.clone()) };
-    // The key reads only the input, which a queued run has.
+    // The key depends only on the input, which a queued run has.
     let mut run = live.run.clone();
     let event = Event::Triggered {
         body: request.input.clone(),
@@ -371,9 +374,9 @@ fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrenc
     let graph = &live.compiled.definition.graph;
     advance(graph, &mut run, event, env)?;
     let view = View { graph, run: &run, instance: 0, result: None, callback: &url };
-    let missing =
-        |missing: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: missing.to_string() };
-    let key = key.resolve(&view).map_err(|error| missing(&error))?;
+    let invalid =
+        |error: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: error.to_string() };
+    let key = key.resolve(&view).map_err(|error| invalid(&error))?;
     Ok(keyed_group(workflow, &key.value))
 }
 
@@ -387,7 +390,7 @@ async fn evict(runner: &Arc<Runner>, request: &Start) -> Result<(), Error> {
     let live = fresh(runner, request, runner.cluster.clock.now())?;
     let Some(group) = &live.group else { return Ok(()) };
     let Some(oldest) = runner.cluster.store.holder(group).await? else { return Ok(()) };
-    let reason: Arc<str> = "a newer run took its place".into();
+    let reason: Arc<str> = "replaced by a newer run".into();
     match runner.ask(oldest, Message::Cancel { by: request.by.clone(), reason: Some(reason) }).await {
         Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),
         Err(error) => Err(error),

@@ -1,5 +1,5 @@
-//! Fires timers when they are due. Rows are the truth; memory holds those of the next moments, so that they fire on time
-//! and a million sleeping runs cost nothing.
+//! Fires timers when they are due. The rows are authoritative. Memory holds only the timers of the next moments, so
+//! that they fire on time and a million sleeping runs cost nothing.
 
 use super::Runner;
 use super::drive;
@@ -13,17 +13,18 @@ use tokio::sync::Notify;
 
 /// How far ahead rows are read.
 const AHEAD: Millis = Millis(2_000);
-/// They are read again this long before the last of them is due.
+/// Rows are read again this long before the horizon.
 const MARGIN: Millis = Millis(1_000);
-/// Timers in memory at the most.
-const MOST: usize = 10_000;
-/// Timers fired and not yet dealt with at the most: the rest can wait in their rows.
-const IN_FLIGHT: usize = 1_000;
-/// Runs that are read from the store together when their timers fire at the same time.
-const TOGETHER: usize = 32;
-/// After the store did not answer.
+/// Maximum number of timers in memory.
+const MAX_IN_MEMORY: usize = 10_000;
+/// Maximum number of timers that have fired and are not handled yet. The others wait in their rows.
+const MAX_IN_FLIGHT: usize = 1_000;
+/// Runs per read from the store when timers fire at the same time.
+const BATCH: usize = 32;
+/// Pause after the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_REST: Duration = Duration::from_secs(1);
+/// Longest sleep of the loop.
+const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub struct Timers {
@@ -36,7 +37,7 @@ struct State {
     soon: BTreeSet<(Time, RunId, String)>,
     due: BTreeMap<(RunId, String), Time>,
     fired: BTreeSet<(RunId, String)>,
-    /// Everything due by then is in memory, of the runs that are this node's.
+    /// All timers of this node's runs that are due by then are in memory.
     horizon: Time,
 }
 
@@ -45,7 +46,7 @@ impl Timers {
         self.state.lock().expect("nothing panics while it holds the timers")
     }
 
-    /// A commit has written this timer.
+    /// Called when a commit has written this timer.
     pub fn set(&self, run: RunId, key: &str, due: Time) {
         let mut state = self.state();
         state.remove(run, key);
@@ -60,10 +61,10 @@ impl Timers {
         }
     }
 
-    /// A commit has removed this timer, or there was nothing for it to do.
+    /// Called when a commit has removed this timer, or when it had no effect.
     pub fn clear(&self, run: RunId, key: &str) {
         let mut state = self.state();
-        let full = state.fired.len() >= IN_FLIGHT;
+        let full = state.fired.len() >= MAX_IN_FLIGHT;
         state.remove(run, key);
         drop(state);
         if full {
@@ -71,14 +72,14 @@ impl Timers {
         }
     }
 
-    /// Rows that were passed over are this node's now.
-    pub fn read_again(&self) {
+    /// Reads the rows again, because runs of other nodes have become this node's.
+    pub fn reload(&self) {
         self.state().horizon = Time(i64::MIN);
         self.changed.notify_one();
     }
 
-    /// It fired too early (clocks differ): it will be found again in its row.
-    pub fn put_back(&self, run: RunId, key: &str) {
+    /// Drops a timer that fired too early (clocks differ) or could not be handled. It is read again from its row.
+    pub fn forget(&self, run: RunId, key: &str) {
         self.state().remove(run, key);
     }
 }
@@ -87,8 +88,8 @@ impl State {
     fn insert(&mut self, due: Time, run: RunId, key: String) {
         self.due.insert((run, key.clone()), due);
         self.soon.insert((due, run, key));
-        while self.soon.len() > MOST {
-            // What is left out is found in its row when its time comes.
+        while self.soon.len() > MAX_IN_MEMORY {
+            // A timer that does not fit is read from its row when it is due.
             if let Some((due, run, key)) = self.soon.pop_last() {
                 self.horizon = self.horizon.min(Time(due.0 - 1));
                 self.due.remove(&(run, key));
@@ -104,10 +105,10 @@ impl State {
         }
     }
 
-    /// Takes what is due, as much as may be in flight.
+    /// Takes the due timers, up to the limit in flight.
     fn take(&mut self, now: Time) -> Vec<(RunId, String)> {
         let mut taken = Vec::new();
-        while self.fired.len() < IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
+        while self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
             if let Some((due, run, key)) = self.soon.pop_first() {
                 metrics::histogram!("stepwell_timer_late_seconds").record(now.since(due).0 as f64 / 1_000.0);
                 self.due.remove(&(run, key.clone()));
@@ -118,9 +119,9 @@ impl State {
         taken
     }
 
-    /// Rows up to the horizon; `whole` if these are all of them.
-    fn refill(&mut self, rows: Vec<DueTimer>, whole: bool) {
-        if let Some(last) = rows.last().filter(|_| !whole) {
+    /// Adds rows up to the horizon. `complete` if there are no more rows.
+    fn refill(&mut self, rows: Vec<DueTimer>, complete: bool) {
+        if let Some(last) = rows.last().filter(|_| !complete) {
             self.horizon = self.horizon.min(last.due);
         }
         for row in rows {
@@ -131,25 +132,26 @@ impl State {
         }
     }
 
-    /// How long nothing has to be done. `None` while as much is in flight as may be.
-    fn rest(&self, now: Time) -> Option<Duration> {
+    /// Time until the next timer or read. `None` while the limit in flight is reached.
+    fn idle_time(&self, now: Time) -> Option<Duration> {
         let until = |time: Time| Duration::from_millis(time.0.saturating_sub(now.0).max(0).unsigned_abs());
         let refill = until(Time(self.horizon.0.saturating_sub(MARGIN.0 as i64)));
         match self.soon.first() {
-            Some((due, ..)) if *due <= now => (self.fired.len() < IN_FLIGHT).then_some(Duration::ZERO),
+            Some((due, ..)) if *due <= now => (self.fired.len() < MAX_IN_FLIGHT).then_some(Duration::ZERO),
             Some((due, ..)) => Some(until(*due).min(refill)),
             None => Some(refill),
         }
     }
 
-    fn wants_rows(&mut self, now: Time) -> bool {
-        // A clock that was set back sees less far ahead than was read.
+    fn needs_rows(&mut self, now: Time) -> bool {
+        // If the clock was set back, the horizon is too far ahead.
         self.horizon = self.horizon.min(now + AHEAD);
         let soon = now + MARGIN;
-        self.horizon <= soon && self.fired.len() < IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
+        self.horizon <= soon && self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
     }
 }
 
+/// The timer loop, until the engine stops.
 pub async fn run(runner: Arc<Runner>) {
     while !runner.cluster.stop.is_cancelled() {
         let now = runner.cluster.clock.now();
@@ -157,43 +159,43 @@ pub async fn run(runner: Arc<Runner>) {
         match due.as_slice() {
             [] => {}
             [(run, key)] => runner.send(*run, Message::Timer { key: key.clone() }),
-            many => {
-                for together in many.chunks(TOGETHER) {
-                    tokio::spawn(fire(runner.clone(), together.to_vec()));
+            due => {
+                for batch in due.chunks(BATCH) {
+                    tokio::spawn(fire(runner.clone(), batch.to_vec()));
                 }
             }
         }
-        let (wants_rows, in_flight) = {
+        let (needs_rows, in_flight) = {
             let mut state = runner.timers.state();
-            (state.wants_rows(now), state.fired.len())
+            (state.needs_rows(now), state.fired.len())
         };
-        if wants_rows && !read(&runner, now, in_flight).await {
+        if needs_rows && !read(&runner, now, in_flight).await {
             runner.cluster.pause(PAUSE).await;
             continue;
         }
-        let rest = runner.timers.state().rest(runner.cluster.clock.now());
-        // Never for long: the wall clock may be set while this one runs on.
-        let rest = rest.unwrap_or(LONGEST_REST).min(LONGEST_REST);
+        let sleep = runner.timers.state().idle_time(runner.cluster.clock.now());
+        // Never for long: the wall clock may be set while the monotonic clock continues.
+        let sleep = sleep.unwrap_or(MAX_SLEEP).min(MAX_SLEEP);
         tokio::select! {
             biased;
             () = runner.cluster.stop.cancelled() => {}
             () = runner.timers.changed.notified() => {}
-            () = tokio::time::sleep(rest) => {}
+            () = tokio::time::sleep(sleep) => {}
         }
     }
 }
 
 /// Fires timers of several runs, which are read from the store together.
 async fn fire(runner: Arc<Runner>, due: Vec<(RunId, String)>) {
-    // Those that nobody drives are this task's now, so what is read of them stays true.
-    let mine = due
+    // This task now drives the runs that no other task drives, so their rows do not change after the read.
+    let driven = due
         .into_iter()
         .filter_map(|(run, key)| runner.mailboxes.post(run, Message::Timer { key }.into()).then_some(run));
-    let mine: Vec<RunId> = mine.collect();
-    // If this does not work each driver reads its run itself, and tries until it can.
-    let stored = runner.cluster.store.load_all(mine.clone()).await.unwrap_or_default();
+    let driven: Vec<RunId> = driven.collect();
+    // If this fails, each driver reads its run itself and retries until it can.
+    let stored = runner.cluster.store.load_all(driven.clone()).await.unwrap_or_default();
     let mut stored: BTreeMap<RunId, LoadedRun> = stored.into_iter().map(|stored| (stored.row.id, stored)).collect();
-    for run in mine {
+    for run in driven {
         let live = match stored.remove(&run) {
             Some(stored) => drive::revive(&runner, &stored).await.ok(),
             None => None,
@@ -202,21 +204,22 @@ async fn fire(runner: Arc<Runner>, due: Vec<(RunId, String)>) {
     }
 }
 
+/// Reads the rows of the next moments. False if the store did not answer.
 async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
     let until = now + AHEAD;
-    // Those in flight are still in their rows.
-    let limit = MOST + in_flight;
-    // Before the rows are read: what is written meanwhile must not be missed.
+    // Timers in flight still have their rows.
+    let limit = MAX_IN_MEMORY + in_flight;
+    // Set before the rows are read, so that timers written in the meantime are not missed.
     let before = std::mem::replace(&mut runner.timers.state().horizon, until);
     match runner.cluster.store.due(until, runner.cluster.node.share(now), limit as u32).await {
         Ok(rows) => {
-            let whole = rows.len() < limit;
-            runner.timers.state().refill(rows, whole);
+            let complete = rows.len() < limit;
+            runner.timers.state().refill(rows, complete);
             true
         }
         Err(error) => {
             runner.timers.state().horizon = before;
-            tracing::warn!(%error, "timers cannot be read");
+            tracing::warn!(%error, "cannot read timers; will retry");
             false
         }
     }

@@ -2,10 +2,11 @@
 
 use crate::access::{Access, ByEpoch};
 use crate::error::Error;
+use crate::schema::Schema;
 use crate::secrets::is_name;
-use jsonschema::Validator;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use stepwell_core::definition::Definition;
 use stepwell_core::expr::Expr;
@@ -20,24 +21,25 @@ const MOST: usize = 1_000;
 /// The most faults of an input that are reported.
 const MOST_FAULTS: usize = 10;
 
-/// A parsed definition with its compiled schema.
-#[derive(Debug)]
+/// A definition that was read, with its schema compiled.
 pub struct Checked {
     pub definition: Definition,
     /// The source text, as the author wrote it.
     pub text: String,
-    schema: Option<Validator>,
+    schema: Option<Schema>,
+}
+
+impl fmt::Debug for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checked").field("definition", &self.definition).finish_non_exhaustive()
+    }
 }
 
 impl Checked {
     pub fn new(definition: Definition, text: &str) -> Result<Checked, Error> {
-        // References to other documents are not fetched.
-        let schema = definition.input_schema.as_ref().map(jsonschema::validator_for).transpose();
-        let bad = |error: jsonschema::ValidationError<'_>| Error::Input {
-            path: "input_schema".into(),
-            message: format!("this is not a valid JSON Schema: {error}"),
-        };
-        let schema = schema.map_err(bad)?;
+        let invalid =
+            |why| Error::Input { path: "input_schema".into(), message: format!("not a usable JSON Schema: {why}") };
+        let schema = definition.input_schema.as_ref().map(Schema::compile).transpose().map_err(invalid)?;
         Ok(Checked { definition, text: text.to_string(), schema })
     }
 
@@ -48,13 +50,18 @@ impl Checked {
 }
 
 /// A stored version of a workflow, ready to run.
-#[derive(Debug)]
 pub struct Compiled {
     pub row: DefinitionRow,
     pub definition: Definition,
-    schema: Option<Validator>,
-    /// The names of all secrets that its steps use.
+    schema: Option<Schema>,
+    /// Names of all secrets that its steps use.
     pub secrets: Arc<[Box<str>]>,
+}
+
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiled").field("row", &self.row).finish_non_exhaustive()
+    }
 }
 
 impl Compiled {
@@ -64,13 +71,10 @@ impl Compiled {
     }
 }
 
-fn check_against(schema: Option<&Validator>, input: &Value) -> Result<(), Error> {
+fn check_against(schema: Option<&Schema>, input: &Value) -> Result<(), Error> {
     let Some(schema) = schema else { return Ok(()) };
-    let faults: Vec<(String, String)> = schema
-        .iter_errors(input)
-        .take(MOST_FAULTS)
-        .map(|fault| (format!("input{}", fault.instance_path()), fault.to_string()))
-        .collect();
+    let faults = schema.faults(input).take(MOST_FAULTS);
+    let faults: Vec<(String, String)> = faults.map(|fault| (format!("input{}", fault.path), fault.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }
 

@@ -3,7 +3,7 @@
 use crate::rig::{PERSON, Rig, hold, list, refusal, status, within};
 use serde_json::{Value, json};
 use stepwell_engine::commands::{Decision, NewPolicy, Override, Retry, Source, UserChange};
-use stepwell_engine::{PolicyEffect, Unknown};
+use stepwell_engine::{PolicyEffect, UnknownOutcome};
 
 fn pay(args: Value) -> Value {
     json!({"pay": {"tool": "ok", "args": args}})
@@ -294,11 +294,11 @@ async fn what_a_policy_says_may_happen_once_is_not_made_twice() {
     let once = |at_most_once| NewPolicy { effect: PolicyEffect::Allow, at_most_once, ..hold("tool:*") };
     assert_eq!(rig.ended(&rig.start("harm").await).await.status, "completed");
     assert_eq!(rig.called().len(), 2);
-    rig.policy("once", once(Some(Unknown::Fail))).await;
+    rig.policy("once", once(Some(UnknownOutcome::Fail))).await;
     rig.define("harm2", json!({"buy": {"tool": "lost", "args": {}, "retries": 3}})).await;
     let view = rig.ended(&rig.start("harm2").await).await;
     assert_eq!((status(&view, "buy"), rig.called().len()), (("failed", Some("outcome_unknown".into())), 3));
-    rig.policy("once", once(Some(Unknown::Ask))).await;
+    rig.policy("once", once(Some(UnknownOutcome::Ask))).await;
     rig.define("harm3", json!({"send": {"tool": "lost", "args": {}, "retries": 3}})).await;
     let run = rig.start("harm3").await;
     assert!(rig.asked(&run, "send").await.verdict);

@@ -76,7 +76,7 @@ async fn a_link_is_for_what_was_asked_when_it_was_made() {
     assert_eq!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks), "It was denied by admin.");
     rig.engine.runs(&rig.admin).retry(&run, Retry::SameVersion).await.unwrap();
     rig.asked(&run, "gate").await;
-    assert!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks).contains("asked before"));
+    assert!(over(&rig.engine.inbound().linked(&link).await.unwrap().asks).contains("out of date"));
     let now = yes(&rig, &run).await;
     over(&rig.engine.inbound().answer_link(&link, now).await.unwrap().asks);
     assert_eq!(rig.view(&run).await.status, "paused");
@@ -84,7 +84,7 @@ async fn a_link_is_for_what_was_asked_when_it_was_made() {
     rig.pass(7_200).await;
     assert_eq!(
         over(&rig.engine.inbound().linked(&link).await.unwrap().asks),
-        "Nobody answered in time: it counts as denied."
+        "This was not answered in time and counts as denied."
     );
 }
 
@@ -96,7 +96,7 @@ async fn a_link_of_a_run_that_was_cancelled_says_so() {
     rig.ended(&run).await;
     assert_eq!(
         over(&rig.engine.inbound().linked(&link).await.unwrap().asks),
-        "The run was ended before anybody answered."
+        "The run ended before this was answered."
     );
 }
 

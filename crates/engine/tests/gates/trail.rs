@@ -4,7 +4,7 @@ use crate::rig::{Rig, hold, status};
 use serde_json::{Value, json};
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::{AuditQuery, NewPolicy};
-use stepwell_engine::{PolicyEffect, Rate, Unknown};
+use stepwell_engine::{PolicyEffect, Rate, UnknownOutcome};
 
 fn watched(calls: &str) -> NewPolicy {
     NewPolicy { effect: PolicyEffect::Allow, ..hold(calls) }
@@ -66,7 +66,7 @@ async fn a_policy_can_say_of_any_kind_of_call_that_it_is_made_once() {
     assert_eq!(rig.called().len(), 2, "without a policy it is tried again");
     for calls in ["tool:http", "host:pay.example"] {
         let before = rig.called().len();
-        rig.policy("once", NewPolicy { at_most_once: Some(Unknown::Fail), ..watched(calls) }).await;
+        rig.policy("once", NewPolicy { at_most_once: Some(UnknownOutcome::Fail), ..watched(calls) }).await;
         // The first call of each step is the one that is lost.
         let step = format!("call{before}");
         rig.define("again", json!({&step: {"url": "https://pay.example/lost", "retries": 3}})).await;

@@ -93,7 +93,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
     assert_eq!(engine.workflows(&eve).list().await.unwrap(), []);
     assert_eq!(engine.gates(&eve).list(None, 10).await.unwrap().0, []);
     assert_eq!(engine.keys(&eve).list().await.unwrap().len(), 1);
-    assert_eq!(engine.runs(&eve).cancel_all(RunQuery::default(), None).await.unwrap(), Bulk::default());
+    assert_eq!(engine.runs(&eve).cancel_all(RunQuery::default(), None).await.unwrap(), BulkOutcome::default());
     assert!(engine.audit(&eve).list(AuditQuery::default()).await.unwrap().iter().all(|row| row.row.org == other.id));
     let role = NewUser { name: "x".into(), roles: list(&["crew"]), grants: vec![] };
     assert!(matches!(engine.users(&eve).create(role).await, Err(Error::Input { .. })));

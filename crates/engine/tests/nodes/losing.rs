@@ -3,7 +3,7 @@
 use crate::rig::{LEASE, Rig, allow, chain, define, was_prompt};
 use serde_json::json;
 use std::time::Duration;
-use stepwell_engine::Unknown;
+use stepwell_engine::UnknownOutcome;
 use stepwell_engine::commands::NewPolicy;
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +103,7 @@ async fn what_a_node_leaves_behind_is_taken_up_soon() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_policy_lets_happen_once_is_not_made_again_by_the_node_that_takes_over() {
-    for (unknown, ended) in [(Unknown::Fail, "failed"), (Unknown::Ask, "paused")] {
+    for (unknown, ended) in [(UnknownOutcome::Fail, "failed"), (UnknownOutcome::Ask, "paused")] {
         let rig = Rig::new();
         let (one, two) = (rig.node("one").await, rig.node("two").await);
         rig.policy(&one, NewPolicy { at_most_once: Some(unknown), ..allow("tool:hold") }).await;

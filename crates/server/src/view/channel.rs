@@ -3,7 +3,7 @@
 use super::Instant;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use stepwell_engine::commands::{NewChannel, Wishes, With};
+use stepwell_engine::commands::{NewChannel, NotificationPreferences, With};
 use stepwell_engine::notify::{Channel, Delivery, Medium, Message, Topic};
 use utoipa::ToSchema;
 
@@ -192,18 +192,18 @@ pub struct PreferencesView {
     pub channels: BTreeMap<String, Vec<TopicView>>,
 }
 
-impl From<Wishes> for PreferencesView {
-    fn from(wishes: Wishes) -> PreferencesView {
+impl From<NotificationPreferences> for PreferencesView {
+    fn from(preferences: NotificationPreferences) -> PreferencesView {
         PreferencesView {
-            browser: wishes.browser.map(TopicView::all),
-            channels: wishes.channels.into_iter().map(|(id, events)| (id, TopicView::all(events))).collect(),
+            browser: preferences.browser.map(TopicView::all),
+            channels: preferences.channels.into_iter().map(|(id, events)| (id, TopicView::all(events))).collect(),
         }
     }
 }
 
-impl From<PreferencesView> for Wishes {
-    fn from(view: PreferencesView) -> Wishes {
-        Wishes {
+impl From<PreferencesView> for NotificationPreferences {
+    fn from(view: PreferencesView) -> NotificationPreferences {
+        NotificationPreferences {
             browser: view.browser.map(topics),
             channels: view.channels.into_iter().map(|(id, events)| (id, topics(events))).collect(),
         }

@@ -3,7 +3,7 @@
 use super::{Instant, Length};
 use serde::{Deserialize, Serialize};
 use stepwell_engine::commands::NewPolicy;
-use stepwell_engine::{Policy, PolicyEffect, Rate, Unknown};
+use stepwell_engine::{Policy, PolicyEffect, Rate, UnknownOutcome};
 use utoipa::ToSchema;
 
 /// What an organisation says about calls, whatever its workflows say.
@@ -104,8 +104,8 @@ impl From<PolicyRequest> for NewPolicy {
             allow_self: request.allow_self,
             timeout: request.timeout.map(|length| length.0),
             at_most_once: request.at_most_once.map(|unknown| match unknown {
-                UnknownName::Fail => Unknown::Fail,
-                UnknownName::Ask => Unknown::Ask,
+                UnknownName::Fail => UnknownOutcome::Fail,
+                UnknownName::Ask => UnknownOutcome::Ask,
             }),
             rate: request.rate.map(|rate| Rate { calls: rate.calls, per: rate.per.0 }),
             reason: request.reason,
@@ -128,8 +128,8 @@ impl From<Policy> for PolicyView {
             allow_self: policy.allow_self,
             timeout: policy.timeout.map(Length),
             at_most_once: policy.at_most_once.map(|unknown| match unknown {
-                Unknown::Fail => UnknownName::Fail,
-                Unknown::Ask => UnknownName::Ask,
+                UnknownOutcome::Fail => UnknownName::Fail,
+                UnknownOutcome::Ask => UnknownName::Ask,
             }),
             rate: policy.rate.map(|rate| RateView { calls: rate.calls, per: Length(rate.per) }),
             reason: policy.reason,

@@ -4,7 +4,7 @@ use super::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use stepwell_engine::commands::{self as engine, Approval, Bulk, EventView, Started};
+use stepwell_engine::commands::{self as engine, Approval, BulkOutcome, EventView, Started};
 use stepwell_store::{RunRow, StoredLog};
 use utoipa::{IntoParams, ToSchema};
 
@@ -475,9 +475,9 @@ pub struct BulkRefusal {
     pub reason: String,
 }
 
-impl From<Bulk> for BulkResult {
-    fn from(bulk: Bulk) -> BulkResult {
-        let refused = bulk.refused.into_iter().map(|(run_id, reason)| BulkRefusal { run_id, reason });
-        BulkResult { done: bulk.done, refused: refused.collect(), more: bulk.more }
+impl From<BulkOutcome> for BulkResult {
+    fn from(outcome: BulkOutcome) -> BulkResult {
+        let refused = outcome.refused.into_iter().map(|(run_id, reason)| BulkRefusal { run_id, reason });
+        BulkResult { done: outcome.done, refused: refused.collect(), more: outcome.more }
     }
 }

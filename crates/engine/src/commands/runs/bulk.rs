@@ -1,83 +1,87 @@
-//! One command for many runs.
+//! Commands for many runs.
 
 use super::super::Runs;
 use super::{Retry, RunQuery};
 use crate::access::Right;
 use crate::error::Error;
 
-/// Runs that one call may be about.
-const MOST_AT_ONCE: usize = 10_000;
+/// Maximum number of runs per call.
+const MAX_RUNS: usize = 10_000;
 
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 
-/// What came of a call about many runs.
+/// The outcome of a command for many runs.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Bulk {
+pub struct BulkOutcome {
     pub done: Vec<String>,
-    /// Those that were refused, and why.
+    /// The runs for which it was refused, with the reason.
     pub refused: Vec<(String, String)>,
-    /// There are more: ask again.
+    /// Whether there are more runs: the caller has to repeat the command.
     pub more: bool,
 }
 
-/// What is done to each of many runs.
+/// The command for each run.
 #[derive(Clone, Copy)]
-enum Act<'a> {
+enum Action<'a> {
     Cancel(Option<&'a str>),
     Retry(Retry),
 }
 
 impl Runs<'_> {
-    /// Cancels every run that fits and has not ended.
-    pub async fn cancel_all(&self, query: RunQuery, reason: Option<&str>) -> Result<Bulk, Error> {
+    /// Cancels all open runs that match. Needs the right to run.
+    pub async fn cancel_all(&self, query: RunQuery, reason: Option<&str>) -> Result<BulkOutcome, Error> {
         self.caller.check(Right::Run)?;
         let open = ["queued", "running", "paused"].map(String::from).to_vec();
-        let query = RunQuery { status: narrowed(query.status, open), ..query };
-        self.each(query, Act::Cancel(reason)).await
+        let query = RunQuery { status: restrict(query.status, open), ..query };
+        self.each(query, Action::Cancel(reason)).await
     }
 
-    /// Retries every run that fits and did not complete.
-    pub async fn retry_all(&self, query: RunQuery, retry: Retry) -> Result<Bulk, Error> {
+    /// Retries all matching runs that did not complete. Needs the right to run.
+    pub async fn retry_all(&self, query: RunQuery, retry: Retry) -> Result<BulkOutcome, Error> {
         self.caller.check(Right::Run)?;
-        let over = ["failed", "cancelled", "timeout"].map(String::from).to_vec();
-        let query = RunQuery { status: narrowed(query.status, over), ..query };
-        self.each(query, Act::Retry(retry)).await
+        let ended = ["failed", "cancelled", "timeout"].map(String::from).to_vec();
+        let query = RunQuery { status: restrict(query.status, ended), ..query };
+        self.each(query, Action::Retry(retry)).await
     }
 
-    async fn each(&self, query: RunQuery, act: Act<'_>) -> Result<Bulk, Error> {
-        let mut bulk = Bulk::default();
+    async fn each(&self, query: RunQuery, action: Action<'_>) -> Result<BulkOutcome, Error> {
+        let mut outcome = BulkOutcome::default();
         let mut before = query.before;
-        // No status fits: nothing is meant.
+        // The requested statuses exclude all runs that the command applies to.
         if query.status.is_empty() {
-            return Ok(bulk);
+            return Ok(outcome);
         }
         loop {
-            let page = self.list(RunQuery { before, limit: PAGE, ..query.clone() }).await?;
+            let page = self.list(RunQuery { before, limit: PAGE_SIZE, ..query.clone() }).await?;
             before = page.last().map(|run| run.id);
-            let last = page.len() < PAGE as usize;
+            let last = page.len() < PAGE_SIZE as usize;
             for run in page {
-                if bulk.done.len() + bulk.refused.len() >= MOST_AT_ONCE {
-                    bulk.more = true;
-                    return Ok(bulk);
+                if outcome.done.len() + outcome.refused.len() >= MAX_RUNS {
+                    outcome.more = true;
+                    return Ok(outcome);
                 }
-                let done = match act {
-                    Act::Cancel(reason) => self.cancel(&run.public, reason).await,
-                    Act::Retry(retry) => self.retry(&run.public, retry).await,
+                let done = match action {
+                    Action::Cancel(reason) => self.cancel(&run.public, reason).await,
+                    Action::Retry(retry) => self.retry(&run.public, retry).await,
                 };
                 match done {
-                    Ok(()) => bulk.done.push(run.public),
+                    Ok(()) => outcome.done.push(run.public),
                     Err(error @ (Error::Unavailable(_) | Error::Forbidden { .. })) => return Err(error),
-                    Err(error) => bulk.refused.push((run.public, error.to_string())),
+                    Err(error) => outcome.refused.push((run.public, error.to_string())),
                 }
             }
             if last {
-                return Ok(bulk);
+                return Ok(outcome);
             }
         }
     }
 }
 
-/// Those of the asked for that make sense; all of them if nothing was asked for.
-fn narrowed(asked: Vec<String>, sensible: Vec<String>) -> Vec<String> {
-    if asked.is_empty() { sensible } else { asked.into_iter().filter(|status| sensible.contains(status)).collect() }
+/// The requested statuses that the command applies to; all of these if none were requested.
+fn restrict(requested: Vec<String>, applicable: Vec<String>) -> Vec<String> {
+    if requested.is_empty() {
+        applicable
+    } else {
+        requested.into_iter().filter(|status| applicable.contains(status)).collect()
+    }
 }

@@ -1,8 +1,8 @@
 //! Controlling runs: cancel, retry, rerun, label, erase, discard.
 
-use super::super::change::trail;
+use super::super::change::run_audit;
 use super::super::{Runs, Source};
-use super::{Trigger, find, load, reach};
+use super::{Trigger, find, find_with_right, load};
 use crate::access::Right;
 use crate::error::Error;
 use crate::rooms::Rooms;
@@ -16,58 +16,60 @@ use stepwell_core::event::Retrier;
 use stepwell_core::plan::{Standing, standing};
 use stepwell_store::{Change, RunFilter};
 
-/// On which version a retried run goes on.
+/// The version with which a retried run continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
     SameVersion,
     Newest,
 }
 
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 
 impl Runs<'_> {
+    /// Cancels a run. Needs the right to run.
     pub async fn cancel(&self, run: &str, reason: Option<&str>) -> Result<(), Error> {
-        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         let message = Message::Cancel { by: self.caller.name.clone(), reason: reason.map(Into::into) };
-        let audit = trail(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
+        let audit = run_audit(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
         self.rooms.runner.command(id, message, audit).await
     }
 
-    /// Goes on with a run that did not complete: what failed or was cancelled runs again.
+    /// Continues a run that did not complete: failed and cancelled steps run again. Needs the right to run.
     pub async fn retry(&self, run: &str, retry: Retry) -> Result<(), Error> {
-        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         if self.rooms.cluster.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
-            return Err(Error::NotNow("the run's payloads were erased: there is nothing to go on with".into()));
+            return Err(Error::NotNow("the run's payloads were erased: it cannot continue".into()));
         }
         let (_, limits) = self.rooms.access.limits_of(self.caller.org).await?;
         self.rooms.access.check_run(self.caller.org, &limits).await?;
         let onto = match retry {
             Retry::SameVersion => None,
             Retry::Newest if load(self.rooms, id, run).await?.test => {
-                return Err(Error::NotNow("a test run has no newer version: start another test".into()));
+                return Err(Error::NotNow("a test run has no newer version: start a new test run".into()));
             }
             Retry::Newest => Some(newest(self.rooms, &*load(self.rooms, id, run).await?).await?),
         };
         let version = onto.as_ref().map(|onto| onto.row.version);
-        // Nobody gets more done by another's run than they may themselves.
+        // The retried run is limited to the rights of the user who retries it.
         let by = Retrier { name: self.caller.name.clone(), acts: Some(self.caller.actor().to_string().into()) };
-        let audit = trail(self.rooms, self.caller, "run.retry", run, json!({"onto_version": version}));
+        let audit = run_audit(self.rooms, self.caller, "run.retry", run, json!({"onto_version": version}));
         self.rooms.runner.command(id, Message::Retry { by, onto }, audit).await
     }
 
-    /// Which steps would stand if the run went on under the newest version, and which would run again.
+    /// Which steps would keep their result in a retry with the newest version, and which would run again. Needs the
+    /// right to read.
     pub async fn retry_preview(&self, run: &str) -> Result<Standing, Error> {
-        let id = reach(self.rooms, self.caller, Right::Read, run).await?;
+        let id = find_with_right(self.rooms, self.caller, Right::Read, run).await?;
         let live = load(self.rooms, id, run).await?;
         let onto = newest(self.rooms, &live).await?;
         Ok(standing(&live.compiled.definition.graph, &onto.definition.graph, &live.run)?)
     }
 
-    /// Starts a fresh run with the same input, or another.
+    /// Starts a new run with the same input, or with another. Needs the right to run.
     pub async fn rerun(&self, run: &str, input: Option<Value>) -> Result<Started, Error> {
-        let id = reach(self.rooms, self.caller, Right::Run, run).await?;
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         if self.rooms.cluster.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
-            return Err(Error::NotNow("the run's payloads were erased: there is no input to start with".into()));
+            return Err(Error::NotNow("the run's payloads were erased: it has no input to start with".into()));
         }
         let live = load(self.rooms, id, run).await?;
         let value = |id| live.run.values.get(id).cloned();
@@ -82,17 +84,17 @@ impl Runs<'_> {
         self.trigger(trigger).await
     }
 
-    /// Gives a run other labels.
+    /// Replaces the labels of a run. Needs the right to run.
     pub async fn label(&self, run: &str, labels: &BTreeMap<String, String>) -> Result<(), Error> {
         self.caller.check(Right::Run)?;
         let id = find(self.rooms, self.caller, run).await?;
         let labels = label_list(labels)?;
         let audit = self.caller.audit(self.rooms.cluster.clock.now(), "run.label", run, json!({"labels": labels}));
-        let there = self.rooms.cluster.store.label(id, labels, vec![audit]).await?;
-        if there { Ok(()) } else { Err(Error::NotFound { what: "run", name: run.to_string() }) }
+        let found = self.rooms.cluster.store.label(id, labels, vec![audit]).await?;
+        if found { Ok(()) } else { Err(Error::NotFound { what: "run", name: run.to_string() }) }
     }
 
-    /// Takes away all that a finished run was given and gave back. Its log, and the digests in it, stay.
+    /// Erases the payloads of a finished run. Its log is kept, with the digests. Needs the right to administer.
     pub async fn erase(&self, run: &str) -> Result<(), Error> {
         self.caller.check(Right::Admin)?;
         let id = find(self.rooms, self.caller, run).await?;
@@ -103,18 +105,20 @@ impl Runs<'_> {
         if done { Ok(()) } else { Err(Error::NotNow(running.into())) }
     }
 
-    /// Stops a test run and removes all of it.
+    /// Stops a test run and removes all its data. Needs the right to define.
     pub async fn discard(&self, run: &str) -> Result<(), Error> {
         self.caller.check(Right::Define)?;
         let id = find(self.rooms, self.caller, run).await?;
-        let live = super::control::load(self.rooms, id, run).await?;
+        let live = load(self.rooms, id, run).await?;
         if !live.test {
-            return Err(Error::NotNow("only test runs can be discarded; others go when their time is over".into()));
+            return Err(Error::NotNow(
+                "only test runs can be discarded; other runs are purged after their retention period".into(),
+            ));
         }
         let now = self.rooms.cluster.clock.now();
-        // Each is stopped before its children are looked for, so that no more of them come.
-        let (mut family, mut next) = (vec![(id, run.to_string())], 0);
-        while let Some((id, run)) = family.get(next).cloned() {
+        // Each run is stopped before its children are listed, so that it starts no more.
+        let (mut runs, mut next) = (vec![(id, run.to_string())], 0);
+        while let Some((id, run)) = runs.get(next).cloned() {
             match self.cancel(&run, Some("discarded")).await {
                 Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
                 Err(error) => return Err(error),
@@ -122,12 +126,12 @@ impl Runs<'_> {
             self.rooms.cluster.store.expire(id, now).await?;
             let mut before = None;
             loop {
-                let all = RunFilter::all(self.caller.org, PAGE);
+                let all = RunFilter::all(self.caller.org, PAGE_SIZE);
                 let page =
                     self.rooms.cluster.store.runs(RunFilter { tests: true, parent: Some(id), before, ..all }).await?;
                 before = page.last().map(|child| child.id);
-                let last = page.len() < PAGE as usize;
-                family.extend(page.into_iter().map(|child| (child.id, child.public)));
+                let last = page.len() < PAGE_SIZE as usize;
+                runs.extend(page.into_iter().map(|child| (child.id, child.public)));
                 if last {
                     break;
                 }
@@ -136,9 +140,9 @@ impl Runs<'_> {
         }
         let audit = vec![self.caller.audit(now, "run.discard", run, json!({}))];
         let _ = self.rooms.cluster.store.change(Change { audit, ..Change::default() }).await?;
-        for (id, _) in family {
+        for (id, _) in runs {
             while self.rooms.cluster.store.run(id).await?.is_some()
-                && self.rooms.cluster.store.purge(now, PAGE).await? > 0
+                && self.rooms.cluster.store.purge(now, PAGE_SIZE).await? > 0
             {}
         }
         Ok(())

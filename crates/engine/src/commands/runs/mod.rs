@@ -5,15 +5,15 @@ mod control;
 mod read;
 mod view;
 
-pub use bulk::Bulk;
+pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use read::{EventView, RunQuery};
 pub use view::{AttemptView, ParentView, RunView, StepView};
 
-pub(in crate::commands) use read::{find, load, reach};
+pub(in crate::commands) use read::{find, find_with_right, load};
 
-use super::change::trail;
-use super::definitions::{check, check_code, keep_for_test};
+use super::change::run_audit;
+use super::definitions::{check, check_code, store_for_test};
 use super::{Runs, Source};
 use crate::access::Right;
 use crate::error::Error;
@@ -31,9 +31,9 @@ pub struct Trigger<'a> {
     pub workflow: &'a str,
     pub input: Value,
     pub headers: Option<Value>,
-    /// The same key with the same input starts one run only.
+    /// Idempotency key: the same key with the same input starts only one run.
     pub key: Option<&'a str>,
-    /// Beside those of the workflow.
+    /// Labels in addition to the workflow's.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -44,12 +44,13 @@ impl<'a> Trigger<'a> {
 }
 
 impl Runs<'_> {
+    /// Starts a run, or returns the run that the idempotency key has started. Needs the right to run.
     pub async fn trigger(&self, trigger: Trigger<'_>) -> Result<Started, Error> {
         let request = self.request(trigger).await?;
         start(&self.rooms.runner, request).await.map(|(started, _)| started)
     }
 
-    /// Like [`Runs::trigger`], for a caller who will wait for the end.
+    /// Like [`Runs::trigger`], for a caller that waits for the end.
     pub async fn trigger_and_watch(&self, trigger: Trigger<'_>) -> Result<(Started, End), Error> {
         let request = Start { watch: true, ..self.request(trigger).await? };
         match start(&self.rooms.runner, request).await? {
@@ -72,12 +73,12 @@ impl Runs<'_> {
             expires: Some(self.rooms.cluster.clock.now() + KEY_LIFE),
         });
         let labels = labels(&compiled, trigger.labels)?;
-        let audit = trail(self.rooms, self.caller, "run.start", "", json!({"workflow": compiled.row.name}));
-        let plain = self.start_of(Decided { compiled, epoch }, trigger.input, audit);
-        Ok(Start { headers: trigger.headers.map(Arc::new), labels, unique, ..plain })
+        let audit = run_audit(self.rooms, self.caller, "run.start", "", json!({"workflow": compiled.row.name}));
+        let start_request = self.new_start(VersionToRun { compiled, epoch }, trigger.input, audit);
+        Ok(Start { headers: trigger.headers.map(Arc::new), labels, unique, ..start_request })
     }
 
-    /// Runs a definition that is not saved, apart from real runs.
+    /// Starts a test run of a definition that is not stored as a version. Needs the rights to define and to run.
     pub async fn test(&self, source: Source<'_>, input: Value) -> Result<Started, Error> {
         self.caller.check(Right::Define)?;
         self.caller.check(Right::Run)?;
@@ -86,24 +87,24 @@ impl Runs<'_> {
         checked.check_input(&input)?;
         let epoch = self.rooms.access.epoch(self.caller.org).await?;
         self.rooms.access.check_steps(self.caller.org, &checked.definition).await?;
-        let audit = trail(self.rooms, self.caller, "run.test", "", json!({"workflow": checked.definition.name}));
-        let compiled = keep_for_test(self.rooms, self.caller, checked).await?;
-        let plain = self.start_of(Decided { compiled, epoch }, input, audit);
-        start(&self.rooms.runner, Start { test: true, ..plain }).await.map(|(started, _)| started)
+        let audit = run_audit(self.rooms, self.caller, "run.test", "", json!({"workflow": checked.definition.name}));
+        let compiled = store_for_test(self.rooms, self.caller, checked).await?;
+        let start_request = self.new_start(VersionToRun { compiled, epoch }, input, audit);
+        start(&self.rooms.runner, Start { test: true, ..start_request }).await.map(|(started, _)| started)
     }
 
     /// Calls a tool as a run of one step.
-    pub(super) async fn call(&self, decided: Decided, tool: &str, arguments: Value) -> Result<Started, Error> {
-        let audit = trail(self.rooms, self.caller, "tool.call", "", json!({"tool": tool}));
-        let labels = labels(&decided.compiled, BTreeMap::new())?;
-        let plain = self.start_of(decided, arguments, audit);
-        start(&self.rooms.runner, Start { labels, ..plain }).await.map(|(started, _)| started)
+    pub(super) async fn call(&self, version: VersionToRun, tool: &str, arguments: Value) -> Result<Started, Error> {
+        let audit = run_audit(self.rooms, self.caller, "tool.call", "", json!({"tool": tool}));
+        let labels = labels(&version.compiled, BTreeMap::new())?;
+        let start_request = self.new_start(version, arguments, audit);
+        start(&self.rooms.runner, Start { labels, ..start_request }).await.map(|(started, _)| started)
     }
 
-    fn start_of(&self, decided: Decided, input: Value, audit: Option<NewAudit>) -> Start {
+    fn new_start(&self, version: VersionToRun, input: Value, audit: Option<NewAudit>) -> Start {
         Start {
-            epoch: decided.epoch,
-            compiled: decided.compiled,
+            epoch: version.epoch,
+            compiled: version.compiled,
             input: Arc::new(input),
             headers: None,
             by: self.caller.name.clone(),
@@ -118,8 +119,8 @@ impl Runs<'_> {
     }
 }
 
-/// The version to run, and the epoch from before everything that the decision to run it rests on.
-pub(super) struct Decided {
+/// The version to run, and the epoch that was read before all data the start depends on.
+pub(super) struct VersionToRun {
     pub compiled: Arc<Compiled>,
     pub epoch: i64,
 }

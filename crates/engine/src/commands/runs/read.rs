@@ -1,4 +1,4 @@
-//! Reading runs: one in full, lists, the log, and waiting for the end.
+//! Reading runs: single runs, lists, the log, and waiting for the end.
 
 use super::super::Runs;
 use super::view::{ParentView, RunView, view};
@@ -15,27 +15,27 @@ use stepwell_core::run::RunStatus;
 use stepwell_core::time::Time;
 use stepwell_store::{RunFilter, RunId, RunRow, Version};
 
-/// Rows of a page at the most.
+/// Maximum number of rows in a page.
 const MAX_PAGE: u32 = 1_000;
 
 /// Which runs to list, newest first.
 #[derive(Clone, Default, Debug)]
 pub struct RunQuery {
-    /// One of these; any if there are none.
+    /// One of these; empty for any.
     pub status: Vec<String>,
-    /// By name or `wf_…`.
+    /// The name or id (`wf_…`).
     pub workflow: Option<String>,
     pub by: Option<String>,
     /// All of these, as `name=value`.
     pub labels: Vec<String>,
-    /// Part of its id, its creator's name or one of its labels.
+    /// Part of the run's id, its creator's name or one of its labels.
     pub text: Option<String>,
     pub since: Option<Time>,
     pub until: Option<Time>,
     pub tests: bool,
-    /// Started by steps of this run.
+    /// Only runs started by steps of this run.
     pub parent: Option<String>,
-    /// The last run of the page before.
+    /// The last run of the previous page.
     pub before: Option<RunId>,
     pub limit: u32,
 }
@@ -43,7 +43,7 @@ pub struct RunQuery {
 /// One fact of a run's log.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EventView {
-    /// The commit it came with.
+    /// The commit that wrote it.
     pub version: i64,
     pub at: Time,
     #[serde(flatten)]
@@ -51,13 +51,14 @@ pub struct EventView {
 }
 
 impl Runs<'_> {
+    /// Returns a run with its steps. Needs the right to read.
     pub async fn get(&self, run: &str) -> Result<RunView, Error> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
         read(self.rooms, id, run).await
     }
 
-    /// The version that a run is of, whether or not the workflow is still there.
+    /// The version that a run uses, even if the workflow was deleted. Needs the right to read.
     pub async fn definition(&self, run: &str) -> Result<Arc<Compiled>, Error> {
         self.caller.check(Right::Read)?;
         let none = || Error::NotFound { what: "run", name: run.to_string() };
@@ -66,10 +67,11 @@ impl Runs<'_> {
         self.rooms.workflows.version(row.definition).await
     }
 
+    /// Lists runs, newest first. Needs the right to read.
     pub async fn list(&self, query: RunQuery) -> Result<Vec<RunRow>, Error> {
         self.caller.check(Right::Read)?;
         let workflow = match &query.workflow {
-            // A workflow that is gone is still known by its id.
+            // A deleted workflow can still be found by its id.
             Some(id)
                 if id.starts_with("wf_")
                     && !self.rooms.cluster.store.versions(self.caller.org, id).await?.is_empty() =>
@@ -103,7 +105,7 @@ impl Runs<'_> {
         Ok(self.rooms.cluster.store.runs(filter).await?)
     }
 
-    /// Facts of the log after a version, in order.
+    /// The facts of the log after a version, in order. Needs the right to read.
     pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventView>, Error> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
@@ -118,14 +120,14 @@ impl Runs<'_> {
         Ok(events)
     }
 
-    /// Waits for the end of a run.
+    /// Waits for the end of a run. Needs the right to read.
     pub async fn wait(&self, run: &str) -> Result<(), Error> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
         end_of(&self.rooms.runner, id).await?.reached().await
     }
 
-    /// The view of a run after something was done to it; without payloads for those who may not read.
+    /// The view of a run after a command, without payloads if the caller may not read. Needs no right.
     pub async fn get_after_change(&self, run: &str) -> Result<RunView, Error> {
         let reader = self.caller.with_grants(Grants::new([Right::Read.name().to_string()]));
         let mut view = Runs::new(self.rooms, &reader).get(run).await?;
@@ -140,7 +142,7 @@ impl Runs<'_> {
     }
 }
 
-/// A run by its public id. Runs of others are not there.
+/// A run by its public id. Runs of other organisations are not found.
 pub(in crate::commands) async fn find(rooms: &Rooms, caller: &Caller, run: &str) -> Result<RunId, Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
     let id = rooms.cluster.store.find_run(run).await?.ok_or_else(none)?;
@@ -148,8 +150,8 @@ pub(in crate::commands) async fn find(rooms: &Rooms, caller: &Caller, run: &str)
     if row.org == caller.org { Ok(id) } else { Err(none()) }
 }
 
-/// A run of the caller's organisation, if they have the right.
-pub(in crate::commands) async fn reach(
+/// A run of the caller's organisation, if the caller has the right.
+pub(in crate::commands) async fn find_with_right(
     rooms: &Rooms,
     caller: &Caller,
     right: Right,
@@ -161,7 +163,7 @@ pub(in crate::commands) async fn reach(
 
 async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
-    // One reading for row and steps, so that they fit each other.
+    // Row and steps are read together, so that they are consistent.
     let stored = rooms.cluster.store.load(id).await?.ok_or_else(none)?;
     let live = drive::revive(&rooms.runner, &stored).await?;
     let attempts = rooms.cluster.store.attempts(id).await?;
@@ -181,6 +183,6 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
 }
 
 pub(in crate::commands) async fn load(rooms: &Rooms, id: RunId, run: &str) -> Result<Box<Live>, Error> {
-    let gone = || Error::NotFound { what: "run", name: run.to_string() };
-    drive::load(&rooms.runner, id).await?.ok_or_else(gone)
+    let none = || Error::NotFound { what: "run", name: run.to_string() };
+    drive::load(&rooms.runner, id).await?.ok_or_else(none)
 }

@@ -1,4 +1,4 @@
-//! A run as people and programs look at it.
+//! The view of a run for users and programs.
 
 use crate::run::{Live, status};
 use serde::Serialize;
@@ -31,11 +31,11 @@ pub struct RunView {
     pub error: Option<Value>,
     /// Why it is not finished; empty if it is.
     pub waiting_for: Vec<WaitingFor>,
-    /// By path, in the order in which they are written.
+    /// In the order of the definition.
     pub tasks: Vec<StepView>,
     /// Grows with each retry of the run.
     pub generation: u32,
-    /// How many commits it has had.
+    /// Number of its commits.
     pub version: i64,
     /// As `name=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -63,7 +63,7 @@ pub struct StepView {
     pub attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_code: Option<u16>,
-    /// The output was longer than is kept.
+    /// Whether the output was truncated because of its size.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,10 +78,10 @@ pub struct StepView {
     pub output: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// What it wrote down for people: `{level, text}` each.
+    /// Its log lines, each as `{level, text}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<Value>,
-    /// Earlier ones first; only if there were several.
+    /// Oldest first; only if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptView>,
 }
@@ -111,7 +111,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
     let tasks = run.steps(graph).map(|(at, state)| {
         let path = run.path(graph, at);
         let rows = by_path.get(path.as_str()).map(Vec::as_slice).unwrap_or_default();
-        step(live, path, (graph.step(at.step).def.kind.name(), state), rows)
+        step(live, path, graph.step(at.step).def.kind.name(), state, rows)
     });
     RunView {
         id: run.id.clone(),
@@ -137,7 +137,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
     }
 }
 
-fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), rows: &[&StepRow]) -> StepView {
+fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: &[&StepRow]) -> StepView {
     let value = |id: ValueId| live.run.values.get(id).cloned();
     let begun = rows.iter().rev().find(|row| row.attempt == state.attempt);
     let started = begun.map(|row| row.since);
@@ -154,7 +154,7 @@ fn step(live: &Live, path: String, (kind, state): (&'static str, &StepState), ro
         finished_at: finished,
         duration_ms: started.zip(finished).map(|(start, end)| end.0 - start.0),
         input: state.input.and_then(value),
-        // One that failed with nothing but a log has none.
+        // A failed step that only wrote a log has no output.
         output: state
             .output
             .and_then(|output| value(output.body))
