@@ -2,7 +2,7 @@
 
 use super::Organisations;
 use super::change::change;
-use super::identity::first_people;
+use super::identity::first_users;
 use super::input::{check_label, invalid};
 use super::{Audit, Identity};
 use crate::access::{Limits, Right, Subscription, User, counter};
@@ -70,7 +70,7 @@ impl Organisations<'_> {
             None => self.without_users(name).await?.ok_or_else(exists)?,
         };
         let secret = Identity::new(self.rooms).new_secret();
-        let mut records = first_people(self.rooms, id, &["admin"], &secret, None);
+        let mut records = first_users(self.rooms, id, &["admin"], &secret, None);
         records.push(RecordChange::Create(subscription(id, &Subscription { plan, limits: None })));
         let detail = json!({"id": id.0});
         let own = self.caller.audit(now, "organisation.create", name, detail.clone());

@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, channel};
 use stepwell_engine::Error;
-use stepwell_engine::commands::{NewChannel, NewKey, Wishes};
+use stepwell_engine::commands::{NewChannel, NewKey, NotificationPreferences};
 use stepwell_engine::notify::{Medium, Topic};
 
 #[tokio::test(start_paused = true)]
@@ -17,7 +17,7 @@ async fn people_have_channels_of_their_own_and_administrators_those_of_the_organ
     forbidden(rig.engine.channels(&ann).create(wider).await.map(drop));
     forbidden(rig.engine.channels(&ann).remove(&all.id).await);
     forbidden(rig.engine.channels(&ann).test(&all.id).await.map(drop));
-    let wishes = Wishes { channels: [(all.id.clone(), vec![])].into(), ..Wishes::default() };
+    let wishes = NotificationPreferences { channels: [(all.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
     forbidden(rig.engine.channels(&ann).change_preferences(wishes).await.map(drop));
     forbidden(rig.engine.channels(&nobody).create(channel("x")).await.map(drop));
     forbidden(rig.engine.channels(&nobody).list().await.map(drop));
@@ -109,7 +109,7 @@ async fn what_somebody_does_not_want_to_see_in_a_browser_is_remembered() {
     let rig = Rig::new().await;
     let browser = Some(vec![Topic::RunFailed, Topic::RunFailed]);
     for _ in 0..2 {
-        let wishes = Wishes { browser: browser.clone(), ..Wishes::default() };
+        let wishes = NotificationPreferences { browser: browser.clone(), ..NotificationPreferences::default() };
         let now = rig.engine.channels(&rig.admin).change_preferences(wishes).await.unwrap();
         assert_eq!(now.browser, Some(vec![Topic::RunFailed]));
     }
