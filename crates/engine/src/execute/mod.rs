@@ -34,7 +34,6 @@ use crate::secrets::Secrets;
 use rate_limit::RateLimits;
 use slots::Slots;
 use std::sync::Arc;
-use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 
 pub struct Executor {
@@ -46,8 +45,6 @@ pub struct Executor {
     pub slots: Slots,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
-    /// For a call whose definition sets no timeout.
-    call_timeout: Millis,
     /// Calls carry the trace they belong to.
     traced: bool,
 }
@@ -56,14 +53,13 @@ pub struct Executor {
 pub struct Settings {
     pub slots: u32,
     pub slots_per_org: Option<u32>,
-    pub call_timeout: Millis,
     pub traced: bool,
 }
 
 impl Executor {
     pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>, kinds: Kinds, settings: Settings) -> Executor {
         let cluster = runner.cluster.clone();
-        let Settings { slots, slots_per_org, call_timeout, traced } = settings;
+        let Settings { slots, slots_per_org, traced } = settings;
         // A node cannot know how much of an organisation's work others execute.
         let knows_limits = !cluster.shared || slots_per_org.is_none();
         Executor {
@@ -75,7 +71,6 @@ impl Executor {
             slots: Slots::new(slots, slots_per_org, knows_limits),
             policies: ByEpoch::default(),
             rates: RateLimits::default(),
-            call_timeout,
             traced,
         }
     }
