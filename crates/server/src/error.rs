@@ -160,6 +160,7 @@ mod tests {
             include_str!("body.rs"),
             include_str!("auth.rs"),
             include_str!("guard.rs"),
+            include_str!("listen.rs"),
             include_str!("rest/incoming.rs"),
             include_str!("rest/pages.rs"),
             include_str!("rest/runs.rs"),
@@ -171,6 +172,7 @@ mod tests {
         let codes: BTreeSet<&str> =
             codes.filter(|code| code.chars().all(|c| c.is_ascii_lowercase() || c == '-')).collect();
         assert!(codes.contains("cross-origin") && codes.contains("busy"), "{codes:?}");
+        assert!(codes.contains("request-timeout"), "{codes:?}");
         for code in codes {
             assert!(page.contains(&format!("id=\"{code}\"")), "{code} is not explained");
         }

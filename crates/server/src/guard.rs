@@ -15,7 +15,7 @@ use std::time::Instant;
 const MAX_PLAIN: usize = 4_096;
 
 /// Gives a request its id, writes it to the log, and makes every failure a problem.
-pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn trace_request(State(app): State<App>, request: Request, next: Next) -> Response {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_plain(id));
     let id = id.map_or_else(|| app.engine.request_id(), str::to_string);
     let method = request.method().clone();

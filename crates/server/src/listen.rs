@@ -6,10 +6,12 @@
 //!
 //! Not here: TLS (a proxy's), what is answered (`axum::Router`), limits on what a request holds.
 
+use crate::error::Problem;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::response::IntoResponse;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
@@ -165,19 +167,10 @@ async fn answer(
 }
 
 fn too_slow() -> Response<Body> {
-    let body = serde_json::json!({
-        "type": "about:blank",
-        "title": "Request Timeout",
-        "status": 408,
-        "code": "body_timeout",
-        "detail": "the body of the request did not arrive in time",
-    });
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    // What is still on its way belongs to no request any more.
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let detail = "the request body did not arrive in time";
+    let mut response = Problem::new(StatusCode::REQUEST_TIMEOUT, "request-timeout", detail).into_response();
+    // The rest of the body may still arrive, and must not be read as the next request.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

@@ -71,7 +71,7 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(cors)
         .layer(middleware::from_fn_with_state(app.clone(), guard::own_host))
-        .layer(middleware::from_fn_with_state(app.clone(), guard::dress))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::trace_request))
         // Outside of what may put another body in an answer's place.
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(metrics::count))

@@ -75,6 +75,23 @@ fn an_agent_defines_in_any_dialect_starts_and_follows() {
 }
 
 #[test]
+fn check_only_refuses_what_a_definition_would_be_refused_for() {
+    let place = Place::new().config("plans: {small: {tasks_per_workflow: 2}}\ndefault_plan: small\n");
+    let server = place.serve();
+    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let code = json!({"name": "code", "tasks": {"add": {"javascript": "return (1 +"}}});
+    let nap = json!({"sleep": 0});
+    let wide = json!({"name": "wide", "tasks": {"a": nap, "b": nap, "c": nap}});
+    for (definition, refusal) in [(code, "invalid-definition"), (wide, "plan-limit")] {
+        for check_only in [true, false] {
+            let text = agent.refused("workflow_define", json!({"definition": definition, "check_only": check_only}));
+            assert!(text.contains(refusal), "check_only {check_only}: {text}");
+        }
+    }
+    assert_eq!(agent.done("workflow_list_definitions", json!({}))["workflows"], json!([]));
+}
+
+#[test]
 fn what_is_wrong_with_a_call_is_listed_with_its_place() {
     let place = Place::new();
     let server = place.serve();

@@ -81,7 +81,7 @@ pub async fn run(hub: Arc<Hub>) {
             until(&mut hub.state.subscribe(), |state| state.watchers > 0).await;
             if let Err(error) = while_watched(&hub).await {
                 tracing::warn!(%error, "the log cannot be followed for those who watch");
-                sleep(hub.settings.look).await;
+                sleep(hub.settings.poll).await;
             }
         }
     };
@@ -111,12 +111,12 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
             hint = hints.recv() => if !hear(hint, &mut hints, &mut heard, &at) {
                 continue;
             },
-            () = sleep(hub.settings.look) => {}
+            () = sleep(hub.settings.poll) => {}
         }
         if let Err(error) = pass_on(hub, &mut at, &heard).await {
             // Goes on from the same place: nobody could tell otherwise that something is missing.
             tracing::warn!(%error, "the log cannot be read for those who watch");
-            sleep(hub.settings.look).await;
+            sleep(hub.settings.poll).await;
         }
         heard.retain(|position, _| !at.has(*position));
     }

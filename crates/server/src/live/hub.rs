@@ -33,7 +33,7 @@ pub struct Settings {
     /// How long a socket may say nothing, not even that it got a ping.
     pub silence: Duration,
     /// How often the log is looked at when no hint comes.
-    pub look: Duration,
+    pub poll: Duration,
     /// Batches that a watcher can be behind before it has to read the store itself.
     pub behind: usize,
 }
@@ -47,7 +47,7 @@ impl Settings {
             recheck: Duration::from_secs(30),
             ping: Duration::from_secs(20),
             silence: Duration::from_secs(30),
-            look: Duration::from_secs(1),
+            poll: Duration::from_secs(1),
             behind: 256,
         }
     }

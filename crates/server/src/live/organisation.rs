@@ -1,7 +1,7 @@
 //! The events of all runs of an organisation, from now on or from where the reader stopped.
 
 use super::frames::{Reached, by_progress, named, stopped, without_ids};
-use super::stream::{Next, Over, Shown, Stream};
+use super::stream::{Credentials, Next, Over, Stream};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
@@ -41,11 +41,11 @@ pub struct Filter {
 pub async fn event_stream(
     State(app): State<App>,
     Auth(caller): Auth,
-    shown: Shown,
+    credentials: Credentials,
     Params(filter): Params<Filter>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let stopped = stopped(&shown.headers, filter.after.as_deref())?;
+    let stopped = stopped(&credentials.headers, filter.after.as_deref())?;
     let workflow = match &filter.workflow {
         Some(name) => Some(app.engine.workflows(&caller).get(name).await?.row.workflow.clone()),
         None => None,
@@ -61,7 +61,7 @@ pub async fn event_stream(
         // It comes again, in part.
         reached.progress.back(row);
     }
-    let (stream, response) = Stream::new(app, watch, shown);
+    let (stream, response) = Stream::new(app, watch, credentials);
     let mut events = Events { stream, caller, workflow, tests: filter.tests, partly, reached };
     tokio::spawn(async move {
         if let Err(over) = events.send().await {
@@ -95,7 +95,7 @@ impl Events {
     /// Tells the reader the place, so that it can come back even if it was not sent any event.
     async fn here(&mut self) -> Result<(), Over> {
         let text = format!(": here\nid: {}\n\n", self.reached);
-        self.stream.say(text, None).await
+        self.stream.write(text, None).await
     }
 
     /// What is in the store.
@@ -145,7 +145,7 @@ impl Events {
                     self.stream.rows(text, row.since).await?;
                     // Without an id: whoever comes back is not told again.
                     for message in row.announced(&self.stream.watch.hub, &self.caller).await {
-                        self.stream.say(named("notification", &message), None).await?;
+                        self.stream.write(named("notification", &message), None).await?;
                     }
                 }
             }

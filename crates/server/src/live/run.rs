@@ -1,7 +1,7 @@
 //! The events of one run, from where its reader stopped to its end.
 
 use super::frames::{Cursor, Seen, Turn, by_version, frame};
-use super::stream::{Next, Over, Shown, Stream};
+use super::stream::{Credentials, Next, Over, Stream};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
@@ -41,12 +41,12 @@ pub struct After {
 pub async fn run_stream(
     State(app): State<App>,
     Auth(caller): Auth,
-    shown: Shown,
+    credentials: Credentials,
     Path(run): Path<String>,
     Params(after): Params<After>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let cursor = Cursor::asked(&shown.headers, after.after.as_deref())?.unwrap_or_default();
+    let cursor = Cursor::asked(&credentials.headers, after.after.as_deref())?.unwrap_or_default();
     let id = find(&app, &caller, &run).await?.id;
     let watch = app.hub.watch().await?;
     // From here on whatever is committed is heard of: what is read now joins up with it.
@@ -61,7 +61,7 @@ pub async fn run_stream(
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
     }
-    let (stream, response) = Stream::new(app, watch, shown);
+    let (stream, response) = Stream::new(app, watch, credentials);
     let mut events = Events { stream, id, run, cursor, at: cursor.after(), ended };
     tokio::spawn(async move {
         if let Err(over) = events.send().await {
@@ -122,7 +122,7 @@ impl Events {
                 Next::Batch(batch) => batch,
                 Next::Missed => return Ok(()),
                 Next::Quiet => {
-                    self.stream.say(": quiet\n\n", None).await?;
+                    self.stream.write(": quiet\n\n", None).await?;
                     // A test run can be removed before its end.
                     if self.stream.app.engine.log().run(self.id).await?.is_none() {
                         return Err(Over::Done);
@@ -162,7 +162,7 @@ impl Events {
         let mut text = String::new();
         let data = json!({"run_id": self.run, "status": status, "version": self.at});
         frame(&mut text, format_args!("{}.end", self.at), "end", &data);
-        self.stream.say(text, None).await?;
+        self.stream.write(text, None).await?;
         Err(Over::Done)
     }
 }

@@ -7,7 +7,7 @@ use super::follow::Batch;
 use super::hub::{Settings, Watch};
 use super::joined::{Joined, message};
 use super::run::find;
-use super::stream::{Over, Shown, measure};
+use super::stream::{Credentials, Over, measure};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::error::Problem;
@@ -44,7 +44,7 @@ const MOST_ROWS: i64 = 1_000;
 pub async fn live_socket(
     State(app): State<App>,
     Auth(caller): Auth,
-    shown: Shown,
+    credentials: Credentials,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
@@ -56,7 +56,7 @@ pub async fn live_socket(
         let settings = watch.hub.settings;
         let due = Due { recheck: now + settings.recheck, ping: now + settings.ping, silence: now + settings.silence };
         let joined = BTreeMap::new();
-        let mut session = Session { socket, app, watch, shown, caller, joined, due, settings };
+        let mut session = Session { socket, app, watch, credentials, caller, joined, due, settings };
         let Err(over) = session.serve().await else { return };
         over.count();
         session.close(over).await;
@@ -67,7 +67,7 @@ struct Session {
     socket: WebSocket,
     app: App,
     watch: Watch,
-    shown: Shown,
+    credentials: Credentials,
     caller: Caller,
     joined: BTreeMap<RunId, Joined>,
     due: Due,
@@ -158,7 +158,7 @@ impl Session {
 
     async fn recheck(&mut self) -> Result<(), Over> {
         self.due.recheck = Instant::now() + self.settings.recheck;
-        if self.shown.is_barred(&self.app).await { Err(Over::Barred) } else { Ok(()) }
+        if self.credentials.is_barred(&self.app).await { Err(Over::Barred) } else { Ok(()) }
     }
 
     async fn hear(&mut self, said: Message) -> Result<(), Over> {
@@ -194,7 +194,7 @@ impl Session {
     async fn join(&mut self, run: Option<&str>) -> Result<Vec<String>, Problem> {
         let run = run.ok_or_else(|| Problem::input("runId", "say which run, such as run_…"))?;
         // As a request of its own: rights and rates count.
-        self.caller = self.shown.again(&self.app).await?;
+        self.caller = self.credentials.again(&self.app).await?;
         let id = find(&self.app, &self.caller, run).await?.id;
         if self.joined.len() >= MOST_JOINED && !self.joined.contains_key(&id) {
             let detail =

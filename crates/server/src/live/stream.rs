@@ -32,20 +32,20 @@ const WAITING: usize = 16;
 
 /// What a caller showed, to be looked at again.
 #[derive(Clone)]
-pub struct Shown {
+pub struct Credentials {
     pub headers: HeaderMap,
     peer: Option<ConnectInfo<SocketAddr>>,
 }
 
-impl FromRequestParts<App> for Shown {
+impl FromRequestParts<App> for Credentials {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Shown, Infallible> {
-        Ok(Shown { headers: parts.headers.clone(), peer: parts.extensions.get().copied() })
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Credentials, Infallible> {
+        Ok(Credentials { headers: parts.headers.clone(), peer: parts.extensions.get().copied() })
     }
 }
 
-impl Shown {
+impl Credentials {
     /// Who this is now, if they may still look at runs.
     pub async fn again(&self, app: &App) -> Result<Caller, Problem> {
         let (mut parts, ()) = Request::new(()).into_parts();
@@ -120,7 +120,7 @@ struct Piece {
 pub struct Stream {
     pub app: App,
     pub watch: Watch,
-    shown: Shown,
+    credentials: Credentials,
     out: mpsc::Sender<Piece>,
     /// When it is to be looked whether the caller still may.
     recheck: time::Instant,
@@ -139,7 +139,7 @@ pub enum Next {
 
 impl Stream {
     /// With the answer that carries it.
-    pub fn new(app: App, watch: Watch, shown: Shown) -> (Stream, Response) {
+    pub fn new(app: App, watch: Watch, credentials: Credentials) -> (Stream, Response) {
         let (out, pieces) = mpsc::channel(WAITING);
         let pieces = ReceiverStream::new(pieces).map(|piece: Piece| {
             measure(piece.since);
@@ -153,14 +153,14 @@ impl Stream {
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
         let (now, settings) = (time::Instant::now(), watch.hub.settings);
         let (recheck, keep_alive) = (now + settings.recheck, now + settings.keep_alive);
-        (Stream { app, watch, shown, out, recheck, keep_alive }, response)
+        (Stream { app, watch, credentials, out, recheck, keep_alive }, response)
     }
 
     pub async fn rows(&mut self, text: Bytes, since: Option<Instant>) -> Result<(), Over> {
-        if text.is_empty() { Ok(()) } else { self.say(text, since).await }
+        if text.is_empty() { Ok(()) } else { self.write(text, since).await }
     }
 
-    pub async fn say(&mut self, text: impl Into<Bytes>, since: Option<Instant>) -> Result<(), Over> {
+    pub async fn write(&mut self, text: impl Into<Bytes>, since: Option<Instant>) -> Result<(), Over> {
         self.tend().await?;
         let settings = self.watch.hub.settings;
         self.keep_alive = time::Instant::now() + settings.keep_alive;
@@ -187,7 +187,7 @@ impl Stream {
         let now = time::Instant::now();
         if now >= self.recheck {
             self.recheck = now + self.watch.hub.settings.recheck;
-            if self.shown.is_barred(&self.app).await {
+            if self.credentials.is_barred(&self.app).await {
                 return Err(Over::Barred);
             }
         }

@@ -3,11 +3,10 @@
 use super::proxied::{self, Other};
 use super::runs::{self, Detail};
 use super::tools::Named;
-use super::{Client, exposed, gates, say, tasks};
+use super::{Client, exposed, gates, tasks, text};
 use crate::app::App;
 use crate::body::{printable, shallow, typed};
 use crate::error::Problem;
-use crate::rest::look::{cursor, query, summaries};
 use crate::view::*;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult};
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stepwell_engine::commands::{Decision, Source, Trigger};
+use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, WorkflowQuery};
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
@@ -114,7 +113,7 @@ impl Call<'_> {
                 Err(error) => Err(error.into()),
             },
         };
-        Ok(answer.unwrap_or_else(|problem| say::refusal(&problem).into()))
+        Ok(answer.unwrap_or_else(|problem| text::refusal(&problem).into()))
     }
 
     async fn named(self, named: Named, arguments: Value) -> Result<CallToolResponse, Problem> {
@@ -142,8 +141,8 @@ impl Call<'_> {
         let source = Source { text: &text, file: None };
         if define.check_only {
             let name = self.app.engine.workflows(self.caller).check_only(source).await?.definition.name;
-            let said = format!("The definition of {name:?} is good. Nothing was stored.");
-            return Ok(say::result(json!({"name": name, "valid": true, "changed": false}), said));
+            let text = format!("The definition of {name:?} is valid. Nothing was stored.");
+            return Ok(text::result(json!({"name": name, "valid": true, "changed": false}), text));
         }
         let defined = self.app.engine.workflows(self.caller).define(source).await?;
         let row = &defined.compiled.row;
@@ -152,46 +151,36 @@ impl Call<'_> {
             false => None,
         };
         let tool = tool.map(|exposed| exposed.name);
-        let what = if defined.changed { "is stored" } else { "was there already, just so" };
-        let mut said = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
+        let what = if defined.changed { "was stored" } else { "is unchanged" };
+        let mut text = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
         match &tool {
-            Some(tool) => said += &format!(" or the tool {tool}."),
-            None => said.push('.'),
+            Some(tool) => text += &format!(" or the tool {tool}."),
+            None => text.push('.'),
         }
         let shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
             "changed": defined.changed, "tool": tool});
-        Ok(say::result(shown, said))
+        Ok(text::result(shown, text))
     }
 
     async fn list_definitions(self, list: List) -> Result<CallToolResult, Problem> {
-        let limit = page_size(list.limit, 50)? as usize;
-        let (mut found, mut next) = (Vec::new(), None::<String>);
-        let mut said = String::new();
-        for row in self.app.engine.workflows(self.caller).list().await? {
-            let after = list.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
-            if !after || list.query.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
-                continue;
-            }
-            if found.len() == limit {
-                next = Some(last_name(&found));
-                break;
-            }
-            let compiled = self.app.engine.workflows(self.caller).get(&row.workflow).await?;
-            let enabled = self.app.engine.workflows(self.caller).state(&compiled).await?.enabled;
-            let definition = &compiled.definition;
+        let limit = page_size(list.limit, 50)?;
+        let query = WorkflowQuery { text: list.query, labels: Vec::new(), cursor: list.cursor, limit };
+        let page = self.app.engine.workflows(self.caller).page(query).await?;
+        let (mut found, mut lines) = (Vec::new(), String::new());
+        for (compiled, State { enabled, .. }) in &page.workflows {
+            let (row, definition) = (&compiled.row, &compiled.definition);
             let about = definition.description.as_deref().unwrap_or("no description");
             let first: String = about.lines().next().unwrap_or_default().chars().take(200).collect();
-            said += &format!("\n- {}{}: {first}", row.name, if enabled { "" } else { " (disabled)" });
+            lines += &format!("\n- {}{}: {first}", row.name, if *enabled { "" } else { " (disabled)" });
             found.push(json!({"name": row.name, "id": row.workflow, "version": row.version,
                 "description": definition.description, "enabled": enabled, "dialect": definition.graph.dialect.name(),
                 "input_schema": definition.input_schema}));
         }
-        let count = found.len();
-        let said = match count {
-            0 => "There are no such workflows. Make one with workflow_define.".to_string(),
-            _ => format!("{count} workflow{}:{said}", if count == 1 { "" } else { "s" }),
+        let text = match found.len() {
+            0 => "No workflows match. Create one with workflow_define.".to_string(),
+            count => format!("{count} workflow{}:{lines}", plural(count)),
         };
-        Ok(say::result(json!({"workflows": found, "next": next}), said))
+        Ok(text::result(json!({"workflows": found, "next": page.next}), text))
     }
 
     async fn start(self, start: Start) -> Result<CallToolResponse, Problem> {
@@ -218,8 +207,8 @@ impl Call<'_> {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
         runs::settled(self.app, started.id, runs::LONGEST_WAIT).await?;
-        let seen = runs::look(self.app, self.caller, &started.run).await?;
-        Ok(proxied::result(&seen).into())
+        let state = runs::read(self.app, self.caller, &started.run).await?;
+        Ok(proxied::result(&state).into())
     }
 
     /// Starts a run: as a task if the client knows them, else with a wait for the end.
@@ -229,42 +218,39 @@ impl Call<'_> {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
         runs::settled(self.app, started.id, wait).await?;
-        Ok(runs::look(self.app, self.caller, &started.run).await?.outcome().into())
+        Ok(runs::read(self.app, self.caller, &started.run).await?.outcome().into())
     }
 
     async fn status(self, status: Status) -> Result<CallToolResult, Problem> {
         // A run of others is not there.
-        let seen = runs::look(self.app, self.caller, &status.run_id).await?;
+        let state = runs::read(self.app, self.caller, &status.run_id).await?;
         if status.wait_seconds > 0.0
-            && seen.run.finished_at.is_none()
+            && state.run.finished_at.is_none()
             && let Some(row) = self.app.engine.log().find(&status.run_id).await?
         {
             runs::settled(self.app, row.id, seconds(status.wait_seconds)).await?;
         }
-        Ok(runs::look(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
+        Ok(runs::read(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
     }
 
     async fn list_runs(self, list: ListRuns) -> Result<CallToolResult, Problem> {
         let status = Some(list.status.join(",")).filter(|status| !status.is_empty());
-        let filters = RunFilters {
+        let filters = engine::RunFilters {
             status,
             workflow: list.workflow,
-            limit: Some(page_size(list.limit, 50)?),
+            limit: list.limit,
             cursor: list.cursor,
-            ..RunFilters::default()
+            ..engine::RunFilters::default()
         };
-        let query = query(filters)?;
-        let limit = query.limit as usize;
-        let rows = self.app.engine.runs(self.caller).list(query).await?;
-        let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
-        let found = summaries(self.app, &rows).await?;
+        let page = self.app.engine.runs(self.caller).page(filters.query()?).await?;
+        let Page { data: found, next } = Page::<RunSummary>::from(page);
         let lines =
             found.iter().map(|run| format!("\n- {} {:?}: {}, {}", run.id, run.workflow, run.status, run.created_at.0));
-        let said = match found.len() {
-            0 => "There are no such runs.".to_string(),
+        let text = match found.len() {
+            0 => "No runs match.".to_string(),
             count => format!("{count} run{}, newest first:{}", plural(count), lines.collect::<String>()),
         };
-        Ok(say::result(json!({"runs": found, "next": next}), said))
+        Ok(text::result(json!({"runs": found, "next": next}), text))
     }
 
     async fn answer(self, answer: Answer, approve: bool) -> Result<CallToolResult, Problem> {
@@ -292,7 +278,7 @@ impl Call<'_> {
     /// The run as it stands after something was done to it.
     async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
         let run = Run::from(self.app.engine.runs(self.caller).get_after_change(run).await?);
-        Ok(runs::Seen::alone(run, self.caller).shown(Detail::Brief))
+        Ok(runs::RunState::alone(run, self.caller).shown(Detail::Brief))
     }
 
     async fn events(self, events: Events) -> Result<CallToolResult, Problem> {
@@ -305,16 +291,12 @@ impl Call<'_> {
             format!("\n- {} {}{step}", event.at.0, event.kind)
         };
         let lines: String = found.iter().map(line).collect();
-        let said = match found.len() {
-            0 => "Nothing more has happened.".to_string(),
+        let text = match found.len() {
+            0 => "No further events.".to_string(),
             count => format!("{count} event{}:{lines}", plural(count)),
         };
-        Ok(say::result(json!({"events": found, "next": next}), said))
+        Ok(text::result(json!({"events": found, "next": next}), text))
     }
-}
-
-fn last_name(found: &[Value]) -> String {
-    found.last().and_then(|last| last["name"].as_str()).unwrap_or_default().to_string()
 }
 
 fn plural(count: usize) -> &'static str {

@@ -62,7 +62,7 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
             () = app.hub.stopping() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {}
         }
-        if !listener.look(n.is_multiple_of(RECHECK)).await? {
+        if !listener.poll(n.is_multiple_of(RECHECK)).await? {
             return Ok(());
         }
     }
@@ -88,7 +88,7 @@ impl Listener<'_> {
     }
 
     /// False if there is nobody to tell any more.
-    async fn look(&mut self, recheck: bool) -> Result<bool, Problem> {
+    async fn poll(&mut self, recheck: bool) -> Result<bool, Problem> {
         let epoch = self.app.engine.log().epoch(self.caller.org).await.map_err(Error::from)?;
         if epoch != self.epoch || recheck {
             let Auth(caller) = Auth::from_request_parts(&mut self.parts, self.app).await?;
@@ -108,9 +108,9 @@ impl Listener<'_> {
         }
         (self.epoch, self.offered) = (epoch, offered);
         for at in 0..self.runs.len() {
-            let (uri, id, seen) = self.runs[at].clone();
-            let version = self.latest(id, seen).await?;
-            if version != seen {
+            let (uri, id, state) = self.runs[at].clone();
+            let version = self.latest(id, state).await?;
+            if version != state {
                 self.runs[at].2 = version;
                 let notice = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri));
                 let notice = ServerNotification::ResourceUpdatedNotification(notice);

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | who may come in, and the protocol's methods | `mod.rs` |
 //! | the tools and what they take | `tools.rs`, `exposed.rs` (workflows), `proxied.rs` (tools of connected servers) |
-//! | calling them, and what is said of it | `call.rs`, `runs.rs`, `say.rs` |
+//! | calling them, and what is said of it | `call.rs`, `runs.rs`, `text.rs` |
 //! | runs as tasks, gates as questions | `tasks.rs`, `gates.rs` |
 //! | resources, prompts, notices of changes | `resources.rs`, `prompts.rs`, `listen.rs` |
 
@@ -19,8 +19,8 @@ mod prompts;
 mod proxied;
 mod resources;
 mod runs;
-mod say;
 mod tasks;
+mod text;
 mod tools;
 
 use crate::app::App;
@@ -227,5 +227,5 @@ fn failed(problem: impl Into<Problem>) -> ErrorData {
         StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => ErrorCode::INTERNAL_ERROR,
         _ => ErrorCode::INVALID_REQUEST,
     };
-    ErrorData::new(code, say::problem(&problem), Some(serde_json::json!({"code": problem.code})))
+    ErrorData::new(code, text::problem(&problem), Some(serde_json::json!({"code": problem.code})))
 }

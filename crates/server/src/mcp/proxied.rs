@@ -1,7 +1,7 @@
 //! Tools of connected servers, offered on under the caller's grants, and what comes of calling them.
 
 use super::exposed::{self, Exposed};
-use super::runs::{Detail, Seen};
+use super::runs::{Detail, RunState};
 use super::tools::object;
 use crate::app::App;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
@@ -35,13 +35,13 @@ pub fn tool(offered: &Offered) -> Tool {
 }
 
 /// Whether the run is nothing but the call of a tool.
-pub fn is_call(seen: &Seen) -> bool {
-    seen.run.labels.get(CALLED) == Some(&seen.run.workflow)
+pub fn is_call(state: &RunState) -> bool {
+    state.run.labels.get(CALLED) == Some(&state.run.workflow)
 }
 
 /// The tool's own result; of a call that has not ended, how its run stands.
-pub fn result(seen: &Seen) -> CallToolResult {
-    let run = &seen.run;
+pub fn result(state: &RunState) -> CallToolResult {
+    let run = &state.run;
     match run.status.as_str() {
         "completed" => {
             let output = run.output.clone().unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn result(seen: &Seen) -> CallToolResult {
             result.structured_content = Some(output).filter(Value::is_object);
             result
         }
-        "failed" | "timeout" | "cancelled" => seen.outcome(),
-        _ => seen.shown(Detail::Brief),
+        "failed" | "timeout" | "cancelled" => state.outcome(),
+        _ => state.shown(Detail::Brief),
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::app::App;
 use crate::error::Problem;
-use crate::rest::look::summaries;
-use crate::view::{Run, WorkflowSummary};
+use crate::view::{Run, RunSummary, WorkflowSummary};
 use reqwest::Url;
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -40,8 +39,8 @@ pub async fn list(app: &App, caller: &Caller) -> Result<Vec<Resource>, Error> {
         let resource = Resource::new(address(WORKFLOWS, &row.name), format!("workflow {}", row.name));
         found.push(resource.with_mime_type(JSON));
     }
-    let rows = app.engine.runs(caller).list(RunQuery { limit: LISTED, ..RunQuery::default() }).await?;
-    for run in summaries(app, &rows).await? {
+    let page = app.engine.runs(caller).page(RunQuery { limit: LISTED, ..RunQuery::default() }).await?;
+    for run in page.runs.into_iter().map(RunSummary::from) {
         let about = format!("{} of {:?}, {}", run.status, run.workflow, run.created_at.0);
         let resource = Resource::new(address(RUNS, &run.id), format!("run {}", run.id));
         found.push(resource.with_description(about).with_mime_type(JSON));

@@ -1,6 +1,6 @@
 //! Runs as tools show them, and waiting for them.
 
-use super::{gates, say};
+use super::{gates, text};
 use crate::app::App;
 use crate::error::Problem;
 use crate::view::{ApprovalView, Run};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// A call does not wait longer than this: proxies and clients give up not long after.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// How often a run that another node moves on is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL: Duration = Duration::from_millis(500);
 /// Statuses of runs that did not come to a good end.
 const BAD: [&str; 3] = ["failed", "timeout", "cancelled"];
 
@@ -30,26 +30,26 @@ pub enum Detail {
 }
 
 /// A run and the gates that are open in it.
-pub struct Seen {
+pub struct RunState {
     pub run: Run,
     pub approvals: Vec<ApprovalView>,
     may_read: bool,
 }
 
 /// A run as this caller may see it.
-pub async fn look(app: &App, caller: &Caller, run: &str) -> Result<Seen, Problem> {
+pub async fn read(app: &App, caller: &Caller, run: &str) -> Result<RunState, Problem> {
     if !caller.may(Right::Run) {
         caller.check(Right::Read)?;
     }
     let run = Run::from(app.engine.runs(caller).get_after_change(run).await?);
     let approvals = gates::open(app, caller, &run).await?;
-    Ok(Seen { run, approvals, may_read: caller.may(Right::Read) })
+    Ok(RunState { run, approvals, may_read: caller.may(Right::Read) })
 }
 
-impl Seen {
+impl RunState {
     /// Without a look at its gates.
-    pub fn alone(run: Run, caller: &Caller) -> Seen {
-        Seen { run, approvals: Vec::new(), may_read: caller.may(Right::Read) }
+    pub fn alone(run: Run, caller: &Caller) -> RunState {
+        RunState { run, approvals: Vec::new(), may_read: caller.may(Right::Read) }
     }
 
     /// For a call that was about the run itself: it is an error if the run came to a bad end.
@@ -60,11 +60,11 @@ impl Seen {
     }
 
     pub fn shown(&self, detail: Detail) -> CallToolResult {
-        let mut text = say::run(&self.run, &self.approvals, self.may_read);
+        let mut text = text::run(&self.run, &self.approvals, self.may_read);
         if detail == Detail::Full {
-            text += &say::steps(&self.run);
+            text += &text::steps(&self.run);
         }
-        say::result(self.structured(detail), text)
+        text::result(self.structured(detail), text)
     }
 
     fn structured(&self, detail: Detail) -> Value {
@@ -108,7 +108,7 @@ pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Pro
             biased;
             () = moved(&mut commits, run) => {}
             () = app.hub.stopping() => return Ok(()),
-            () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
+            () = tokio::time::sleep_until(until.min(Instant::now() + POLL)) => {}
         }
     }
 }

@@ -35,7 +35,7 @@ pub struct Pace {
     /// After something happened, so that what follows shares its request.
     pub linger: Duration,
     /// The log is looked at this often even if nobody says that something happened.
-    pub look: Duration,
+    pub poll: Duration,
     /// After a request that did not work; then twice as long, and so on.
     pub first_pause: Duration,
     pub longest_pause: Duration,
@@ -45,7 +45,7 @@ impl Default for Pace {
     fn default() -> Pace {
         Pace {
             linger: Duration::from_secs(1),
-            look: Duration::from_secs(10),
+            poll: Duration::from_secs(10),
             first_pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(30),
         }
@@ -136,7 +136,7 @@ impl Exporter {
             }
         };
         // Nothing is missed without a hint, it only takes longer.
-        let _ = timeout(self.pace.look, hint).await;
+        let _ = timeout(self.pace.poll, hint).await;
     }
 
     /// Reads on in the log. False if there was nothing, or nothing could be read.

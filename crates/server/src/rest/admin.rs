@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use stepwell_engine::commands::{KeyChange, NewKey, NewUser, UserChange};
@@ -26,17 +26,17 @@ pub fn router() -> OpenApiRouter<App> {
 /// Who you are here, and what you may do
 #[utoipa::path(get, path = "/api/v1/me", tag = "people", responses(
     (status = 200, description = "You", body = Data<Me>), Problems))]
-async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<Me>>> {
+async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<Me>>> {
     let organisation = app.engine.organisations(&caller).usage().await?.organisation;
-    Ok(Shown(Data { data: Me::new(&caller, organisation) }))
+    Ok(Reply(Data { data: Me::new(&caller, organisation) }))
 }
 
 /// The users of the organisation
 #[utoipa::path(get, path = "/api/v1/users", tag = "people", responses(
     (status = 200, description = "All of them", body = Page<UserView>), Problems))]
-async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<UserView>>> {
+async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<UserView>>> {
     let all = app.engine.users(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
 }
 
 /// Make a user
@@ -46,18 +46,18 @@ async fn create_user(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewUserRequest>,
-) -> Answer<(StatusCode, Shown<Data<UserView>>)> {
+) -> Answer<(StatusCode, Reply<Data<UserView>>)> {
     let NewUserRequest { name, roles, grants } = request;
     let user = app.engine.users(&caller).create(NewUser { name, roles, grants }).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: user.into() })))
+    Ok((StatusCode::CREATED, Reply(Data { data: user.into() })))
 }
 
 /// A user
 #[utoipa::path(get, path = "/api/v1/users/{user}", tag = "people",
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 200, description = "The user", body = Data<UserView>), Problems))]
-async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Shown<Data<UserView>>> {
-    Ok(Shown(Data { data: app.engine.users(&caller).get(&user).await?.into() }))
+async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Reply<Data<UserView>>> {
+    Ok(Reply(Data { data: app.engine.users(&caller).get(&user).await?.into() }))
 }
 
 /// Give a user other roles or grants, or disable them; it counts from the next step of their runs on
@@ -69,10 +69,10 @@ async fn change_user(
     Auth(caller): Auth,
     Path(user): Path<String>,
     Json(request): Json<UserChangeRequest>,
-) -> Answer<Shown<Data<UserView>>> {
+) -> Answer<Reply<Data<UserView>>> {
     let UserChangeRequest { roles, grants, disabled } = request;
     let changed = app.engine.users(&caller).change(&user, UserChange { roles, grants, disabled }).await?;
-    Ok(Shown(Data { data: changed.into() }))
+    Ok(Reply(Data { data: changed.into() }))
 }
 
 /// Disable a user for good: what they did stays theirs
@@ -87,9 +87,9 @@ async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Pa
 /// Roles: named sets of grants, those that come with the product first
 #[utoipa::path(get, path = "/api/v1/roles", tag = "people", responses(
     (status = 200, description = "All of them", body = Page<RoleView>), Problems))]
-async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<RoleView>>> {
+async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<RoleView>>> {
     let all = app.engine.roles(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
 }
 
 /// Make a role, or give it other grants
@@ -101,8 +101,8 @@ async fn put_role(
     Auth(caller): Auth,
     Path(role): Path<String>,
     Json(request): Json<RoleRequest>,
-) -> Answer<Shown<Data<RoleView>>> {
-    Ok(Shown(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
+) -> Answer<Reply<Data<RoleView>>> {
+    Ok(Reply(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
 }
 
 /// Remove a role that nobody has
@@ -117,9 +117,9 @@ async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Pat
 /// API keys: all of the organisation for administrators, their own for others
 #[utoipa::path(get, path = "/api/v1/keys", tag = "people", responses(
     (status = 200, description = "All of them", body = Page<KeyView>), Problems))]
-async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<KeyView>>> {
+async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<KeyView>>> {
     let all = app.engine.keys(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
 }
 
 /// Make an API key; it is in the answer and never shown again
@@ -129,11 +129,11 @@ async fn create_key(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewKeyRequest>,
-) -> Answer<(StatusCode, Shown<Data<NewKeyView>>)> {
+) -> Answer<(StatusCode, Reply<Data<NewKeyView>>)> {
     let NewKeyRequest { user, name, agent, grants, expires_at } = request;
     let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
     let (made, key) = app.engine.keys(&caller).create(new).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: NewKeyView { key, is: made.into() } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: NewKeyView { key, is: made.into() } })))
 }
 
 /// Rename a key, pause it or let it work again
@@ -144,9 +144,9 @@ async fn change_key(
     Auth(caller): Auth,
     Path(key): Path<String>,
     Json(request): Json<KeyChangeRequest>,
-) -> Answer<Shown<Data<KeyView>>> {
+) -> Answer<Reply<Data<KeyView>>> {
     let KeyChangeRequest { name, paused } = request;
-    Ok(Shown(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))
+    Ok(Reply(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))
 }
 
 /// Revoke a key for good

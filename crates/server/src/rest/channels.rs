@@ -6,7 +6,7 @@ use crate::auth::Auth;
 use crate::body::{Json, Params};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -26,9 +26,9 @@ pub fn router() -> OpenApiRouter<App> {
 /// Your channels, and those of the organisation
 #[utoipa::path(get, path = "/api/v1/channels", tag = "notifications", responses(
     (status = 200, description = "All of them, without what opens them", body = Page<ChannelView>), Problems))]
-async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ChannelView>>> {
+async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ChannelView>>> {
     let all = app.engine.channels(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(ChannelView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ChannelView::from).collect::<Vec<_>>().into()))
 }
 
 /// Make a channel; a webhook's secret is shown now and never again
@@ -38,9 +38,9 @@ async fn create_channel(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewChannelRequest>,
-) -> Answer<(StatusCode, Shown<Data<NewChannelView>>)> {
+) -> Answer<(StatusCode, Reply<Data<NewChannelView>>)> {
     let (channel, secret) = app.engine.channels(&caller).create(request.into()).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: NewChannelView { is: channel.into(), secret } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: NewChannelView { is: channel.into(), secret } })))
 }
 
 /// Remove a channel; what waits for it is told to nobody
@@ -60,15 +60,15 @@ async fn test_channel(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(channel): Path<String>,
-) -> Answer<Shown<Data<TestView>>> {
-    Ok(Shown(Data { data: app.engine.channels(&caller).test(&channel).await?.into() }))
+) -> Answer<Reply<Data<TestView>>> {
+    Ok(Reply(Data { data: app.engine.channels(&caller).test(&channel).await?.into() }))
 }
 
 /// What you are told of, and where
 #[utoipa::path(get, path = "/api/v1/preferences", tag = "notifications", responses(
     (status = 200, description = "In browsers, and for each of your channels", body = Data<PreferencesView>), Problems))]
-async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<PreferencesView>>> {
-    Ok(Shown(Data { data: app.engine.channels(&caller).preferences().await?.into() }))
+async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<PreferencesView>>> {
+    Ok(Reply(Data { data: app.engine.channels(&caller).preferences().await?.into() }))
 }
 
 /// Choose what you are told of; what is not given stays as it is
@@ -78,8 +78,8 @@ async fn change_preferences(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<PreferencesView>,
-) -> Answer<Shown<Data<PreferencesView>>> {
-    Ok(Shown(Data { data: app.engine.channels(&caller).change_preferences(request.into()).await?.into() }))
+) -> Answer<Reply<Data<PreferencesView>>> {
+    Ok(Reply(Data { data: app.engine.channels(&caller).change_preferences(request.into()).await?.into() }))
 }
 
 /// What became of notifications, newest first: yours, or all of the organisation if you administer it
@@ -89,12 +89,12 @@ async fn notifications(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(paging): Params<Paging>,
-) -> Answer<Shown<Page<NotificationView>>> {
+) -> Answer<Reply<Page<NotificationView>>> {
     let limit = paging.limit()?;
     let after = paging.cursor.as_deref().map(cursor).transpose()?;
     let (found, next) = app.engine.channels(&caller).notifications(after, limit).await?;
     let data = found.into_iter().map(NotificationView::from).collect();
-    Ok(Shown(Page { data, next: next.map(|key| BASE64.encode(key)) }))
+    Ok(Reply(Page { data, next: next.map(|key| BASE64.encode(key)) }))
 }
 
 fn cursor(text: &str) -> Result<String, Problem> {

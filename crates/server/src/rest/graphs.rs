@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
 use crate::view::{Data, GraphView};
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use stepwell_core::outline::outline;
@@ -35,7 +35,7 @@ async fn of_workflow(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Params(which): Params<Which>,
-) -> Answer<Shown<Data<GraphView>>> {
+) -> Answer<Reply<Data<GraphView>>> {
     let compiled = match which.version {
         Some(version) => app.engine.workflows(&caller).version(&id, version).await?,
         None => app.engine.workflows(&caller).get(&id).await?,
@@ -46,10 +46,10 @@ async fn of_workflow(
 /// The graph of the version that a run is of
 #[utoipa::path(get, path = "/api/v1/runs/{run}/graph", tag = "runs", params(("run" = String, Path)), responses(
     (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
-async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<GraphView>>> {
+async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<GraphView>>> {
     Ok(shown(&*app.engine.runs(&caller).definition(&run).await?))
 }
 
-fn shown(compiled: &Compiled) -> Shown<Data<GraphView>> {
-    Shown(Data { data: GraphView::new(outline(&compiled.definition), compiled.row.version) })
+fn shown(compiled: &Compiled) -> Reply<Data<GraphView>> {
+    Reply(Data { data: GraphView::new(outline(&compiled.definition), compiled.row.version) })
 }

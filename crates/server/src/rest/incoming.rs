@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::body::{Raw, any};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{ConnectInfo, FromRequest, Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -37,7 +37,7 @@ async fn receive(
     State(app): State<App>,
     Path(token): Path<String>,
     request: Request,
-) -> Answer<(StatusCode, Shown<Data<Triggered>>)> {
+) -> Answer<(StatusCode, Reply<Data<Triggered>>)> {
     // Nothing is read for those who do not know an address.
     if !app.engine.inbound().hook_known(&token).await? {
         guessed(&app, &request)?;
@@ -54,7 +54,7 @@ async fn receive(
     let started = app.engine.inbound().receive(&token, call).await.map_err(outside)?;
     let status = if started.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     let data = Triggered::new(&started, started.created.into());
-    Ok((status, Shown(Data { data })))
+    Ok((status, Reply(Data { data })))
 }
 
 /// Who guesses addresses is slowed down.
@@ -96,7 +96,7 @@ async fn callback(
     State(app): State<App>,
     Path(token): Path<String>,
     request: Request,
-) -> Answer<Shown<Data<Received>>> {
+) -> Answer<Reply<Data<Received>>> {
     match app.engine.inbound().callback_open(&token).await {
         Ok(()) => {}
         Err(Error::NotFound { .. }) => {
@@ -110,7 +110,7 @@ async fn callback(
     let body = any(&raw, &headers, &app)?;
     drop(raw);
     match app.engine.inbound().deliver_webhook(&token, body).await {
-        Ok(()) => Ok(Shown(Data { data: Received { received: true } })),
+        Ok(()) => Ok(Reply(Data { data: Received { received: true } })),
         Err(error) => Err(late(error)),
     }
 }

@@ -11,7 +11,7 @@ use crate::auth::{Auth, is_own_origin};
 use crate::body::{Json, Raw};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::header::{ACCEPT, CACHE_CONTROL, ORIGIN};
 use axum::http::{HeaderName, StatusCode};
@@ -47,11 +47,11 @@ async fn make(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<LinkRequest>,
-) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
+) -> Answer<(StatusCode, Reply<Data<LinkView>>)> {
     let user = request.user.as_deref().unwrap_or(&caller.name);
     let secret = app.engine.gates(&caller).link(&run, &step, user).await?;
     let url = format!("{}/approve/{secret}", app.public_url);
-    Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: LinkView { url } })))
 }
 
 /// A page that shows what is asked; it decides nothing

@@ -2,10 +2,10 @@
 
 mod admin;
 mod channels;
+mod etag;
 mod graphs;
 mod incoming;
 mod links;
-pub mod look;
 mod nodes;
 mod operate;
 mod pages;

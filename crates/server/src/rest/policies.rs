@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -18,9 +18,9 @@ pub fn router() -> OpenApiRouter<App> {
 /// What the organisation says about calls, whatever its workflows say
 #[utoipa::path(get, path = "/api/v1/policies", tag = "policies", responses(
     (status = 200, description = "All of them", body = Page<PolicyView>), Problems))]
-async fn policies(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<PolicyView>>> {
+async fn policies(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<PolicyView>>> {
     let all = app.engine.policies(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(PolicyView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(PolicyView::from).collect::<Vec<_>>().into()))
 }
 
 /// A policy
@@ -31,8 +31,8 @@ async fn policy(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(policy): Path<String>,
-) -> Answer<Shown<Data<PolicyView>>> {
-    Ok(Shown(Data { data: app.engine.policies(&caller).get(&policy).await?.into() }))
+) -> Answer<Reply<Data<PolicyView>>> {
+    Ok(Reply(Data { data: app.engine.policies(&caller).get(&policy).await?.into() }))
 }
 
 /// Make a policy, or give it another content; it counts from the next call on
@@ -44,8 +44,8 @@ async fn put_policy(
     Auth(caller): Auth,
     Path(policy): Path<String>,
     Json(request): Json<PolicyRequest>,
-) -> Answer<Shown<Data<PolicyView>>> {
-    Ok(Shown(Data { data: app.engine.policies(&caller).put(&policy, request.into()).await?.into() }))
+) -> Answer<Reply<Data<PolicyView>>> {
+    Ok(Reply(Data { data: app.engine.policies(&caller).put(&policy, request.into()).await?.into() }))
 }
 
 /// Remove a policy

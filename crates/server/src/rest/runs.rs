@@ -1,13 +1,13 @@
 //! Runs: start, look, list, cancel, retry, run again; their log; and many of them at once.
 
-use super::look::{cursor, query, summaries, tagged};
+use super::etag::tagged;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::{Json, Params, Raw, value};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_engine::commands::{Retry, Right, RunQuery, Source, Trigger};
+use stepwell_engine::commands::{self as engine, Retry, Right, RunQuery, Source, Trigger};
 use stepwell_engine::{Caller, Error};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -92,7 +92,7 @@ async fn trigger(
             return shown_with_id(&app, &caller, &started.run, StatusCode::OK).await;
         }
         let data = Triggered::new(&started, started.created.into());
-        return Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response());
+        return Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response());
     };
     let (started, end) = app.engine.runs(&caller).trigger_and_watch(request).await?;
     tokio::select! {
@@ -110,7 +110,7 @@ async fn shown_with_id(app: &App, caller: &Caller, run: &str, otherwise: StatusC
     let status = if run.finished_at.is_some() { StatusCode::OK } else { otherwise };
     let at = location(&run.id);
     let data = RunWithId { run_id: run.id.clone(), run };
-    Ok((status, [at], Shown(Data { data })).into_response())
+    Ok((status, [at], Reply(Data { data })).into_response())
 }
 
 fn location(run: &str) -> (axum::http::HeaderName, HeaderValue) {
@@ -166,7 +166,7 @@ async fn of_workflow(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Params(filters): Params<RunFilters>,
-) -> Answer<Shown<Page<RunSummary>>> {
+) -> Answer<Reply<Page<RunSummary>>> {
     page(&app, &caller, RunFilters { workflow: Some(id), ..filters }).await
 }
 
@@ -177,16 +177,13 @@ async fn list(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(filters): Params<RunFilters>,
-) -> Answer<Shown<Page<RunSummary>>> {
+) -> Answer<Reply<Page<RunSummary>>> {
     page(&app, &caller, filters).await
 }
 
-async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Shown<Page<RunSummary>>> {
-    let query = query(filters)?;
-    let limit = query.limit as usize;
-    let rows = app.engine.runs(caller).list(query).await?;
-    let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
-    Ok(Shown(Page { data: summaries(app, &rows).await?, next }))
+async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Reply<Page<RunSummary>>> {
+    let query = engine::RunFilters::from(filters).query()?;
+    Ok(Reply(app.engine.runs(caller).page(query).await?.into()))
 }
 
 /// A run with all its steps, and what it waits for
@@ -248,7 +245,7 @@ async fn cancel_of_workflow(
     Auth(caller): Auth,
     Path((id, run)): Path<(String, String)>,
     Json(request): Json<CancelRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     caller.check(Right::Run)?;
     belongs(&Run::from(app.engine.runs(&caller).get_after_change(&run).await?), &id)?;
     cancelled(&app, &caller, &run, request).await
@@ -263,19 +260,19 @@ async fn cancel(
     Auth(caller): Auth,
     Path(run): Path<String>,
     Json(request): Json<CancelRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     cancelled(&app, &caller, &run, request).await
 }
 
-async fn cancelled(app: &App, caller: &Caller, run: &str, request: CancelRequest) -> Answer<Shown<Data<Run>>> {
+async fn cancelled(app: &App, caller: &Caller, run: &str, request: CancelRequest) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(caller).cancel(run, request.reason.as_deref()).await;
     after(app, caller, run, done).await
 }
 
 /// The run as it is now. Whoever came too late is told that, too.
-pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<(), Error>) -> Answer<Shown<Data<Run>>> {
+pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<(), Error>) -> Answer<Reply<Data<Run>>> {
     match done {
-        Ok(()) => Ok(Shown(Data { data: app.engine.runs(caller).get_after_change(run).await?.into() })),
+        Ok(()) => Ok(Reply(Data { data: app.engine.runs(caller).get_after_change(run).await?.into() })),
         Err(error @ Error::Conflict(_)) => {
             let now = app.engine.runs(caller).get_after_change(run).await?.status;
             Err(Problem::from(error).now(now))
@@ -306,7 +303,7 @@ async fn retry(
     Auth(caller): Auth,
     Path(run): Path<String>,
     Json(request): Json<RetryRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).retry(&run, request.retry()).await;
     after(&app, &caller, &run, done).await
 }
@@ -328,9 +325,9 @@ async fn retry_preview(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-) -> Answer<Shown<Data<RetryPreview>>> {
+) -> Answer<Reply<Data<RetryPreview>>> {
     let standing = app.engine.runs(&caller).retry_preview(&run).await?;
-    Ok(Shown(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
+    Ok(Reply(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
 }
 
 /// Start a fresh run with the same input
@@ -349,7 +346,7 @@ async fn rerun(
     let input = if bytes.iter().all(u8::is_ascii_whitespace) { None } else { Some(value(&bytes, &app)?) };
     let started = app.engine.runs(&caller).rerun(&run, input).await?;
     let data = Triggered::new(&started, started.created.into());
-    Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
+    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
 }
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
@@ -374,7 +371,7 @@ async fn events(
     Auth(caller): Auth,
     Path(run): Path<String>,
     Params(params): Params<EventParams>,
-) -> Answer<Shown<Page<Event>>> {
+) -> Answer<Reply<Page<Event>>> {
     let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
     let after = match &params.cursor {
         Some(cursor) => cursor.parse().map_err(|_| bad())?,
@@ -385,7 +382,7 @@ async fn events(
     let last = events.last().map(|event| event.version);
     let rows = events.iter().map(|event| event.version).collect::<std::collections::BTreeSet<_>>().len();
     let next = last.filter(|_| rows == limit as usize).map(|version| version.to_string());
-    Ok(Shown(Page { data: events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
+    Ok(Reply(Page { data: events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
 }
 
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
@@ -403,7 +400,7 @@ async fn label(
     Auth(caller): Auth,
     Path(run): Path<String>,
     Json(request): Json<LabelRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).label(&run, &request.labels).await;
     after(&app, &caller, &run, done).await
 }
@@ -411,7 +408,7 @@ async fn label(
 /// Take away everything a finished run was given and gave back; its log and their digests stay
 #[utoipa::path(post, path = "/api/v1/runs/{run}/erase", tag = "runs", params(("run" = String, Path, description = "Its id")),
     responses((status = 200, description = "Erased", body = Data<Run>), Problems))]
-async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<Run>>> {
+async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).erase(&run).await;
     after(&app, &caller, &run, done).await
 }
@@ -434,7 +431,7 @@ fn all_of(filter: RunFilters) -> Result<RunQuery, Problem> {
     if filter.limit.is_some() || filter.cursor.is_some() {
         return Err(Problem::input("filter", "limit and cursor are for lists: this is about all runs that fit"));
     }
-    query(filter)
+    Ok(engine::RunFilters::from(filter).query()?)
 }
 
 /// Cancel every run that fits and has not ended, up to 10,000
@@ -444,9 +441,9 @@ async fn cancel_all(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<BulkRequest>,
-) -> Answer<Shown<Data<BulkResult>>> {
+) -> Answer<Reply<Data<BulkResult>>> {
     let bulk = app.engine.runs(&caller).cancel_all(all_of(request.filter)?, request.reason.as_deref()).await?;
-    Ok(Shown(Data { data: bulk.into() }))
+    Ok(Reply(Data { data: bulk.into() }))
 }
 
 /// Retry every run that fits and did not complete, up to 10,000
@@ -456,10 +453,10 @@ async fn retry_all(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<BulkRequest>,
-) -> Answer<Shown<Data<BulkResult>>> {
+) -> Answer<Reply<Data<BulkResult>>> {
     let retry = RetryRequest { newest: request.newest }.retry();
     let bulk = app.engine.runs(&caller).retry_all(all_of(request.filter)?, retry).await?;
-    Ok(Shown(Data { data: bulk.into() }))
+    Ok(Reply(Data { data: bulk.into() }))
 }
 
 /// A definition that is not saved, and what to run it with.
@@ -485,7 +482,7 @@ async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Jso
     let input = if request.input.is_null() { serde_json::json!({}) } else { request.input };
     let started = app.engine.runs(&caller).test(Source { text: &text, file: None }, input).await?;
     let data = Triggered::new(&started, started.created.into());
-    Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
+    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
 }
 
 /// Stop a test run and remove all of it

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -23,9 +23,9 @@ pub fn router() -> OpenApiRouter<App> {
 /// The secrets of the organisation, without their values
 #[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses(
     (status = 200, description = "All of them", body = Page<SecretView>), Problems))]
-async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<SecretView>>> {
+async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<SecretView>>> {
     let all = app.engine.secrets(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(SecretView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(SecretView::from).collect::<Vec<_>>().into()))
 }
 
 /// A secret, without its value
@@ -36,8 +36,8 @@ async fn secret(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(secret): Path<String>,
-) -> Answer<Shown<Data<SecretView>>> {
-    Ok(Shown(Data { data: app.engine.secrets(&caller).get(&secret).await?.into() }))
+) -> Answer<Reply<Data<SecretView>>> {
+    Ok(Reply(Data { data: app.engine.secrets(&caller).get(&secret).await?.into() }))
 }
 
 /// Make a secret, or give it another value or other hosts; it counts from the next step on
@@ -49,8 +49,8 @@ async fn put_secret(
     Auth(caller): Auth,
     Path(secret): Path<String>,
     Json(request): Json<SecretRequest>,
-) -> Answer<Shown<Data<SecretView>>> {
-    Ok(Shown(Data { data: app.engine.secrets(&caller).put(&secret, request.into()).await?.into() }))
+) -> Answer<Reply<Data<SecretView>>> {
+    Ok(Reply(Data { data: app.engine.secrets(&caller).put(&secret, request.into()).await?.into() }))
 }
 
 /// Remove a secret
@@ -65,16 +65,16 @@ async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret):
 /// Seal everything anew under the first of the server's master keys; for those who run the server
 #[utoipa::path(post, path = "/api/v1/master-key/rotate", tag = "secrets", responses(
     (status = 200, description = "What was sealed", body = Data<RotatedView>), Problems))]
-async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<RotatedView>>> {
-    Ok(Shown(Data { data: app.engine.secrets(&caller).rotate().await?.into() }))
+async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<RotatedView>>> {
+    Ok(Reply(Data { data: app.engine.secrets(&caller).rotate().await?.into() }))
 }
 
 /// The databases that query steps can use, without their URLs
 #[utoipa::path(get, path = "/api/v1/connections", tag = "secrets", responses(
     (status = 200, description = "All of them", body = Page<ConnectionView>), Problems))]
-async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ConnectionView>>> {
+async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ConnectionView>>> {
     let all = app.engine.connections(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(ConnectionView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ConnectionView::from).collect::<Vec<_>>().into()))
 }
 
 /// A connection, without its URL
@@ -85,8 +85,8 @@ async fn connection(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(connection): Path<String>,
-) -> Answer<Shown<Data<ConnectionView>>> {
-    Ok(Shown(Data { data: app.engine.connections(&caller).get(&connection).await?.into() }))
+) -> Answer<Reply<Data<ConnectionView>>> {
+    Ok(Reply(Data { data: app.engine.connections(&caller).get(&connection).await?.into() }))
 }
 
 /// Make a connection, or make it another one; a SQLite file needs the right `operator`
@@ -98,8 +98,8 @@ async fn put_connection(
     Auth(caller): Auth,
     Path(connection): Path<String>,
     Json(request): Json<ConnectionRequest>,
-) -> Answer<Shown<Data<ConnectionView>>> {
-    Ok(Shown(Data { data: app.engine.connections(&caller).put(&connection, request.into()).await?.into() }))
+) -> Answer<Reply<Data<ConnectionView>>> {
+    Ok(Reply(Data { data: app.engine.connections(&caller).put(&connection, request.into()).await?.into() }))
 }
 
 /// Remove a connection

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,9 +18,9 @@ pub fn router() -> OpenApiRouter<App> {
 /// The MCP servers of the organisation as this node sees them, with their tools
 #[utoipa::path(get, path = "/api/v1/mcp-servers", tag = "mcp servers", responses(
     (status = 200, description = "All of them", body = Page<McpServerView>), Problems))]
-async fn servers(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<McpServerView>>> {
+async fn servers(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<McpServerView>>> {
     let all = app.engine.mcp_servers(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(McpServerView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(McpServerView::from).collect::<Vec<_>>().into()))
 }
 
 /// An MCP server with its tools
@@ -31,8 +31,8 @@ async fn server(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(server): Path<String>,
-) -> Answer<Shown<Data<McpServerView>>> {
-    Ok(Shown(Data { data: app.engine.mcp_servers(&caller).get(&server).await?.into() }))
+) -> Answer<Reply<Data<McpServerView>>> {
+    Ok(Reply(Data { data: app.engine.mcp_servers(&caller).get(&server).await?.into() }))
 }
 
 /// Accept what a server offers now: tools that are new or have changed can be called from then on
@@ -45,7 +45,7 @@ async fn accept(
     Auth(caller): Auth,
     Path(server): Path<String>,
     Json(request): Json<AcceptRequest>,
-) -> Answer<Shown<Data<McpServerView>>> {
+) -> Answer<Reply<Data<McpServerView>>> {
     let which: Vec<_> = request.tools.into_iter().map(Into::into).collect();
-    Ok(Shown(Data { data: app.engine.mcp_servers(&caller).accept(&server, &which).await?.into() }))
+    Ok(Reply(Data { data: app.engine.mcp_servers(&caller).accept(&server, &which).await?.into() }))
 }

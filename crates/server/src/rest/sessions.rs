@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Auth, SESSION_COOKIE, session};
 use crate::body::Params;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -36,10 +36,10 @@ async fn link(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(query): Params<SignInQuery>,
-) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
+) -> Answer<(StatusCode, Reply<Data<LinkView>>)> {
     let secret = app.engine.users(&caller).sign_in_link(query.user.as_deref()).await?;
     let url = format!("{}/sign-in/{secret}", app.public_url);
-    Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: LinkView { url } })))
 }
 
 /// Sign a browser in with a link; the link is used up

@@ -7,7 +7,7 @@ use crate::auth::Auth;
 use crate::body::{Json, Params, Raw, value};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,7 +40,7 @@ async fn approvals(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(paging): Params<Paging>,
-) -> Answer<Shown<Page<ApprovalView>>> {
+) -> Answer<Reply<Page<ApprovalView>>> {
     let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
     let after = match &paging.cursor {
         Some(cursor) => {
@@ -51,7 +51,7 @@ async fn approvals(
     };
     let (open, next) = app.engine.gates(&caller).list(after, paging.limit()?).await?;
     let next = next.map(|(run, path)| format!("{}.{path}", run.0));
-    Ok(Shown(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
+    Ok(Reply(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
 }
 
 /// What one step asks, with the digest that an answer names
@@ -63,9 +63,9 @@ async fn approval(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-) -> Answer<Shown<Data<ApprovalView>>> {
+) -> Answer<Reply<Data<ApprovalView>>> {
     match app.engine.gates(&caller).get(&run, &step).await {
-        Ok(approval) => Ok(Shown(Data { data: approval.into() })),
+        Ok(approval) => Ok(Reply(Data { data: approval.into() })),
         Err(error @ Error::Conflict(_)) => {
             let now = app.engine.runs(&caller).get_after_change(&run).await?.status;
             Err(Problem::from(error).now(now))
@@ -96,7 +96,7 @@ async fn approve(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     decide(&app, &caller, (&run, &step), true, answer).await
 }
 
@@ -111,7 +111,7 @@ async fn deny(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     decide(&app, &caller, (&run, &step), false, answer).await
 }
 
@@ -125,7 +125,7 @@ async fn approve_by_id(
     Auth(caller): Auth,
     Path(step): Path<String>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     decide(&app, &caller, (&run, &path), true, answer).await
 }
@@ -140,7 +140,7 @@ async fn deny_by_id(
     Auth(caller): Auth,
     Path(step): Path<String>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     decide(&app, &caller, (&run, &path), false, answer).await
 }
@@ -151,7 +151,7 @@ async fn decide(
     (run, step): (&str, &str),
     approve: bool,
     answer: AnswerRequest,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
     let done = app.engine.gates(caller).answer(run, step, decision).await;
     after(app, caller, run, done).await
@@ -190,7 +190,7 @@ async fn settle(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<VerdictRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let verdict = match request.verdict {
         VerdictName::Happened => Verdict::Happened { body: request.output },
         VerdictName::RunAgain => Verdict::RunAgain,
@@ -211,7 +211,7 @@ async fn deliver(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Raw(bytes): Raw,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let body = value(&bytes, &app)?;
     let done = app.engine.steps(&caller).deliver_to(&run, &step, body).await;
     after(&app, &caller, &run, done).await
@@ -241,7 +241,7 @@ async fn finish(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<FinishRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let outcome = match (request.status.as_deref(), request.error) {
         (None | Some("success"), None) => Ok(request.output.unwrap_or_default()),
         (None | Some("failed"), error) if request.output.is_none() => {
@@ -264,7 +264,7 @@ async fn finish(
 #[utoipa::path(post, path = "/api/v1/steps/{step}/ready", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
     responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
-async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Shown<Data<Run>>> {
+async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     let done = app.engine.steps(&caller).ready(&run, &path).await;
     after(&app, &caller, &run, done).await

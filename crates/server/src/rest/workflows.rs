@@ -1,19 +1,19 @@
 //! Workflows: define, list, change, switch, delete; their versions and schedules.
 
-use super::look::{steps, tagged};
+use super::etag::tagged;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::{Json, Params, Raw};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use stepwell_engine::commands::{Right, Source};
+use stepwell_engine::commands::{Right, Source, WorkflowQuery};
 use stepwell_engine::{Caller, Checked, Compiled, Error};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -55,31 +55,14 @@ async fn list(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(filters): Params<Filters>,
-) -> Answer<Shown<Page<WorkflowSummary>>> {
-    let limit = page_size(filters.limit, 50)? as usize;
-    let wanted: Vec<&str> = filters.label.iter().flat_map(|labels| labels.split(',')).collect();
-    let mut data: Vec<WorkflowSummary> = Vec::new();
-    let mut next = None;
-    for row in app.engine.workflows(&caller).list().await? {
-        let after = filters.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
-        if !after || filters.q.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
-            continue;
-        }
-        let compiled = app.engine.workflows(&caller).get(&row.workflow).await?;
-        let has = |label: &&str| {
-            let (name, value) = label.split_once('=').unwrap_or((label, ""));
-            compiled.definition.labels.get(name).is_some_and(|have| have == value)
-        };
-        if !wanted.iter().all(has) {
-            continue;
-        }
-        if data.len() == limit {
-            next = data.last().map(|last| last.name.clone());
-            break;
-        }
-        data.push(WorkflowSummary::new(&compiled, &app.engine.workflows(&caller).state(&compiled).await?));
-    }
-    Ok(Shown(Page { data, next }))
+) -> Answer<Reply<Page<WorkflowSummary>>> {
+    let query = WorkflowQuery {
+        text: filters.q,
+        labels: filters.label.iter().flat_map(|labels| labels.split(',')).map(str::to_string).collect(),
+        cursor: filters.cursor,
+        limit: page_size(filters.limit, 50)?,
+    };
+    Ok(Reply(app.engine.workflows(&caller).page(query).await?.into()))
 }
 
 /// Make a workflow from its definition, JSON or YAML in any dialect
@@ -105,7 +88,7 @@ async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflows(caller).state(&defined.compiled).await?;
     let data = WorkflowSummary::new(&defined.compiled, &state);
-    Ok((status, Shown(Data { data })).into_response())
+    Ok((status, Reply(Data { data })).into_response())
 }
 
 /// A definition is text.
@@ -149,7 +132,7 @@ async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflo
         source: compiled.row.source.clone(),
         tasks: definition.get("tasks").cloned(),
         definition,
-        steps: steps(graph),
+        steps: task_views(graph),
         webhooks: webhooks.into_iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect(),
         paused_keys: state.switches.paused_keys.values().map(PausedKey::new).collect(),
         input_schema: compiled.definition.input_schema.clone(),
@@ -220,15 +203,15 @@ async fn switch(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(to): Json<WorkflowSwitch>,
-) -> Answer<Shown<Data<WorkflowSummary>>> {
+) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).enable(&id, to.enabled).await?;
     summary(&app, &caller, &id).await
 }
 
-async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Shown<Data<WorkflowSummary>>> {
+async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Reply<Data<WorkflowSummary>>> {
     let compiled = app.engine.workflows(caller).find(id).await?;
     let state = app.engine.workflows(&caller).state(&compiled).await?;
-    Ok(Shown(Data { data: WorkflowSummary::new(&compiled, &state) }))
+    Ok(Reply(Data { data: WorkflowSummary::new(&compiled, &state) }))
 }
 
 /// Delete a workflow; its runs go on to their end
@@ -248,9 +231,9 @@ async fn versions(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-) -> Answer<Shown<Page<VersionView>>> {
+) -> Answer<Reply<Page<VersionView>>> {
     let all = app.engine.workflows(&caller).versions(&id).await?;
-    Ok(Shown(all.into_iter().map(VersionView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(VersionView::from).collect::<Vec<_>>().into()))
 }
 
 /// One version of a workflow
@@ -261,10 +244,10 @@ async fn version(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((id, version)): Path<(String, String)>,
-) -> Answer<Shown<Data<VersionView>>> {
+) -> Answer<Reply<Data<VersionView>>> {
     let number = version.parse().map_err(|_| Problem::not_found(format!("there is no version {version:?}")))?;
     let compiled = app.engine.workflows(&caller).version(&id, number).await?;
-    Ok(Shown(Data { data: compiled.row.clone().into() }))
+    Ok(Reply(Data { data: compiled.row.clone().into() }))
 }
 
 /// When a workflow will start by itself: the next ten fires of each schedule
@@ -275,17 +258,17 @@ async fn schedule(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-) -> Answer<Shown<Page<ScheduleSummary>>> {
+) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedule(&id).await?;
-    Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
 }
 
 /// All schedules of the organisation
 #[utoipa::path(get, path = "/api/v1/schedules", tag = "workflows", responses(
     (status = 200, description = "All of them", body = Page<ScheduleSummary>), Problems))]
-async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ScheduleSummary>>> {
+async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedules().await?;
-    Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
 }
 
 /// Hold new runs of a workflow, or of one concurrency key: they are taken and wait in the queue
@@ -297,7 +280,7 @@ async fn pause(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(what): Json<PauseRequest>,
-) -> Answer<Shown<Data<WorkflowSummary>>> {
+) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).pause(&id, what.key).await?;
     summary(&app, &caller, &id).await
 }
@@ -311,7 +294,7 @@ async fn resume(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(what): Json<PauseRequest>,
-) -> Answer<Shown<Data<WorkflowSummary>>> {
+) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).resume(&id, what.key).await?;
     summary(&app, &caller, &id).await
 }
@@ -320,10 +303,10 @@ async fn resume(
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The new addresses", body = Page<String>), Problems))]
-async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Shown<Page<String>>> {
+async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Reply<Page<String>>> {
     let hooks = app.engine.workflows(&caller).rotate_hooks(&id).await?;
     let urls: Vec<String> = hooks.iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect();
-    Ok(Shown(urls.into()))
+    Ok(Reply(urls.into()))
 }
 
 /// Check a definition without keeping it: 204, or 422 with everything that is wrong with it

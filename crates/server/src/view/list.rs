@@ -2,6 +2,7 @@
 
 use crate::error::Problem;
 use serde::{Deserialize, Serialize};
+pub use stepwell_engine::commands::page_size;
 use utoipa::{IntoParams, ToSchema};
 
 /// One page. `next` is given back as `cursor` to get the one after it; the last page has none.
@@ -15,14 +16,6 @@ pub struct Page<T> {
 impl<T> From<Vec<T>> for Page<T> {
     fn from(data: Vec<T>) -> Page<T> {
         Page { data, next: None }
-    }
-}
-
-/// How many a page has: what was asked for, or else the usual.
-pub fn page_size(asked: Option<u32>, usual: u32) -> Result<u32, Problem> {
-    match asked {
-        Some(0) | Some(1_001..) => Err(Problem::input("limit", "a page has 1 to 1000")),
-        asked => Ok(asked.unwrap_or(usual)),
     }
 }
 
@@ -40,6 +33,6 @@ pub struct Paging {
 
 impl Paging {
     pub fn limit(&self) -> Result<u32, Problem> {
-        page_size(self.limit, 50)
+        Ok(page_size(self.limit, 50)?)
     }
 }

@@ -1,11 +1,11 @@
 //! Runs, their steps and their log.
 
-use super::Instant;
+use super::{Instant, Page};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use stepwell_engine::commands::{self as engine, Approval, Bulk, EventView, Started};
-use stepwell_store::{RunRow, StoredLog};
+use stepwell_store::StoredLog;
 use utoipa::{IntoParams, ToSchema};
 
 /// A run in full.
@@ -272,21 +272,28 @@ pub struct RunSummary {
     pub child: bool,
 }
 
-impl RunSummary {
-    pub fn new(row: &RunRow, (workflow_id, workflow, workflow_version): (String, String, u32)) -> RunSummary {
+impl From<engine::RunSummary> for RunSummary {
+    fn from(summary: engine::RunSummary) -> RunSummary {
+        let engine::RunSummary { row, workflow_id, workflow, workflow_version } = summary;
         RunSummary {
-            id: row.public.clone(),
+            id: row.public,
             workflow,
             workflow_id,
             workflow_version,
-            status: row.status.clone(),
-            created_by: row.by.clone(),
+            status: row.status,
+            created_by: row.by,
             created_at: row.created.into(),
             started_at: row.started.map(Instant),
             finished_at: row.finished.map(Instant),
             labels: labels(&row.labels),
             child: row.parent.is_some(),
         }
+    }
+}
+
+impl From<engine::RunPage> for Page<RunSummary> {
+    fn from(page: engine::RunPage) -> Page<RunSummary> {
+        Page { data: page.runs.into_iter().map(RunSummary::from).collect(), next: page.next }
     }
 }
 
@@ -328,6 +335,24 @@ pub struct RunFilters {
     /// `next` of the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+impl From<RunFilters> for engine::RunFilters {
+    fn from(filters: RunFilters) -> engine::RunFilters {
+        engine::RunFilters {
+            status: filters.status,
+            workflow: filters.workflow,
+            since: filters.since.map(|since| since.0),
+            until: filters.until.map(|until| until.0),
+            created_by: filters.created_by,
+            label: filters.label,
+            text: filters.q,
+            tests: filters.tests.unwrap_or(false),
+            parent: filters.parent,
+            limit: filters.limit,
+            cursor: filters.cursor,
+        }
+    }
 }
 
 /// A run that was just started.

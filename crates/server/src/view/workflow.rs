@@ -1,10 +1,11 @@
 //! Workflows, their versions and what starts them.
 
-use super::Instant;
+use super::{Instant, Page};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_core::definition::Trigger;
-use stepwell_engine::commands::{ScheduleView, State};
+use stepwell_core::graph::{Graph, Step, Target};
+use stepwell_engine::commands::{ScheduleView, State, WorkflowPage};
 use stepwell_engine::{Compiled, Pause};
 use stepwell_store::DefinitionRow;
 use utoipa::ToSchema;
@@ -48,6 +49,13 @@ impl WorkflowSummary {
             inserted_at: row.at.into(),
             created_by: row.by.clone(),
         }
+    }
+}
+
+impl From<WorkflowPage> for Page<WorkflowSummary> {
+    fn from(page: WorkflowPage) -> Page<WorkflowSummary> {
+        let data = page.workflows.iter().map(|(compiled, state)| WorkflowSummary::new(compiled, state));
+        Page { data: data.collect(), next: page.next }
     }
 }
 
@@ -95,6 +103,23 @@ pub struct TaskView {
     pub kind: String,
     /// Steps that lead to it.
     pub needs: Vec<String>,
+}
+
+/// The steps of a graph by name, each with the steps that lead to it.
+pub fn task_views(graph: &Graph) -> BTreeMap<String, TaskView> {
+    let view = |step: &Step| TaskView { kind: step.def.kind.name().into(), needs: Vec::new() };
+    let mut all: BTreeMap<String, TaskView> =
+        graph.steps.iter().map(|step| (step.def.name.to_string(), view(step))).collect();
+    for step in &graph.steps {
+        for out in &step.outs {
+            let Target::Step(to) = out.to else { continue };
+            let from = step.def.name.to_string();
+            if let Some(next) = all.get_mut(&*graph.step(to).def.name).filter(|next| !next.needs.contains(&from)) {
+                next.needs.push(from);
+            }
+        }
+    }
+    all
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
