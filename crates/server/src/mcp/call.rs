@@ -1,4 +1,4 @@
-//! Calling tools: read the arguments, give one command, show what came of it.
+//! Tool calls: parse the arguments, call one command, return the result.
 
 use super::proxied::{self, Other};
 use super::runs::{self, Detail};
@@ -18,12 +18,12 @@ use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
-/// Faults of arguments that are told.
+/// Maximum number of errors in arguments that are reported.
 const MOST_FAULTS: usize = 20;
-/// Arguments that may hold anything: what they are checked against is not ours.
+/// Arguments with arbitrary content, which other schemas check.
 const FREE: [&str; 3] = ["definition", "input", "data"];
 
-/// Who calls, and from what client.
+/// The caller and the capabilities of its client.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub app: &'a App,
@@ -95,18 +95,18 @@ struct Events {
     limit: Option<u32>,
 }
 
-/// How long a call waits for the end of what it started, unless it says.
+/// How long a call waits for the end of a run by default.
 const USUAL_WAIT: Duration = Duration::from_secs(5);
 
 impl Call<'_> {
-    /// What cannot be done is a result that says so: agents read those, and not errors of the protocol.
+    /// Failures are results rather than protocol errors, because agents read results.
     pub async fn tool(self, name: &str, arguments: Value) -> Result<CallToolResponse, ErrorData> {
         let answer = match Named::parse(name) {
             Some(named) => self.named(named, arguments).await,
             None => match proxied::find(self.app, self.caller, name).await {
                 Ok(Some(Other::Workflow(exposed))) => self.exposed(&exposed, arguments).await,
                 Ok(Some(Other::Tool(offered))) => self.proxied(&offered, arguments).await,
-                // Nobody is told here which tools others have.
+                // Does not reveal which tools others have.
                 Ok(None) | Err(Error::Forbidden { .. }) => {
                     return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
                 }
@@ -185,7 +185,7 @@ impl Call<'_> {
 
     async fn start(self, start: Start) -> Result<CallToolResponse, Problem> {
         let wait = start.wait_seconds.map_or(USUAL_WAIT, seconds);
-        // An empty object is what most workflows take, and what REST makes of an empty body.
+        // Most workflows take an object, and REST also turns an empty body into one.
         let input = start.input.unwrap_or_else(|| json!({}));
         let mut trigger = Trigger::new(&start.workflow, input);
         trigger.key = start.idempotency_key.as_deref();
@@ -199,7 +199,7 @@ impl Call<'_> {
         self.begin(Trigger::new(&exposed.compiled.row.workflow, input), runs::LONGEST_WAIT).await
     }
 
-    /// A call is a run of one step: if it has to be approved, the run waits, and nobody's socket does.
+    /// A call is a run of one step: if it needs approval, the run waits, not the connection.
     async fn proxied(self, offered: &Offered, arguments: Value) -> Result<CallToolResponse, Problem> {
         shallow(&arguments, self.app)?;
         let started = self.app.engine.mcp_servers(self.caller).call_tool(&offered.name, arguments).await?;
@@ -211,7 +211,7 @@ impl Call<'_> {
         Ok(proxied::result(&state).into())
     }
 
-    /// Starts a run: as a task if the client knows them, else with a wait for the end.
+    /// Starts a run: as a task if the client supports tasks, otherwise waiting for its end.
     async fn begin(self, trigger: Trigger<'_>, wait: Duration) -> Result<CallToolResponse, Problem> {
         let started = self.app.engine.runs(self.caller).trigger(trigger).await?;
         if self.client.tasks {
@@ -222,7 +222,7 @@ impl Call<'_> {
     }
 
     async fn status(self, status: Status) -> Result<CallToolResult, Problem> {
-        // A run of others is not there.
+        // Checks access: runs of others are reported as missing.
         let state = runs::read(self.app, self.caller, &status.run_id).await?;
         if status.wait_seconds > 0.0
             && state.run.finished_at.is_none()
@@ -255,7 +255,8 @@ impl Call<'_> {
 
     async fn answer(self, answer: Answer, approve: bool) -> Result<CallToolResult, Problem> {
         if !gates::may_answer(self.caller) {
-            let detail = "over MCP a gate is answered only with workflow.approve by name: admin does not stand for it";
+            let detail =
+                "over MCP, answering a gate requires an explicit grant of workflow.approve: admin does not imply it";
             return Err(Problem::new(axum::http::StatusCode::FORBIDDEN, "forbidden", detail));
         }
         let (run, step) = match (answer.step_id, answer.run_id, answer.step_name) {
@@ -263,7 +264,7 @@ impl Call<'_> {
                 step_named(&id).ok_or_else(|| Problem::not_found(format!("there is no step {id:?}")))?
             }
             (None, Some(run), Some(step)) => (run, step),
-            _ => return Err(Problem::input("step_name", "give run_id and step_name, or step_id alone")),
+            _ => return Err(Problem::input("step_name", "pass run_id and step_name, or only step_id")),
         };
         let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
         self.app.engine.gates(self.caller).answer(&run, &step, decision).await?;
@@ -275,7 +276,7 @@ impl Call<'_> {
         self.after(&cancel.run_id).await
     }
 
-    /// The run as it stands after something was done to it.
+    /// The state of a run after a change.
     async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
         let run = Run::from(self.app.engine.runs(self.caller).get_after_change(run).await?);
         Ok(runs::RunState::alone(run, self.caller).shown(Detail::Brief))
@@ -307,10 +308,10 @@ fn seconds(wait: f64) -> Duration {
     Duration::try_from_secs_f64(wait).unwrap_or_default().min(runs::LONGEST_WAIT)
 }
 
-/// Everything that is wrong with the arguments of a call.
+/// Reports everything wrong with the arguments of a call.
 fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     shallow(arguments, app)?;
-    let schema = jsonschema::validator_for(&named.input()).expect("a test looks at every schema");
+    let schema = jsonschema::validator_for(&named.input()).expect("a test compiles every schema");
     let faults = schema.iter_errors(arguments).take(MOST_FAULTS).map(|fault| FaultView {
         path: fault.instance_path().to_string().trim_start_matches('/').replace('/', "."),
         message: fault.to_string(),
@@ -319,7 +320,7 @@ fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     let errors: Vec<FaultView> = faults.collect();
     if let Some(first) = errors.first() {
         let Problem { detail, .. } = Problem::input(&first.path, first.message.clone());
-        let detail = format!("the arguments of {} cannot be used: {detail}", named.name());
+        let detail = format!("invalid arguments for {}: {detail}", named.name());
         let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
         return Err(Problem { errors, ..Problem::new(status, "invalid-input", detail) });
     }

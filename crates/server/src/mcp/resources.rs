@@ -1,4 +1,4 @@
-//! Runs and workflows to read: `stepwell://runs/{id}` and `stepwell://workflows/{name}`.
+//! Runs and workflows as resources: `stepwell://runs/{id}` and `stepwell://workflows/{name}`.
 
 use crate::app::App;
 use crate::error::Problem;
@@ -13,18 +13,18 @@ use stepwell_engine::{Caller, Error};
 const RUNS: &str = "stepwell://runs";
 const WORKFLOWS: &str = "stepwell://workflows";
 const JSON: &str = "application/json";
-/// Runs that are listed, the newest; the others can be read all the same.
+/// Number of runs listed, newest first. Older ones can still be read.
 const LISTED: u32 = 20;
 
 pub fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{RUNS}/{{id}}"), "run")
             .with_title("A run")
-            .with_description("How a run stands: its steps with input, output and errors, and what it waits for")
+            .with_description("The state of a run: its steps with input, output and errors, and what it waits for")
             .with_mime_type(JSON),
         ResourceTemplate::new(format!("{WORKFLOWS}/{{name}}"), "workflow")
             .with_title("A workflow")
-            .with_description("The newest version of a workflow, with its definition as it was written")
+            .with_description("The newest version of a workflow, with the source of its definition")
             .with_mime_type(JSON),
     ]
 }
@@ -72,16 +72,16 @@ async fn workflow(app: &App, caller: &Caller, name: &str) -> Result<serde_json::
     Ok(shown)
 }
 
-/// The address of a thing by its name, which may hold spaces and letters of any script.
+/// The URI of a resource. Names may contain spaces and any script.
 fn address(base: &str, name: &str) -> String {
-    let mut url = Url::parse(base).expect("both are addresses");
+    let mut url = Url::parse(base).expect("both are valid URIs");
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().push(name);
     }
     url.to_string()
 }
 
-/// The name in an address; `None` if it is another's.
+/// The name in a URI; `None` if the URI is of another kind.
 fn name(base: &str, uri: &str) -> Option<String> {
     let name = uri.strip_prefix(base)?.strip_prefix('/')?;
     let mut bytes = Vec::new();
@@ -103,7 +103,7 @@ fn name(base: &str, uri: &str) -> Option<String> {
     (!name.is_empty() && !name.contains(['/', '\0'])).then_some(name)
 }
 
-/// The run that an address names.
+/// The run that a URI names.
 pub fn run_named(uri: &str) -> Option<String> {
     name(RUNS, uri)
 }

@@ -1,22 +1,23 @@
-//! Runs as tasks: a task's id is the run's, so what there is to know of it is on disk before the client knows the id, and
-//! every node can say how it stands.
+//! Runs as tasks: the id of a task is the id of its run, so its state is on disk before the client knows the id, and
+//! every node can report it.
 //!
-//! A run that failed is a task that completed with an error as its result: the call was carried out, to a bad end.
+//! A failed run is a completed task whose result is an error: the call was carried out and failed.
 
 use super::runs::{RunState, read};
 use super::{Client, gates, proxied, text};
 use crate::app::App;
 use crate::error::Problem;
+use crate::view::ApprovalView;
 use rmcp::model::*;
 use serde_json::Value;
 use stepwell_core::event::Ignored;
 use stepwell_engine::commands::Refusal;
 use stepwell_engine::{Caller, Error};
 
-/// How often a client should ask: of work, and of what a person has to answer.
+/// Poll intervals for clients: while steps run, and while a person has to answer.
 const SOON: u64 = 1_000;
 const LATER: u64 = 5_000;
-/// Answers that one request brings.
+/// Maximum number of answers in one request.
 const MOST: usize = 50;
 
 /// The task of a run that was just started.
@@ -51,16 +52,16 @@ pub async fn get(app: &App, caller: &Caller, run: &str, client: Client) -> Resul
     Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
 }
 
-/// How the run stands; and the last answer of the caller that was not taken, if what it was about is still open.
+/// The state of the run, with the caller's last refused answer if its gate is still open.
 async fn waiting(app: &App, caller: &Caller, state: &RunState) -> Result<String, Problem> {
-    let said = text::run(&state.run, &state.approvals, false);
+    let text = text::run(&state.run, &state.approvals, false);
     let open = |refusal: &Refusal| state.approvals.iter().any(|gate| gate.step == gates::path(&refusal.step));
     let refusal = app.engine.gates(caller).last_refusal(&state.run.id).await?.filter(open);
     Ok(match refusal {
         Some(Refusal { step, reason }) => {
-            format!("The answer to {:?} was not taken: {reason}\n{said}", gates::path(&step))
+            format!("The answer to {:?} was refused: {reason}\n{text}", gates::path(&step))
         }
-        None => said,
+        None => text,
     })
 }
 
@@ -83,31 +84,31 @@ fn fields(result: &CallToolResult) -> JsonObject {
     }
 }
 
-/// Takes answers to gates. One that cannot be taken is written down and told by the next look at the task.
+/// Submits answers to gates. A refused answer is recorded and reported by the next read of the task.
 pub async fn update(app: &App, caller: &Caller, run: &str, answers: InputResponses) -> Result<(), Problem> {
     let state = read(app, caller, run).await?;
     for (key, response) in answers.into_iter().take(MOST) {
-        if let Err(reason) = answer(app, caller, &state, (&key, &response)).await {
+        let gate = state.approvals.iter().find(|gate| gates::key(gate) == key);
+        if let Err(reason) = answer(app, caller, gate, &response).await {
             app.engine.gates(caller).note_refusal(run, Refusal { step: key, reason }).await?;
         }
     }
     Ok(())
 }
 
-async fn answer(app: &App, caller: &Caller, state: &RunState, (key, response): (&str, &Value)) -> Result<(), String> {
-    let of_key = state.approvals.iter().find(|gate| gates::key(gate) == key);
-    let Some(gate) = of_key else {
-        return Err("what it was about is no longer asked, or was asked otherwise".into());
+async fn answer(app: &App, caller: &Caller, gate: Option<&ApprovalView>, response: &Value) -> Result<(), String> {
+    let Some(gate) = gate else {
+        return Err("the question is no longer open, or has changed".into());
     };
     if !gate.mine {
-        return Err("this key may not answer it".into());
+        return Err("this key is not allowed to answer it".into());
     }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
     let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;
     done.map_err(|error| text::problem(&Problem::from(error)))
 }
 
-/// Asks the run to stop. One that has ended stays as it is.
+/// Cancels the run. A finished run is left as it is.
 pub async fn cancel(app: &App, caller: &Caller, run: &str) -> Result<(), Problem> {
     match app.engine.runs(caller).cancel(run, Some("cancelled by its client")).await {
         Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),

@@ -23,9 +23,9 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(change_key, revoke_key))
 }
 
-/// Who you are here, and what you may do
+/// The authenticated caller and their rights
 #[utoipa::path(get, path = "/api/v1/me", tag = "people", responses(
-    (status = 200, description = "You", body = Data<Me>), Problems))]
+    (status = 200, description = "The caller", body = Data<Me>), Problems))]
 async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<Me>>> {
     let organisation = app.engine.organisations(&caller).usage().await?.organisation;
     Ok(Reply(Data { data: Me::new(&caller, organisation) }))
@@ -33,15 +33,15 @@ async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<Me>
 
 /// The users of the organisation
 #[utoipa::path(get, path = "/api/v1/users", tag = "people", responses(
-    (status = 200, description = "All of them", body = Page<UserView>), Problems))]
+    (status = 200, description = "All users", body = Page<UserView>), Problems))]
 async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<UserView>>> {
     let all = app.engine.users(&caller).list().await?;
     Ok(Reply(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make a user
+/// Create a user
 #[utoipa::path(post, path = "/api/v1/users", tag = "people", request_body = NewUserRequest, responses(
-    (status = 201, description = "Made", body = Data<UserView>), Problems))]
+    (status = 201, description = "Created", body = Data<UserView>), Problems))]
 async fn create_user(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -60,7 +60,7 @@ async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<Strin
     Ok(Reply(Data { data: app.engine.users(&caller).get(&user).await?.into() }))
 }
 
-/// Give a user other roles or grants, or disable them; it counts from the next step of their runs on
+/// Change a user's roles or grants, or disable them; takes effect from the next step of their runs
 #[utoipa::path(patch, path = "/api/v1/users/{user}", tag = "people",
     params(("user" = String, Path, description = "Id or name")), request_body = UserChangeRequest,
     responses((status = 200, description = "Changed", body = Data<UserView>), Problems))]
@@ -75,7 +75,7 @@ async fn change_user(
     Ok(Reply(Data { data: changed.into() }))
 }
 
-/// Disable a user for good: what they did stays theirs
+/// Disable a user permanently; their history is kept
 #[utoipa::path(delete, path = "/api/v1/users/{user}", tag = "people",
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Disabled"), Problems))]
@@ -84,18 +84,18 @@ async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Pa
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Roles: named sets of grants, those that come with the product first
+/// Roles: named sets of grants, built-in roles first
 #[utoipa::path(get, path = "/api/v1/roles", tag = "people", responses(
-    (status = 200, description = "All of them", body = Page<RoleView>), Problems))]
+    (status = 200, description = "All roles", body = Page<RoleView>), Problems))]
 async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<RoleView>>> {
     let all = app.engine.roles(&caller).list().await?;
     Ok(Reply(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make a role, or give it other grants
+/// Create or replace a role
 #[utoipa::path(put, path = "/api/v1/roles/{role}", tag = "people",
-    params(("role" = String, Path, description = "Its name")), request_body = RoleRequest,
-    responses((status = 200, description = "As given", body = Data<RoleView>), Problems))]
+    params(("role" = String, Path, description = "Name of the role")), request_body = RoleRequest,
+    responses((status = 200, description = "The stored role", body = Data<RoleView>), Problems))]
 async fn put_role(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -105,26 +105,26 @@ async fn put_role(
     Ok(Reply(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
 }
 
-/// Remove a role that nobody has
+/// Remove a role that no user has
 #[utoipa::path(delete, path = "/api/v1/roles/{role}", tag = "people",
-    params(("role" = String, Path, description = "Its name")),
+    params(("role" = String, Path, description = "Name of the role")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Path<String>) -> Answer<StatusCode> {
     app.engine.roles(&caller).remove(&role).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// API keys: all of the organisation for administrators, their own for others
+/// API keys: all keys of the organisation for administrators, your own otherwise
 #[utoipa::path(get, path = "/api/v1/keys", tag = "people", responses(
-    (status = 200, description = "All of them", body = Page<KeyView>), Problems))]
+    (status = 200, description = "The keys", body = Page<KeyView>), Problems))]
 async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<KeyView>>> {
     let all = app.engine.keys(&caller).list().await?;
     Ok(Reply(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make an API key; it is in the answer and never shown again
+/// Create an API key; the response is the only place that shows it
 #[utoipa::path(post, path = "/api/v1/keys", tag = "people", request_body = NewKeyRequest, responses(
-    (status = 201, description = "Made", body = Data<NewKeyView>), Problems))]
+    (status = 201, description = "Created", body = Data<NewKeyView>), Problems))]
 async fn create_key(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -136,8 +136,9 @@ async fn create_key(
     Ok((StatusCode::CREATED, Reply(Data { data: NewKeyView { key, is: made.into() } })))
 }
 
-/// Rename a key, pause it or let it work again
-#[utoipa::path(patch, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
+/// Rename a key, pause it or resume it
+#[utoipa::path(patch, path = "/api/v1/keys/{key}", tag = "people",
+    params(("key" = String, Path, description = "Id of the key")),
     request_body = KeyChangeRequest, responses((status = 200, description = "Changed", body = Data<KeyView>), Problems))]
 async fn change_key(
     State(app): State<App>,
@@ -149,8 +150,9 @@ async fn change_key(
     Ok(Reply(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))
 }
 
-/// Revoke a key for good
-#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
+/// Revoke a key permanently
+#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people",
+    params(("key" = String, Path, description = "Id of the key")),
     responses((status = 204, description = "Revoked"), Problems))]
 async fn revoke_key(State(app): State<App>, Auth(caller): Auth, Path(key): Path<String>) -> Answer<StatusCode> {
     app.engine.keys(&caller).revoke(&key).await?;

@@ -13,9 +13,9 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(nodes))
 }
 
-/// The nodes that are alive: processes that execute steps on the same data
+/// The live nodes: processes that execute steps on the same data
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes", responses(
-    (status = 200, description = "All of them", body = Page<NodeView>), Problems))]
+    (status = 200, description = "All nodes", body = Page<NodeView>), Problems))]
 async fn nodes(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<NodeView>>> {
     let nodes = app.engine.nodes(&caller).await?;
     Ok(Reply(nodes.into_iter().map(NodeView::from).collect::<Vec<_>>().into()))

@@ -26,17 +26,17 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(verify))
 }
 
-/// All organisations of this server; for its operators
+/// All organisations of this server; for operators
 #[utoipa::path(get, path = "/api/v1/organisations", tag = "organisations", responses(
-    (status = 200, description = "All of them", body = Page<OrganisationView>), Problems))]
+    (status = 200, description = "All organisations", body = Page<OrganisationView>), Problems))]
 async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<OrganisationView>>> {
     let all = app.engine.organisations(&caller).list().await?;
     Ok(Reply(all.into_iter().map(OrganisationView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make an organisation with a first user `admin`, whose key is in the answer and never shown again
+/// Create an organisation with a first user `admin`, whose key is shown only in the response
 #[utoipa::path(post, path = "/api/v1/organisations", tag = "organisations", request_body = NewOrganisationRequest,
-    responses((status = 201, description = "Made", body = Data<NewOrganisationView>), Problems))]
+    responses((status = 201, description = "Created", body = Data<NewOrganisationView>), Problems))]
 async fn create(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -46,9 +46,9 @@ async fn create(
     Ok((StatusCode::CREATED, Reply(Data { data: NewOrganisationView { is: made.into(), admin_key } })))
 }
 
-/// Give an organisation another plan, or limits of its own; for operators
+/// Give an organisation another plan or custom limits; for operators
 #[utoipa::path(put, path = "/api/v1/organisations/{id}/plan", tag = "organisations",
-    params(("id" = i64, Path, description = "Its number")), request_body = PlanRequest,
+    params(("id" = i64, Path, description = "Number of the organisation")), request_body = PlanRequest,
     responses((status = 200, description = "Changed", body = Data<OrganisationView>), Problems))]
 async fn plan(
     State(app): State<App>,
@@ -58,16 +58,16 @@ async fn plan(
 ) -> Answer<Reply<Data<OrganisationView>>> {
     let number = id.parse().map_err(|_| Problem::not_found(format!("there is no organisation {id:?}")))?;
     if request.plan.is_none() && request.limits.is_none() {
-        return Err(Problem::input("plan", "a plan or limits are needed"));
+        return Err(Problem::input("plan", "a plan or limits are required"));
     }
     let to = Subscription { plan: request.plan, limits: request.limits.map(Into::into) };
     let changed = app.engine.organisations(&caller).change_plan(OrgId(number), to).await?;
     Ok(Reply(Data { data: changed.into() }))
 }
 
-/// What the organisation has used of its plan
+/// How much of its plan the organisation has used
 #[utoipa::path(get, path = "/api/v1/usage", tag = "organisations", responses(
-    (status = 200, description = "This month's", body = Data<UsageView>), Problems))]
+    (status = 200, description = "This month's usage", body = Data<UsageView>), Problems))]
 async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<UsageView>>> {
     Ok(Reply(Data { data: app.engine.organisations(&caller).usage().await?.into() }))
 }
@@ -77,17 +77,17 @@ async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<
 #[serde(default, deny_unknown_fields)]
 struct AuditFilters {
     by: Option<String>,
-    /// Such as `run.cancel`.
+    /// For example `run.cancel`
     action: Option<String>,
-    /// What it was done to.
+    /// The target of the action
     target: Option<String>,
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page
     cursor: Option<String>,
 }
 
-/// Who did what, newest first; for administrators
+/// The audit trail, newest first; for administrators
 #[utoipa::path(get, path = "/api/v1/audit", tag = "organisations", params(AuditFilters), responses(
     (status = 200, description = "A page of the audit trail", body = Page<AuditView>), Problems))]
 async fn audit(
@@ -95,7 +95,7 @@ async fn audit(
     Auth(caller): Auth,
     Params(filters): Params<AuditFilters>,
 ) -> Answer<Reply<Page<AuditView>>> {
-    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+    let bad = || Problem::input("cursor", "this is not the `next` of an earlier page");
     let before = filters.cursor.map(|cursor| cursor.parse().map_err(|_| bad())).transpose()?;
     let limit = page_size(filters.limit, 50)?;
     let AuditFilters { by, action, target, .. } = filters;
@@ -104,7 +104,7 @@ async fn audit(
     Ok(Reply(Page { data: rows.into_iter().map(AuditView::from).collect(), next }))
 }
 
-/// Whether the audit trail was tampered with: follows its hashes from the first row to the last
+/// Verify the hash chain of the audit trail from the first row to the last
 #[utoipa::path(get, path = "/api/v1/audit/verify", tag = "organisations", responses(
     (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
 async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<AuditVerdict>>> {

@@ -1,5 +1,5 @@
-//! MCP servers whose tools steps can call: how they stand, and accepting what they offer. They are named in the
-//! configuration: a request that could name one could start any program.
+//! MCP servers whose tools steps can call: their state, and accepting their tools. Servers can only be added in the
+//! configuration, because adding one may start any program.
 
 use super::{Answer, Problems};
 use crate::app::App;
@@ -15,9 +15,9 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(servers)).routes(routes!(server)).routes(routes!(accept))
 }
 
-/// The MCP servers of the organisation as this node sees them, with their tools
+/// The MCP servers of the organisation as seen by this node, with their tools
 #[utoipa::path(get, path = "/api/v1/mcp-servers", tag = "mcp servers", responses(
-    (status = 200, description = "All of them", body = Page<McpServerView>), Problems))]
+    (status = 200, description = "All MCP servers", body = Page<McpServerView>), Problems))]
 async fn servers(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<McpServerView>>> {
     let all = app.engine.mcp_servers(&caller).list().await?;
     Ok(Reply(all.into_iter().map(McpServerView::from).collect::<Vec<_>>().into()))
@@ -35,10 +35,10 @@ async fn server(
     Ok(Reply(Data { data: app.engine.mcp_servers(&caller).get(&server).await?.into() }))
 }
 
-/// Accept what a server offers now: tools that are new or have changed can be called from then on
+/// Accept the tools that a server offers now; new and changed tools can be called from then on
 #[utoipa::path(post, path = "/api/v1/mcp-servers/{server}/accept", tag = "mcp servers",
     params(("server" = String, Path, description = "Its name in the configuration")), request_body = AcceptRequest,
-    responses((status = 200, description = "The server, with how its tools stand now", body = Data<McpServerView>),
+    responses((status = 200, description = "The server with the new state of its tools", body = Data<McpServerView>),
         Problems))]
 async fn accept(
     State(app): State<App>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub use stepwell_engine::commands::page_size;
 use utoipa::{IntoParams, ToSchema};
 
-/// One page. `next` is given back as `cursor` to get the one after it; the last page has none.
+/// One page. Pass `next` as `cursor` to get the following page; the last page has none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
     pub data: Vec<T>,
@@ -19,15 +19,15 @@ impl<T> From<Vec<T>> for Page<T> {
     }
 }
 
-/// Which page.
+/// Selects a page.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct Paging {
-    /// How many at the most; 50 if it is not said.
+    /// Maximum number of entries; 50 by default.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     pub cursor: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Workflows, their versions and what starts them.
+//! Workflows, their versions and their triggers.
 
 use super::{Instant, Page};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct WorkflowSummary {
     pub triggers: Vec<String>,
     pub task_count: u32,
     pub enabled: bool,
-    /// New runs wait until it is resumed.
+    /// Whether new runs wait until it is resumed.
     pub paused: bool,
     pub version: u32,
     pub labels: BTreeMap<String, String>,
@@ -77,16 +77,16 @@ pub struct Workflow {
     pub dialect: String,
     /// As its author wrote it, JSON or YAML.
     pub source: String,
-    /// The same, read.
+    /// The parsed source.
     #[schema(value_type = serde_json::Value)]
     pub definition: serde_json::Value,
-    /// Its tasks as written, if it is written in that dialect.
+    /// Its tasks as written, if it uses the tasks dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = serde_json::Value)]
     pub tasks: Option<serde_json::Value>,
-    /// By name, whatever the dialect.
+    /// By name, for any dialect.
     pub steps: BTreeMap<String, TaskView>,
-    /// Addresses that start it, for those who may change it.
+    /// URLs that start it; only for callers who may change it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub webhooks: Vec<String>,
     /// Concurrency keys whose new runs wait.
@@ -97,7 +97,7 @@ pub struct Workflow {
     pub input_schema: Option<serde_json::Value>,
 }
 
-/// A step as the definition has it.
+/// A step of the definition.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
     pub kind: String,
@@ -153,39 +153,39 @@ impl From<DefinitionRow> for VersionView {
     }
 }
 
-/// What can be switched without a new version.
+/// Settings that can change without a new version.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowSwitch {
     pub enabled: bool,
 }
 
-/// What is to be held, or let go.
+/// The runs to hold or release.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PauseRequest {
-    /// Only runs with this concurrency key; all of them without it.
+    /// Only runs with this concurrency key; all runs if omitted.
     #[schema(value_type = serde_json::Value)]
     pub key: Option<serde_json::Value>,
 }
 
-/// A schedule and when it fires next.
+/// A schedule and its next ticks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleSummary {
     pub id: String,
     pub workflow: String,
-    /// None for a single time.
+    /// None for a one-time schedule.
     #[serde(default)]
     pub cron: Option<String>,
     #[serde(default)]
     pub timezone: Option<String>,
-    /// The next ten, as far as there are.
+    /// Up to ten.
     pub next: Vec<Instant>,
     #[serde(default)]
     pub last: Option<Instant>,
     #[serde(default)]
     pub last_run_id: Option<String>,
-    /// Why the last tick started nothing.
+    /// Why the last tick started no run.
     #[serde(default)]
     pub last_error: Option<String>,
 }
