@@ -69,7 +69,8 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
                 () = &mut stop => break,
                 accepted = accept(&listener, &room) => accepted,
             };
-            tokio::spawn(server.clone().connection(accepted));
+            let (socket, peer) = accepted;
+            tokio::spawn(server.clone().connection(socket, peer));
         }
     }
     // Closes the socket, so that new connections are refused.
@@ -114,7 +115,7 @@ struct Server {
 }
 
 impl Server {
-    async fn connection(self, (socket, peer): (Socket, SocketAddr)) {
+    async fn connection(self, socket: Socket, peer: SocketAddr) {
         let Server { router, limits, mut phases } = self;
         let service =
             hyper::service::service_fn(move |request| answer(router.clone(), request, peer, limits.body_timeout));

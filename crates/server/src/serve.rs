@@ -73,7 +73,7 @@ pub fn router(app: App) -> Router {
         .layer(cors)
         .layer(middleware::from_fn_with_state(app.clone(), guard::own_host))
         .layer(middleware::from_fn_with_state(app.clone(), guard::trace_request))
-        // Outermost, so that no other layer replaces the body of its responses.
+        // Outside trace_request, which may replace the body of a response.
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(metrics::count))
         .with_state(app)

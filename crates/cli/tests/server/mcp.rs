@@ -82,7 +82,7 @@ fn check_only_refuses_what_a_definition_would_be_refused_for() {
     let code = json!({"name": "code", "tasks": {"add": {"javascript": "return (1 +"}}});
     let nap = json!({"sleep": 0});
     let wide = json!({"name": "wide", "tasks": {"a": nap, "b": nap, "c": nap}});
-    for (definition, refusal) in [(code, "invalid-definition"), (wide, "plan-limit")] {
+    for (definition, refusal) in [(code, "bad-code"), (wide, "plan-limit")] {
         for check_only in [true, false] {
             let text = agent.refused("workflow_define", json!({"definition": definition, "check_only": check_only}));
             assert!(text.contains(refusal), "check_only {check_only}: {text}");

@@ -109,7 +109,7 @@ impl Session {
                     self.due.ping = Instant::now() + self.settings.ping;
                     self.send(Message::Ping(Bytes::new())).await?;
                 }
-                // Drained first: an answer may have arrived while nothing was read.
+                // Before the silence timeout: a message may have arrived while nothing was read.
                 said = self.socket.recv() => {
                     let Some(Ok(said)) = said else { return Err(Over::Left) };
                     self.due.silence = Instant::now() + self.settings.silence;
@@ -273,7 +273,7 @@ impl Session {
 
 impl Refused {
     fn message(self) -> String {
-        // The response carries the problem for the log; the client receives the same one.
+        // The response has the view of the problem as an extension; the client receives that.
         let response = self.problem.into_response();
         let mut problem = json!(response.extensions().get::<ProblemView>());
         if let (Some(run), Value::Object(fields)) = (self.run, &mut problem) {
