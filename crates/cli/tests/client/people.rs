@@ -32,7 +32,10 @@ fn a_key_is_printed_alone_and_works_until_it_is_paused_or_revoked() {
     assert!(!listed.contains(key), "{listed}");
     let by_variable = place.command(&["workflows"]).env("STEPWELL_KEY", "sw_wrong").output().unwrap();
     assert_eq!(by_variable.status.code(), Some(2));
-    place.stepwell(&["key", "create", "late", "--expires", "2020-01-01T00:00:00Z"]).expect(2).says("must be in the future");
+    place
+        .stepwell(&["key", "create", "late", "--expires", "2020-01-01T00:00:00Z"])
+        .expect(2)
+        .says("must be in the future");
     place.stepwell(&["key", "create", "odd", "--expires", "soon"]).expect(2).says("neither an instant nor a length");
 }
 

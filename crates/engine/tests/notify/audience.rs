@@ -3,7 +3,7 @@
 use crate::rig::{Rig, channel};
 use serde_json::json;
 use std::time::Duration;
-use stepwell_engine::commands::{NewChannel, UserChange, NotificationPreferences};
+use stepwell_engine::commands::{NewChannel, NotificationPreferences, UserChange};
 use stepwell_engine::notify::Topic;
 use stepwell_store::Store;
 
@@ -123,7 +123,8 @@ async fn a_channel_gets_only_what_was_chosen_for_it() {
     let new = NewChannel { organisation: true, events, ..channel("failures") };
     rig.engine.channels(&rig.admin).create(new).await.unwrap();
     let mine = rig.own(&rig.admin, "mine").await;
-    let wishes = NotificationPreferences { channels: [(mine.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
+    let wishes =
+        NotificationPreferences { channels: [(mine.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
     let now = rig.engine.channels(&rig.admin).change_preferences(wishes).await.unwrap();
     assert_eq!(now.channels[&mine.id], []);
     assert_eq!(now.browser, Some(Topic::ALL.to_vec()));

@@ -17,7 +17,8 @@ async fn people_have_channels_of_their_own_and_administrators_those_of_the_organ
     forbidden(rig.engine.channels(&ann).create(wider).await.map(drop));
     forbidden(rig.engine.channels(&ann).remove(&all.id).await);
     forbidden(rig.engine.channels(&ann).test(&all.id).await.map(drop));
-    let wishes = NotificationPreferences { channels: [(all.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
+    let wishes =
+        NotificationPreferences { channels: [(all.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
     forbidden(rig.engine.channels(&ann).change_preferences(wishes).await.map(drop));
     forbidden(rig.engine.channels(&nobody).create(channel("x")).await.map(drop));
     forbidden(rig.engine.channels(&nobody).list().await.map(drop));

@@ -170,7 +170,7 @@ async fn the_stream_of_an_organisation_has_what_was_asked_for() {
 
 #[tokio::test]
 async fn what_another_process_commits_is_seen_without_a_hint() {
-    let rig = Rig::new(Settings { look: SHORT, ..patient() }).await;
+    let rig = Rig::new(Settings { poll: SHORT, ..patient() }).await;
     rig.define("sleeping", json!({"a": {"wait_for_webhook": {"timeout": "1h"}}})).await;
     let run = rig.start("sleeping").await;
     let mut stream = rig.stream(&format!("/api/v1/runs/{run}/stream"), None).await;
