@@ -1,6 +1,6 @@
-//! A definition as something to look at: its steps with a few words each, and what leads to what.
+//! The outline of a definition: its steps with a short description each, and the edges between them.
 //!
-//! Not here: where things are drawn, and how a run stands.
+//! Not here: layout, and the state of a run.
 
 use crate::definition::Definition;
 use crate::expr::StepIx;
@@ -20,7 +20,7 @@ pub struct Outline {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Node {
     pub name: String,
-    /// As runs name it, without the numbers of passes and items: `each[].charge`.
+    /// The path in runs, without the indices of iterations: `each[].charge`.
     pub path: String,
     /// `http`, `tool`, `sleep`, `approval`, `condition`, `loop`, `for_each`, …
     pub kind: String,
@@ -39,7 +39,7 @@ pub struct Edge {
     pub style: EdgeStyle,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeStyle {
     Normal,
@@ -72,7 +72,7 @@ pub fn outline(definition: &Definition) -> Outline {
     Outline { name: definition.name.clone(), nodes, edges }
 }
 
-/// Scopes are nested within limits, so this comes to an end soon.
+/// The recursion is bounded: the depth of scopes is limited.
 fn path(graph: &Graph, step: &Step) -> String {
     match graph.scope(step.scope).owner {
         Some(owner) => format!("{}[].{}", path(graph, graph.step(owner)), step.def.name),
@@ -118,7 +118,7 @@ fn header(graph: &Graph, from: usize) -> usize {
     scope.starts.first().copied().map_or(from, index)
 }
 
-/// What a step's `if` demands, on the edge that leads to it.
+/// The `if` condition of a step, shown on the edge that leads to it.
 fn condition_of(graph: &Graph, out: &Out) -> String {
     let Target::Step(to) = out.to else { return String::new() };
     graph.step(to).def.condition.as_ref().map(|expr| expr.source().to_string()).unwrap_or_default()
