@@ -251,7 +251,8 @@ fn fate_named(text: &str) -> anyhow::Result<Fate> {
         ("call", body) => Fate::Call(body.map_or(Ok(Value::Null), json)?),
         ("never", None) => Fate::Never,
         _ => bail!(
-            "{text:?} is not an outcome; expected ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, call:JSON or never"
+            "{text:?} is not an outcome; expected ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, \
+             call:JSON or never"
         ),
     })
 }
