@@ -60,7 +60,8 @@ pub struct Settings {
 impl Executor {
     pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>, kinds: Kinds, settings: Settings) -> Executor {
         let cluster = runner.cluster.clone();
-        /// Whether calls carry a trace header.
+        let Settings { slots, slots_per_org, traced } = settings;
+        // A node cannot know how much of an organisation's work others execute.
         let knows_limits = !cluster.shared || slots_per_org.is_none();
         Executor {
             access: runner.workflows.access.clone(),
