@@ -106,7 +106,7 @@ impl Organisations<'_> {
         let theirs = NewAudit { org: id, ..own.clone() };
         let audit = if id == self.caller.org { vec![own] } else { vec![own, theirs] };
         change(
-            &self.rooms,
+            self.rooms,
             Change { records: vec![record], audit, grants_of: Some(id), decided: None },
             "organisation",
             &name,

@@ -8,7 +8,7 @@ use super::children;
 use super::commit::{follow_up, write};
 use super::live::Live;
 use super::messages::{Envelope, Message};
-use super::plan::plan;
+use super::plan::Plan;
 use super::record::{restore, status};
 use super::sink::Sink;
 use crate::error::Error;
@@ -243,7 +243,8 @@ pub async fn transition(
     let mail = if has_mail { runner.cluster.store.mail(live.id).await? } else { Vec::new() };
     let before = status(&live.run);
     let rules = sink.call_rules(live.org).await?;
-    let plan = plan(runner, live, messages, mail, &*rules, now);
+    let mut plan = Plan::new(&*rules, now);
+    plan.add(runner, live, messages, &mail);
     if !plan.transition.facts.is_empty() {
         match write(runner, &*sink, live, &plan, before).await? {
             Ok(follow) => follow_up(runner, &*sink, live, follow),

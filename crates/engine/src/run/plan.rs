@@ -43,45 +43,6 @@ pub struct Plan<'a> {
     pub answers: Vec<Result<(), Ignored>>,
 }
 
-/// Plans messages and applies them to the run in memory.
-pub fn plan<'a>(
-    runner: &Runner,
-    live: &mut Live,
-    messages: &[Envelope],
-    mail: Vec<StoredMail>,
-    rules: &'a dyn CallRules,
-    now: Time,
-) -> Plan<'a> {
-    let mut plan = Plan::new(rules, now);
-    for envelope in messages {
-        let answer = match &envelope.message {
-            Message::Start { .. } | Message::Notices(_) | Message::ChildStarted { .. } | Message::Reconcile => Ok(()),
-            Message::Begin(begin) => plan.begin(runner, live, begin),
-            Message::Mail => {
-                mail.iter().for_each(|mail| plan.mail(runner, live, mail));
-                Ok(())
-            }
-            Message::Timer { key } => plan.timer(runner, live, key),
-            Message::Retry { by, onto } => plan.retry(runner, live, by, onto.as_ref()),
-            Message::Admit => plan.event(runner, live, Event::Admitted).inspect(|()| plan.groups.extend(enter(live))),
-            Message::ChildNotStarted { notice, .. } => {
-                plan.sent.push(notice.clone());
-                event(live, &envelope.message).and_then(|event| plan.event(runner, live, event))
-            }
-            other => event(live, other).and_then(|event| plan.event(runner, live, event)),
-        };
-        if answer.is_ok() {
-            plan.audit.extend(envelope.audit.clone());
-        }
-        plan.answers.push(answer);
-    }
-    // A notice without an effect is handled all the same.
-    if plan.transition.facts.is_empty() {
-        plan.stale.notices.extend(plan.sent.drain(..).map(|key| (live.id, key)));
-    }
-    plan
-}
-
 /// Counts the run against its concurrency group, within the workflow's limit.
 fn enter(live: &Live) -> Option<GroupChange> {
     let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
@@ -136,7 +97,7 @@ fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(rules: &'a dyn CallRules, now: Time) -> Plan<'a> {
+    pub fn new(rules: &'a dyn CallRules, now: Time) -> Plan<'a> {
         Plan {
             now,
             rules,
@@ -152,6 +113,46 @@ impl<'a> Plan<'a> {
             stale: Stale::default(),
             audit: Vec::new(),
             answers: Vec::new(),
+        }
+    }
+
+    /// Plans messages and applies them to the run in memory.
+    pub fn add(&mut self, runner: &Runner, live: &mut Live, messages: &[Envelope], mail: &[StoredMail]) {
+        for envelope in messages {
+            let answer = self.add_one(runner, live, &envelope.message, mail);
+            if answer.is_ok() {
+                self.audit.extend(envelope.audit.clone());
+            }
+            self.answers.push(answer);
+        }
+        // A notice without an effect is handled all the same.
+        if self.transition.facts.is_empty() {
+            self.stale.notices.extend(self.sent.drain(..).map(|key| (live.id, key)));
+        }
+    }
+
+    fn add_one(
+        &mut self,
+        runner: &Runner,
+        live: &mut Live,
+        message: &Message,
+        mail: &[StoredMail],
+    ) -> Result<(), Ignored> {
+        match message {
+            Message::Start { .. } | Message::Notices(_) | Message::ChildStarted { .. } | Message::Reconcile => Ok(()),
+            Message::Begin(begin) => self.begin(runner, live, begin),
+            Message::Mail => {
+                mail.iter().for_each(|mail| self.mail(runner, live, mail));
+                Ok(())
+            }
+            Message::Timer { key } => self.timer(runner, live, key),
+            Message::Retry { by, onto } => self.retry(runner, live, by, onto.as_ref()),
+            Message::Admit => self.event(runner, live, Event::Admitted).inspect(|()| self.groups.extend(enter(live))),
+            Message::ChildNotStarted { notice, .. } => {
+                self.sent.push(notice.clone());
+                event(live, message).and_then(|event| self.event(runner, live, event))
+            }
+            other => event(live, other).and_then(|event| self.event(runner, live, event)),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::rest::Problems;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use stepwell_engine::Caller;
 use stepwell_engine::commands::Right;
-use stepwell_engine::{Caller, Error};
 use stepwell_store::{Fed, Position};
 use utoipa::IntoParams;
 
@@ -52,7 +52,7 @@ pub async fn event_stream(
         None => None,
     };
     let watch = app.hub.watch().await?;
-    let now = app.engine.log().progress().await.map_err(Error::from)?;
+    let now = app.engine.log().progress().await?;
     let (mut reached, seen) = stopped.unwrap_or_else(|| (Reached { progress: now.clone(), row: None }, None));
     if !now.covers(&reached.progress) {
         return Err(Problem::input("Last-Event-ID", format!("the log is at {now}: this id belongs to another log")));

@@ -53,7 +53,7 @@ pub async fn run_stream(
     let row = find(&app, &caller, &run).await?;
     let ended = is_over(&row.status).then(|| row.status.clone());
     if cursor.at > 0 {
-        let rows = app.engine.log().tail(id, Version(cursor.at - 1), 2).await.map_err(Error::from)?;
+        let rows = app.engine.log().tail(id, Version(cursor.at - 1), 2).await?;
         if rows.is_empty() {
             return Err(Problem::input(
                 "Last-Event-ID",

@@ -71,7 +71,7 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
 
 impl Listener<'_> {
     async fn begin(&mut self) -> Result<(), Problem> {
-        self.epoch = self.app.engine.log().epoch(self.caller.org).await.map_err(Error::from)?;
+        self.epoch = self.app.engine.log().epoch(self.caller.org).await?;
         if self.subscription.accepted().tools_list_changed == Some(true) {
             self.tools = Some(tools::all(self.app, &self.caller).await?);
         }
@@ -89,7 +89,7 @@ impl Listener<'_> {
 
     /// Returns false if the client has disconnected.
     async fn poll(&mut self, recheck: bool) -> Result<bool, Problem> {
-        let epoch = self.app.engine.log().epoch(self.caller.org).await.map_err(Error::from)?;
+        let epoch = self.app.engine.log().epoch(self.caller.org).await?;
         if epoch != self.epoch || recheck {
             let Auth(caller) = Auth::from_request_parts(&mut self.parts, self.app).await?;
             self.caller = caller;

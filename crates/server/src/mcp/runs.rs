@@ -100,7 +100,7 @@ pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Pro
     // Subscribes before the first read, so that nothing is missed in between.
     let mut commits = app.engine.activity();
     loop {
-        let row = app.engine.log().run(run).await.map_err(stepwell_engine::Error::from)?;
+        let row = app.engine.log().run(run).await?;
         if row.is_none_or(|row| row.finished.is_some() || row.status == "paused") || Instant::now() >= until {
             return Ok(());
         }

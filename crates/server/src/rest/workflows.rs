@@ -211,7 +211,7 @@ async fn switch(
 
 async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Reply<Data<WorkflowSummary>>> {
     let compiled = app.engine.workflows(caller).find(id).await?;
-    let state = app.engine.workflows(&caller).state(&compiled).await?;
+    let state = app.engine.workflows(caller).state(&compiled).await?;
     Ok(Reply(Data { data: WorkflowSummary::new(&compiled, &state) }))
 }
 
