@@ -113,7 +113,9 @@ fn the_documentation_of_faults_is_up_to_date() {
     all.sort_unstable();
     let rows: String = all.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |\n")).collect();
     let text = format!(
-        "# Faults\n\nThe faults that `stepwell check` and the API report for a definition. The codes are stable: tools may rely on them.\n\
+        "# Faults\n\n\
+         The faults that `stepwell check` and the API report for a definition. The codes are stable: tools may rely on \
+         them.\n\
          This list is generated from `crates/formats/src/code.rs` (`UPDATE=1 cargo test -p stepwell-formats --test cases`).\n\n\
          | code | meaning |\n| --- | --- |\n{rows}"
     );

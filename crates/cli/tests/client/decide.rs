@@ -37,8 +37,8 @@ fn what_is_asked_is_listed_and_printed_and_a_digest_pins_it() {
     let open = served.run(&["approvals", "--json"]).expect(0).json();
     let digest = open["digest"].as_str().unwrap().to_string();
     served.run(&["approvals"]).expect(0).says(&digest[..12]).says(&run).says("go: tool");
-    served.run(&["approve", &run, "ask", "--digest", &"0".repeat(64)]).expect(1).says("look again");
-    served.run(&["approve", &run, "ask", "--digest", &digest[..11]]).expect(1).says("look again");
+    served.run(&["approve", &run, "ask", "--digest", &"0".repeat(64)]).expect(1).says("read the request again");
+    served.run(&["approve", &run, "ask", "--digest", &digest[..11]]).expect(1).says("read the request again");
     let link = served.run(&["approvals", "--link", &run, "ask"]).expect(0);
     assert!(link.out.contains("/approve/run_"), "{}", link.out);
     served.run(&["approvals", "--link", &run, "ask", "--user", "nobody"]).expect(1).says("gone or disabled");

@@ -115,7 +115,7 @@ fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
     check("nothing.db", "No such file");
     check("data", "it is not a file");
     check("nap.json", "it is not a database");
-    check("data/stepwell.db", "the file of a store in use");
+    check("data/stepwell.db", "the file of a live store");
     let foreign = rusqlite::Connection::open(place.path("foreign.db")).unwrap();
     foreign.execute_batch("CREATE TABLE t (x)").unwrap();
     check("foreign.db", "belongs to another program");

@@ -58,7 +58,7 @@ fn what_is_not_there_is_not_made_by_taking_from_it() {
     let (directory, database, target) = (Place::directory(), Place::database(), Place::directory());
     refused(&migrate(&directory, &target), "is not a data directory");
     assert!(!std::path::Path::new(&directory.name()).exists());
-    refused(&migrate(&database, &target), "nothing of stepwell");
+    refused(&migrate(&database, &target), "contains no stepwell store");
     if let Place::Database(schema, _) = &database {
         // An error if there were one.
         schema.execute("CREATE TABLE stepwell_schema (id INTEGER)");

@@ -6,6 +6,7 @@
 use super::Executor;
 use super::permit::{denied, rate_limits};
 use super::policies::{Effect, Policies, Policy, Subject};
+use crate::error::Error;
 use crate::secrets::host_name;
 use async_trait::async_trait;
 use std::fmt;
@@ -46,7 +47,7 @@ pub struct PolicyGuard {
 impl HostGuard for PolicyGuard {
     async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure> {
         let PolicyGuard { executor, org, checked_host } = self;
-        let unavailable = |error: crate::Error| Failure::retryable("unavailable", error.to_string());
+        let unavailable = |error: Error| Failure::retryable("unavailable", error.to_string());
         let policies = executor.policies(*org).await.map_err(unavailable)?;
         Ok(Arc::new(PolicyRules {
             executor: executor.clone(),

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::rooms::Rooms;
 use crate::run::start::Started;
 use crate::run::{Live, Message};
-use crate::workflows::label_list;
+use crate::workflows::{Compiled, label_list};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,6 +149,6 @@ impl Runs<'_> {
     }
 }
 
-async fn newest(rooms: &Rooms, live: &Live) -> Result<Arc<crate::Compiled>, Error> {
+async fn newest(rooms: &Rooms, live: &Live) -> Result<Arc<Compiled>, Error> {
     rooms.workflows.newest(live.org, &live.compiled.row.workflow).await
 }
