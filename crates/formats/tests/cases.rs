@@ -116,7 +116,8 @@ fn the_documentation_of_faults_is_up_to_date() {
         "# Faults\n\n\
          The faults that `stepwell check` and the API report for a definition. The codes are stable: tools may rely on \
          them.\n\
-         This list is generated from `crates/formats/src/code.rs` (`UPDATE=1 cargo test -p stepwell-formats --test cases`).\n\n\
+         This list is generated from `crates/formats/src/code.rs` \
+         (`UPDATE=1 cargo test -p stepwell-formats --test cases`).\n\n\
          | code | meaning |\n| --- | --- |\n{rows}"
     );
     if std::env::var_os("UPDATE").is_some() {
