@@ -12,6 +12,8 @@ pub struct Log {
     lines: usize,
     bytes: usize,
     kept: Vec<Value>,
+    /// The order of each kept line, for a log whose lines may arrive out of order.
+    orders: Vec<f64>,
 }
 
 impl Log {
@@ -38,6 +40,16 @@ impl Log {
         }
     }
 
+    /// Keeps a line after those of a lower or the same order.
+    pub fn keep_at(&mut self, order: f64, line: Line) {
+        let Some(line) = self.take(line) else { return };
+        // The line that reports the truncation stays the last one.
+        let order = if self.bytes > MAX_BYTES { f64::INFINITY } else { order };
+        let at = self.orders.partition_point(|known| *known <= order);
+        self.orders.insert(at, order);
+        self.kept.insert(at, json!({"level": line.level, "text": line.text}));
+    }
+
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
@@ -57,6 +69,19 @@ mod tests {
         lines.for_each(|text| log.keep(Line { level: "info".into(), text }));
         let value = log.into_value().unwrap_or_default();
         value.as_array().into_iter().flatten().map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn lines_that_arrive_out_of_order_are_kept_in_order() {
+        let mut log = Log::default();
+        for (order, text) in [(3.0, "c"), (1.0, "a"), (2.0, "b"), (2.0, "b again")] {
+            log.keep_at(order, Line { level: "info".into(), text: text.into() });
+        }
+        log.keep_at(0.0, Line { level: "info".into(), text: "x".repeat(MAX_BYTES + 1) });
+        let value = log.into_value().unwrap();
+        let texts: Vec<&str> = value.as_array().unwrap().iter().map(|line| line["text"].as_str().unwrap()).collect();
+        assert_eq!(texts[..4], ["a", "b", "b again", "c"]);
+        assert!(texts[4].ends_with("64 KB)"), "{}", texts[4]);
     }
 
     #[test]

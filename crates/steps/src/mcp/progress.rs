@@ -28,7 +28,7 @@ pub struct ProgressTracker {
 #[derive(Default)]
 struct Calls {
     open: HashMap<ProgressToken, Log>,
-    early: VecDeque<(ProgressToken, Line)>,
+    early: VecDeque<(ProgressToken, f64, Line)>,
 }
 
 /// The progress of a pending call.
@@ -49,26 +49,27 @@ impl ProgressTracker {
     pub fn open(self: &Arc<ProgressTracker>, token: ProgressToken) -> CallProgress {
         let mut calls = self.calls();
         let early = std::mem::take(&mut calls.early);
-        let (mine, others): (Vec<_>, Vec<_>) = early.into_iter().partition(|(owner, _)| *owner == token);
+        let (mine, others): (Vec<_>, Vec<_>) = early.into_iter().partition(|(owner, ..)| *owner == token);
         calls.early = others.into();
         let mut log = Log::default();
-        mine.into_iter().for_each(|(_, line)| log.keep(line));
+        mine.into_iter().for_each(|(_, order, line)| log.keep_at(order, line));
         calls.open.insert(token.clone(), log);
         drop(calls);
         CallProgress { progress: self.clone(), token }
     }
 
+    /// Notifications are handled in tasks of their own, so they may come out of order; progress only grows.
     fn record(&self, progress: ProgressNotificationParam) {
         let text = self.mask.shown(&describe(&progress)).into_owned();
         let line = Line { level: "info".into(), text };
         let mut calls = self.calls();
         match calls.open.get_mut(&progress.progress_token) {
-            Some(log) => log.keep(line),
+            Some(log) => log.keep_at(progress.progress, line),
             None => {
                 if calls.early.len() >= MAX_EARLY {
                     calls.early.pop_front();
                 }
-                calls.early.push_back((progress.progress_token, line));
+                calls.early.push_back((progress.progress_token, progress.progress, line));
             }
         }
     }
