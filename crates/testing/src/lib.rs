@@ -31,7 +31,7 @@ pub use proxy::Proxy;
 pub use schema::{Schema, execute};
 pub use server::{Process, Server};
 pub use step_kind::{ToolCall, Tools};
-pub use test_store::{TestStore, TestStore as Place, embedded_only, on_postgres, postgres_only};
+pub use test_store::{TestStore, embedded_only, on_postgres, postgres_only};
 pub use wait::{command, eventually};
 
 use std::time::Duration;

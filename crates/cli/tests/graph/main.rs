@@ -13,6 +13,6 @@ mod joins;
 mod nodes;
 // Shared with the server's own suite, which uses more of it.
 #[allow(dead_code)]
-#[path = "../server/rig.rs"]
-mod rig;
+#[path = "../server/harness.rs"]
+mod harness;
 mod shapes;

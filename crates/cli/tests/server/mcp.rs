@@ -1,7 +1,7 @@
 //! MCP over HTTP: what agents see, what they may, and runs as tasks. Clients of others are tried by `scripts/mcp.sh`.
 
 use crate::agent::Agent;
-use crate::rig::{Api, Place, Server};
+use crate::harness::{Api, Installation, Server};
 use serde_json::{Value, json};
 
 fn approver(server: &Server, user: &str) -> Api {
@@ -10,7 +10,7 @@ fn approver(server: &Server, user: &str) -> Api {
 
 #[test]
 fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let sees = |grants: &[&str], name: &str| Agent::plain(&server.api.new_user(name, grants)).tools().join(" ");
     assert_eq!(sees(&["workflow.define"], "a"), "workflow_define");
@@ -36,7 +36,7 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
 
 #[test]
 fn an_agent_defines_in_any_dialect_starts_and_follows() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let agent = Agent::plain(&server.with_key(&place.agent_key()));
     let step = json!({"tool": "echo", "args": {"value": "{{input.word}}"}});
@@ -76,7 +76,7 @@ fn an_agent_defines_in_any_dialect_starts_and_follows() {
 
 #[test]
 fn what_is_wrong_with_a_call_is_listed_with_its_place() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let agent = Agent::plain(&server.with_key(&place.agent_key()));
     let definition = "name: x\ntasks:\n  a: {sleep: 1s, needs: [b]}\n  c: {sleeep: 1s}\n";
@@ -105,7 +105,7 @@ fn what_is_wrong_with_a_call_is_listed_with_its_place() {
 
 #[test]
 fn a_workflow_that_asks_for_it_is_a_tool_of_its_own() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let agent = Agent::plain(&server.with_key(&place.agent_key()));
     let schema = json!({"type": "object", "required": ["word"], "properties": {"word": {"type": "string"}}});
@@ -139,7 +139,7 @@ const GATE: &str = "name: gate\ntasks:\n  ask: {approval: {message: 'send {{inpu
 
 #[test]
 fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = approver(&server, "ann");
     server.api.send("POST", "/api/v1/workflows", &[], Some(GATE.into())).is(201);
@@ -180,7 +180,7 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
 
 #[test]
 fn a_client_that_does_not_say_so_gets_no_task_and_no_question() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = approver(&server, "ann");
     server.api.send("POST", "/api/v1/workflows", &[], Some(GATE.into())).is(201);
@@ -196,7 +196,7 @@ fn a_client_that_does_not_say_so_gets_no_task_and_no_question() {
 
 #[test]
 fn gates_are_answered_with_the_right_by_name_and_only_for_what_was_shown() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&json!({"name": "ask", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
     let agent = Agent::plain(&server.with_key(&place.agent_key()));
@@ -223,7 +223,7 @@ fn gates_are_answered_with_the_right_by_name_and_only_for_what_was_shown() {
 
 #[test]
 fn a_run_that_failed_is_a_completed_task_with_an_error_and_a_cancelled_one_is_cancelled() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let agent = Agent::able(&approver(&server, "ann"));
     server.api.define(
@@ -251,7 +251,7 @@ fn a_run_that_failed_is_a_completed_task_with_an_error_and_a_cancelled_one_is_ca
 
 #[test]
 fn what_belongs_to_others_is_not_there() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&json!({"name": "mine", "expose_as_tool": true, "tasks": {"nap": {"sleep": 0}}}));
     let run = server.api.finished("mine", &json!({}))["id"].as_str().unwrap().to_string();
@@ -275,7 +275,7 @@ fn what_belongs_to_others_is_not_there() {
 
 #[test]
 fn runs_and_workflows_can_be_read_and_the_format_explains_itself() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let agent = Agent::plain(&server.with_key(&place.agent_key()));
     server.api.define(&json!({"name": "two words", "tasks": {"nap": {"sleep": 0}}}));
@@ -301,7 +301,7 @@ fn runs_and_workflows_can_be_read_and_the_format_explains_itself() {
 
 #[test]
 fn only_those_with_a_key_and_no_pages_of_others_come_in() {
-    let place = Place::new().config("cors: {origins: ['https://app.example.com']}\n");
+    let place = Installation::new().config("cors: {origins: ['https://app.example.com']}\n");
     let server = place.serve();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     let post = |api: &Api, more: &[(&str, &str)]| {
