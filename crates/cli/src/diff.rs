@@ -1,10 +1,10 @@
-//! Two texts compared line by line, as a unified diff.
+//! A unified diff of two texts.
 
 use std::fmt::Write;
 
 /// Lines shown around a change.
 const CONTEXT: usize = 3;
-/// Pairs of lines that are compared at the most; what is larger is shown as replaced.
+/// Maximum pairs of lines to compare; anything larger is shown as replaced.
 const MOST: usize = 4_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ enum Line<'a> {
     New(&'a str),
 }
 
-/// Without the two lines that name the texts. Empty if they are the same.
+/// The hunks of the diff, without the two header lines. Empty if the texts are equal.
 pub fn unified(old: &str, new: &str) -> String {
     let lines = compare(&split(old), &split(new));
     let changed: Vec<usize> = (0..lines.len()).filter(|n| !matches!(lines[*n], Line::Same(_))).collect();
@@ -22,7 +22,7 @@ pub fn unified(old: &str, new: &str) -> String {
     let mut next = 0;
     while next < changed.len() {
         let first = changed[next].saturating_sub(CONTEXT);
-        // Changes whose surroundings touch are shown together.
+        // Changes whose context overlaps share a hunk.
         while next + 1 < changed.len() && changed[next + 1] - changed[next] <= 2 * CONTEXT {
             next += 1;
         }
@@ -33,7 +33,7 @@ pub fn unified(old: &str, new: &str) -> String {
     text
 }
 
-/// Each with its line break, so that a missing one is seen.
+/// Keeps the line breaks, so that a missing one at the end shows.
 fn split(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_shown_with_what_is_around_them() {
+    fn changes_are_shown_with_their_context() {
         let check = |old: &str, new: &str, expected: &str| assert_eq!(unified(old, new), expected);
         check("a\nb\n", "a\nb\n", "");
         check("", "a\n", "@@ -0,0 +1 @@\n+a\n");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_far_apart_are_shown_apart() {
+    fn distant_changes_get_separate_hunks() {
         let old: String = (1..=20).map(|n| format!("{n}\n")).collect();
         let new = old.replace("2\n3\n", "2\nthree\n").replace("\n18\n", "\n");
         let text = unified(&old, &new);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_compare_is_replaced() {
+    fn texts_too_long_to_compare_are_shown_as_replaced() {
         let many = |word: &str| (0..3_000).map(|n| format!("{word}{n}\n")).collect::<String>();
         assert_eq!(unified(&many("a"), &many("b")).lines().count(), 6_001);
     }

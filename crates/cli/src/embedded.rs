@@ -1,4 +1,4 @@
-//! An engine inside this process, for the commands that run things.
+//! An engine inside this process, for the commands that execute runs.
 
 use crate::commands::Exit;
 use crate::home::Home;
@@ -17,51 +17,52 @@ use stepwell_steps::Egress;
 use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
-/// The organisation of whoever works on this machine.
+/// The organisation of local runs.
 pub const ORG: OrgId = OrgId(1);
-/// Rows read in one go.
+/// Rows read per page.
 const PAGE: u32 = 500;
-/// What an unfinished run is listed as.
+/// The statuses of unfinished runs.
 const UNFINISHED: [&str; 3] = ["queued", "running", "paused"];
 
 pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.context("no threads to work with")
+    runtime.context("cannot start the async runtime")
 }
 
-/// Where nobody else can start runs, steps may reach what this person's own programs may. In a database that others use
-/// too this process executes what others have written.
+/// In a data directory only the local user can start runs, so steps may reach private addresses, as the user's own
+/// programs may. In a shared database this process also executes definitions that others have written.
 fn config(home: &Home, servers: Connect) -> anyhow::Result<Config> {
-    let alone = !home.store.is_shared();
-    let mut config = engine(home, home.config.given_private_addresses.unwrap_or(alone), servers)?;
+    let local = !home.store.is_shared();
+    let mut config = engine(home, home.config.given_private_addresses.unwrap_or(local), servers)?;
     home.config.node.give(&mut config);
     Ok(config)
 }
 
-/// Whether MCP servers are connected to. Who executes nothing calls nobody.
+/// Whether to connect to MCP servers. An engine that executes nothing needs no connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Connect {
     Yes,
     No,
 }
 
-/// An engine with all that its steps need; `private` says whether they may reach private addresses. To be called within a
-/// runtime.
+/// The configuration of an engine with everything its steps need. `private` allows them to reach private addresses.
+/// Must be called within a runtime.
 pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Config> {
     let vault = home.vault()?;
-    let safe = SealedStore::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
+    let sealed = SealedStore::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
     let egress = Egress { allow_private: private };
-    let upstreams = match home.config.mcp_servers.iter().map(server).collect::<Vec<_>>() {
-        named if named.is_empty() || servers == Connect::No => None,
-        named => {
+    let configured = home.config.mcp_servers.iter().map(|(name, server)| server_config(name, server));
+    let upstreams = match configured.collect::<Vec<_>>() {
+        configured if configured.is_empty() || servers == Connect::No => None,
+        configured => {
             let pins = Pins::new(home.store.clone());
-            Some(Upstreams::start(named, safe.clone(), pins, egress, Arc::new(SystemClock)))
+            Some(Upstreams::start(configured, sealed.clone(), pins, egress, Arc::new(SystemClock)))
         }
     };
     let steps = stepwell_steps::Config {
         egress,
         smtp: home.config.smtp.as_ref().map(smtp),
-        connections: Arc::new(safe),
+        connections: Arc::new(sealed),
         upstreams: upstreams.clone(),
         ..stepwell_steps::Config::default()
     };
@@ -74,40 +75,40 @@ pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Co
     Ok(config)
 }
 
-/// As the steps know it.
-fn server((name, is): (&String, &McpServer)) -> ServerConfig {
+/// Converts the configuration of an MCP server to that of `stepwell_steps`.
+fn server_config(name: &str, server: &McpServer) -> ServerConfig {
     let revealed = |texts: &BTreeMap<String, Secret>| {
         texts.iter().map(|(name, text)| (name.clone(), text.reveal().to_string())).collect()
     };
-    let transport = match &is.transport {
+    let transport = match &server.transport {
         McpTransport::Stdio { command, args, env, cwd } => {
             Transport::Stdio { command: command.clone(), args: args.clone(), env: revealed(env), cwd: cwd.clone() }
         }
         McpTransport::Http { url, headers } => Transport::Http { url: url.clone(), headers: revealed(headers) },
     };
     ServerConfig {
-        name: name.clone(),
-        organisation: is.organisation.clone(),
+        name: name.to_string(),
+        organisation: server.organisation.clone(),
         transport,
-        plain_names: is.plain_names,
-        connect_timeout: Duration::from_millis(is.timeout.0),
+        plain_names: server.plain_names,
+        connect_timeout: Duration::from_millis(server.timeout.0),
     }
 }
 
-/// As the steps know it.
-fn smtp(is: &stepwell_server::config::Smtp) -> stepwell_steps::Smtp {
+/// Converts the SMTP configuration to that of `stepwell_steps`.
+fn smtp(config: &stepwell_server::config::Smtp) -> stepwell_steps::Smtp {
     use stepwell_server::config::Encryption;
     stepwell_steps::Smtp {
-        host: is.host.clone(),
-        port: is.port(),
-        encryption: match is.encryption {
+        host: config.host.clone(),
+        port: config.port(),
+        encryption: match config.encryption {
             Encryption::Tls => stepwell_steps::Encryption::Tls,
             Encryption::StartTls => stepwell_steps::Encryption::StartTls,
             Encryption::None => stepwell_steps::Encryption::None,
         },
-        username: is.username.clone(),
-        password: is.password.as_ref().map(|password| password.reveal().to_string()),
-        from: is.from.clone(),
+        username: config.username.clone(),
+        password: config.password.as_ref().map(|password| password.reveal().to_string()),
+        from: config.from.clone(),
     }
 }
 
@@ -115,12 +116,12 @@ pub async fn start(home: &Home) -> anyhow::Result<Engine> {
     Ok(Engine::start(home.store.clone(), config(home, Connect::Yes)?).await?)
 }
 
-/// An engine to ask and to tell things, which executes nothing.
+/// An engine for queries and commands that executes nothing.
 pub fn at_rest(home: &Home) -> anyhow::Result<Engine> {
     Ok(Engine::at_rest(home.store.clone(), config(home, Connect::No)?))
 }
 
-/// Whoever is signed in on this machine.
+/// The local user.
 pub fn caller() -> Caller {
     let names = ["USER", "LOGNAME", "USERNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
     Caller::local(names.into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "local".into()))
@@ -138,7 +139,7 @@ pub async fn define(engine: &Engine, caller: &Caller, sources: &[Source]) -> any
     Ok(names)
 }
 
-/// A run that is there, as of now.
+/// An existing run and its current version.
 pub struct Found {
     pub id: RunId,
     pub public: String,
@@ -154,7 +155,7 @@ pub async fn find(store: &dyn Store, run: &str) -> anyhow::Result<Found> {
     Ok(Found { id: stored.row.id, public: stored.row.public, version: stored.version.0 })
 }
 
-/// Runs that are not finished, without those that are parts of others.
+/// Unfinished runs, without child runs.
 pub async fn unfinished(store: &dyn Store) -> anyhow::Result<Vec<RunId>> {
     let mut found = Vec::new();
     for status in UNFINISHED {
@@ -172,7 +173,7 @@ pub async fn unfinished(store: &dyn Store) -> anyhow::Result<Vec<RunId>> {
     Ok(found)
 }
 
-/// How many runs other than this one are not finished; not counted further than `most`.
+/// Counts unfinished runs other than `but`, up to `most`.
 pub async fn count_unfinished(store: &dyn Store, most: u32, but: Option<RunId>) -> anyhow::Result<u32> {
     let mut count = 0;
     for status in UNFINISHED {
@@ -204,7 +205,7 @@ impl Ended {
     }
 }
 
-/// Reads a run's end in one go.
+/// Reads how a run ended, or its current state.
 pub async fn ended(store: &dyn Store, id: RunId) -> anyhow::Result<Option<Ended>> {
     let Some(stored) = store.load(id).await? else { return Ok(None) };
     let state: Snapshot = serde_json::from_str(&stored.state).context("the stored run cannot be read")?;

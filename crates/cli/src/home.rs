@@ -1,4 +1,4 @@
-//! Where a command's data is: a directory, or a database. Commands that only look never make a directory.
+//! The data directory or database of a command. Commands that only read never create a directory.
 
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ const DATABASE: &str = "stepwell.db";
 
 #[derive(clap::Args, Clone)]
 pub struct Data {
-    /// The data directory; without it $STEPWELL_DATA, else $XDG_DATA_HOME/stepwell, else ~/.local/share/stepwell
+    /// Data directory (default: $STEPWELL_DATA, else $XDG_DATA_HOME/stepwell, else ~/.local/share/stepwell)
     #[arg(long = "data", value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// A PostgreSQL database instead, `postgres://…`; without it $STEPWELL_DATABASE
+    /// PostgreSQL database to use instead, `postgres://…` (default: $STEPWELL_DATABASE)
     #[arg(long, value_name = "URL")]
     database: Option<String>,
 }
 
-/// A store that is open, and what is configured about it.
+/// An open store and its configuration.
 pub struct Home {
     pub store: Arc<dyn Store>,
     pub location: Location,
@@ -37,8 +37,8 @@ impl Home {
         Ok(Arc::new(self.config.vault(directory).map_err(anyhow::Error::msg)?))
     }
 
-    /// Secrets and connections that are kept here.
-    pub fn safe(&self) -> anyhow::Result<SealedStore> {
+    /// The store of secrets and connections.
+    pub fn sealed_store(&self) -> anyhow::Result<SealedStore> {
         Ok(SealedStore::new(self.store.clone(), self.vault()?, Arc::new(EnvironmentSecrets)))
     }
 }
@@ -49,20 +49,20 @@ impl Data {
         let given = self.directory.clone().or_else(|| variable("STEPWELL_DATA"));
         let found = given.or_else(|| variable("XDG_DATA_HOME").map(|base| base.join("stepwell")));
         let found = found.or_else(|| variable("HOME").map(|home| home.join(".local/share/stepwell")));
-        found.context("there is no home directory to keep runs in: say where with --data DIR")
+        found.context("there is no home directory to store runs in: choose a directory with --data DIR")
     }
 
-    /// What the configuration says, if the command line says nothing.
+    /// Falls back to the configured directory if the command line names none.
     pub fn or(self, configured: Option<PathBuf>) -> Data {
         Data { directory: self.directory.or(configured), ..self }
     }
 
-    /// The database that the command line names: it is meant itself, not a server on it.
+    /// The database named on the command line: commands use it directly, not through a server.
     pub fn database(&self) -> Option<String> {
         self.database.clone()
     }
 
-    /// Opens what is meant, making it if need be.
+    /// Opens the directory or database and creates it if necessary.
     pub async fn open(&self) -> anyhow::Result<Home> {
         let config = self.config()?;
         self.open_with(config).await
@@ -72,19 +72,19 @@ impl Data {
         // A database needs no directory.
         let directory = if config.database.is_some() { PathBuf::new() } else { self.directory()? };
         if directory.exists() && !directory.is_dir() {
-            bail!("{} is a file, not a data directory: give another with --data DIR", directory.display());
+            bail!("{} is a file, not a data directory: choose another with --data DIR", directory.display());
         }
         let location = config.location(directory);
         match (location.open().await, &location) {
             (Ok(store), _) => Ok(Home { store, location, config }),
             (Err(error), Location::Directory(_)) => {
-                bail!("{error}. Nothing was changed; another directory can be given with --data DIR")
+                bail!("{error}. Nothing was changed; choose another directory with --data DIR")
             }
             (Err(error), Location::Postgres(_)) => bail!("{error}"),
         }
     }
 
-    /// Opens a directory that is there already, or a database.
+    /// Opens an existing directory, or a database.
     pub async fn open_existing(&self) -> anyhow::Result<Home> {
         let config = self.config()?;
         if config.database.is_none() {
@@ -93,12 +93,12 @@ impl Data {
         self.open_with(config).await
     }
 
-    /// What is configured about a store. Nothing else that is configured concerns a command.
+    /// The configuration of the store. Commands ignore the rest of the configuration.
     fn config(&self) -> anyhow::Result<Config> {
         of_store(self.database().or_else(|| variable("STEPWELL_DATABASE")))
     }
 
-    /// How the directory is to be named in a command that is suggested, if it has to be.
+    /// The options that name the directory or database in a suggested command, if needed.
     pub fn option(&self) -> String {
         let directory = self.directory.as_ref().map(|path| format!(" --data {}", quoted(&path.to_string_lossy())));
         let database = self.database.as_ref().map(|url| format!(" --database {}", quoted(&without_password(url))));
@@ -106,7 +106,7 @@ impl Data {
     }
 }
 
-/// What is configured about a store in this database, or in a directory.
+/// The configuration of a store in this database, or in a directory.
 fn of_store(database: Option<String>) -> anyhow::Result<Config> {
     let lookup = |name: &str| match name {
         "STEPWELL_DATABASE" => database.clone(),
@@ -122,7 +122,7 @@ fn of_store(database: Option<String>) -> anyhow::Result<Config> {
     configured(None, &lookup)
 }
 
-/// A directory, or a database with what is configured about databases.
+/// Parses a directory, or a database URL together with the configured database settings.
 pub fn location(text: &str) -> anyhow::Result<Location> {
     if !text.contains("://") {
         return Ok(Location::Directory(text.into()));
@@ -132,21 +132,21 @@ pub fn location(text: &str) -> anyhow::Result<Location> {
 
 fn exists(directory: &Path) -> anyhow::Result<()> {
     if !directory.exists() {
-        bail!("there is no data directory {}: give the right one with --data DIR", directory.display());
+        bail!("there is no data directory {}: choose one with --data DIR", directory.display());
     }
     if directory.is_dir() && !directory.join(DATABASE).exists() {
         let directory = directory.display();
-        bail!("{directory} is not a data directory (no {DATABASE} in it): give the right one with --data DIR");
+        bail!("{directory} is not a data directory (no {DATABASE} in it): choose one with --data DIR");
     }
     Ok(())
 }
 
-/// A variable that is set to nothing is not set.
+/// An environment variable; an empty one counts as unset.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The configuration with everything that has a say in it.
+/// Loads the configuration from the file and the environment; the inner error lists every fault.
 pub fn configuration(
     file: Option<&Path>,
     lookup: &impl Fn(&str) -> Option<String>,
@@ -160,15 +160,15 @@ pub fn configuration(
     Ok(Config::load(text.as_deref().map(|text| (text, name.as_str())), lookup))
 }
 
-/// The same, for those who can only go on with a good one.
+/// Like [`configuration`], but any fault is an error.
 pub fn configured(file: Option<&Path>, lookup: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Config> {
     match configuration(file, lookup)? {
         Ok(config) => Ok(config),
-        Err(faults) => bail!("the configuration cannot be used:\n  {}", faults.join("\n  ")),
+        Err(faults) => bail!("the configuration is invalid:\n  {}", faults.join("\n  ")),
     }
 }
 
-/// For a shell.
+/// Quotes text for a shell.
 pub fn quoted(text: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_./=@:".contains(c);
     if !text.is_empty() && text.chars().all(safe) {

@@ -3,36 +3,35 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// `JSON`, `@FILE`, `-` for standard input, or any number of `key=value`, whose values are JSON where they are JSON.
-/// Objects are put together.
+/// Parses `JSON`, `@FILE`, `-` for standard input, and any number of `key=value`; a value that parses as JSON is JSON.
+/// Objects are merged.
 pub fn input(given: &[String]) -> anyhow::Result<Value> {
     let mut all = json!({});
     for text in given {
         if text == "-" {
             let text = std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?;
-            all = with(all, serde_json::from_str(&text).context("standard input is not JSON")?);
+            all = merge(all, serde_json::from_str(&text).context("standard input is not JSON")?);
         } else if let Some(path) = text.strip_prefix('@') {
             let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
             let value = serde_json::from_str(&text).with_context(|| format!("{path} is not JSON"))?;
-            all = with(all, value);
+            all = merge(all, value);
         } else if text.trim_start().starts_with(['{', '[', '"']) {
-            all = with(all, serde_json::from_str(text).with_context(|| format!("--input {text} is not JSON"))?);
+            all = merge(all, serde_json::from_str(text).with_context(|| format!("--input {text} is not JSON"))?);
         } else if let Ok(value) = serde_json::from_str(text) {
             all = value;
         } else {
             let (key, value) =
                 text.split_once('=').with_context(|| format!("--input {text}: expected JSON, @FILE or key=value"))?;
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_string()));
-            let fields =
-                all.as_object_mut().context("--input key=value cannot be added to something that is no object")?;
+            let fields = all.as_object_mut().context("--input key=value can be added only to an object")?;
             fields.insert(key.to_string(), value);
         }
     }
     Ok(all)
 }
 
-/// The later one wins, field by field where both are objects.
-fn with(all: Value, more: Value) -> Value {
+/// The later value wins, field by field if both are objects.
+fn merge(all: Value, more: Value) -> Value {
     match (all, more) {
         (Value::Object(mut all), Value::Object(more)) => {
             all.extend(more);

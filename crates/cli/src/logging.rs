@@ -1,5 +1,5 @@
-//! Warnings of the engine, and what `log` steps say, on standard error. While progress is drawn in place the lines are
-//! held here, and whoever draws prints them above.
+//! Engine warnings and the output of `log` steps, on standard error. While progress is redrawn in place, lines are held
+//! here and the screen prints them above it.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ fn held() -> MutexGuard<'static, Option<String>> {
     HELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Once per process.
+/// Starts logging for a command. Call once per process.
 pub fn start() {
     let wanted = Targets::new()
         .with_default(LevelFilter::WARN)
@@ -27,7 +27,7 @@ pub fn start() {
     let _ = tracing_subscriber::registry().with(format.with_writer(Lines).with_filter(wanted)).try_init();
 }
 
-/// A server's log, on standard error. Once per process.
+/// Starts a server's log on standard error. Call once per process.
 pub fn start_server(log: Log) {
     let level = match log.level {
         config::Level::Error => LevelFilter::ERROR,
@@ -36,9 +36,9 @@ pub fn start_server(log: Log) {
         config::Level::Debug => LevelFilter::DEBUG,
         config::Level::Trace => LevelFilter::TRACE,
     };
-    // What libraries say at these levels is about themselves.
+    // Below warnings, libraries log only their internals.
     let wanted = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("stepwell", level);
-    // It takes every client that has gone away for an error.
+    // rmcp logs every disconnected client as an error.
     let wanted = wanted.with_target("rmcp", LevelFilter::OFF);
     let wanted = ["core", "engine", "formats", "server", "steps", "store"]
         .iter()
@@ -51,22 +51,22 @@ pub fn start_server(log: Log) {
     };
 }
 
-/// From now on lines wait for [`take`].
+/// Holds lines until [`take`] collects them.
 pub fn hold() {
     held().get_or_insert_with(String::new);
 }
 
-/// What was said since the last time.
+/// Takes the lines held since the last call.
 pub fn take() -> String {
     held().as_mut().map(std::mem::take).unwrap_or_default()
 }
 
-/// The work is over: whoever is cut off by that has nothing to say any more.
+/// Drops all further lines: the work is over, and tasks that are cut off would only log noise.
 pub fn end() {
     OVER.store(true, Ordering::SeqCst);
 }
 
-/// Lines go to standard error again.
+/// Writes held lines to standard error and stops holding.
 pub fn release() {
     if let Some(text) = held().take() {
         let _ = std::io::stderr().write_all(text.as_bytes());
@@ -90,7 +90,7 @@ impl Write for Line {
         match held().as_mut() {
             _ if OVER.load(Ordering::SeqCst) => {}
             Some(text) => text.push_str(&String::from_utf8_lossy(bytes)),
-            // Nobody reads it any more: no reason to stop working.
+            // A closed standard error is no reason to stop working.
             None => drop(std::io::stderr().write_all(bytes)),
         }
         Ok(bytes.len())

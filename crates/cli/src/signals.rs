@@ -1,4 +1,4 @@
-//! Being asked to stop: once with patience, twice at once.
+//! Stop signals: the first stops gracefully, the second at once.
 
 use crate::logging;
 use anyhow::Context;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use stepwell_engine::Engine;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What runs may take this long to come to its end before it is cut off.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long running steps may take to finish.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// SIGINT (^C) and SIGTERM.
 pub struct Signals {
@@ -15,7 +15,7 @@ pub struct Signals {
     terminate: Signal,
 }
 
-/// Comes with the first signal from now on; the second ends the process at once.
+/// Resolves at the first signal from now on; the second ends the process at once.
 pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
     let mut signals = Signals::listen()?;
     Ok(async move {
@@ -29,7 +29,7 @@ pub fn asked_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
 
 impl Signals {
     pub fn listen() -> anyhow::Result<Signals> {
-        let on = |kind| signal(kind).context("signals cannot be received");
+        let on = |kind| signal(kind).context("cannot receive signals");
         Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
     }
 
@@ -40,10 +40,10 @@ impl Signals {
         }
     }
 
-    /// Stops the engine: what runs may end, unless another signal comes.
+    /// Stops the engine. Running steps may finish, unless another signal arrives.
     pub async fn stop(&mut self, engine: &Engine) {
         tokio::select! {
-            () = engine.shutdown(PATIENCE) => {}
+            () = engine.shutdown(GRACE) => {}
             () = self.next() => engine.kill(),
         }
         logging::end();

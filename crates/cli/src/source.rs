@@ -13,7 +13,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads at most one byte more than a definition may have: enough to tell that it is too long.
+    /// Reads at most one byte more than the maximum length of a definition, enough to detect that it is too long.
     pub fn read(path: &str) -> anyhow::Result<Source> {
         let most = limits::MAX_DOCUMENT_BYTES as u64 + 1;
         let mut bytes = Vec::new();
@@ -30,7 +30,7 @@ impl Source {
         stepwell_formats::read(&self.bytes, Some(&self.name))
     }
 
-    /// Reads several files, or prints what is wrong with all of them.
+    /// Reads several files, or prints the faults of all of them.
     pub fn read_all(paths: &[String]) -> anyhow::Result<Option<Vec<Source>>> {
         let sources = paths.iter().map(|path| Source::read(path)).collect::<anyhow::Result<Vec<Source>>>()?;
         let faults = sources.iter().filter_map(|source| Some((source, source.compile().err()?)));
@@ -42,13 +42,13 @@ impl Source {
         Ok(good.then_some(sources))
     }
 
-    /// For a person: every fault with the line it is on.
+    /// Renders every fault with its source line.
     pub fn explain(&self, faults: &Faults) -> String {
         faults.render(&self.name, &String::from_utf8_lossy(&self.bytes))
     }
 }
 
-/// Reads and compiles, or prints what is wrong.
+/// Reads and compiles a file, or prints its faults.
 pub fn load(path: &str) -> anyhow::Result<Option<Definition>> {
     let source = Source::read(path)?;
     match source.compile() {

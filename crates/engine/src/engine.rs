@@ -14,7 +14,6 @@ use crate::upkeep;
 use crate::workflows::{NoServers, Servers, Workflows};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
-use stepwell_core::time::Millis;
 use stepwell_store::{RunId, Store};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
@@ -31,8 +30,6 @@ pub struct Config {
     pub slots_per_org: Option<u32>,
     /// Runs with running attempts whose state stays in memory. Others are loaded when a message arrives.
     pub live_runs: usize,
-    /// How long one attempt of a call may take when its definition does not say.
-    pub call_timeout: Millis,
     /// How often the engine polls the store for what it missed.
     pub poll: Duration,
     /// What callback URLs begin with.
@@ -61,7 +58,6 @@ impl Config {
             slots: 1_000,
             slots_per_org: None,
             live_runs: 10_000,
-            call_timeout: Millis::from_secs(300),
             poll: Duration::from_secs(5),
             base_url: "http://127.0.0.1:7070".into(),
             kinds,
@@ -125,12 +121,8 @@ impl Engine {
         let secrets = Arc::new(Secrets::new(access.clone(), config.vault, config.secrets));
         let workflows = Arc::new(Workflows::new(access.clone(), config.servers));
         let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url));
-        let settings = execute::Settings {
-            slots: config.slots,
-            slots_per_org: config.slots_per_org,
-            call_timeout: config.call_timeout,
-            traced: config.traced,
-        };
+        let settings =
+            execute::Settings { slots: config.slots, slots_per_org: config.slots_per_org, traced: config.traced };
         let executor = Arc::new(Executor::new(runner.clone(), secrets.clone(), config.kinds, settings));
         let notifier = Arc::new(Notifier::new(runner.clone(), secrets.clone(), config.courier));
         let triggers = Arc::new(Triggers::new(runner.clone(), secrets.clone()));

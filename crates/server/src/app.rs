@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! State shared by all handlers.
 
 use crate::config::Config;
 use crate::live::Hub;
@@ -6,12 +6,12 @@ use crate::rates::Rates;
 use std::sync::Arc;
 use stepwell_engine::Engine;
 
-/// Clones are the same one.
+/// Clones share the same state.
 #[derive(Clone)]
 pub struct App {
     pub engine: Engine,
     pub config: Arc<Config>,
-    /// What callback and sign-in URLs begin with.
+    /// Prefix of callback and sign-in URLs.
     pub public_url: Arc<str>,
     pub hub: Arc<Hub>,
     pub rates: Arc<Rates>,

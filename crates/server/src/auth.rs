@@ -1,7 +1,7 @@
-//! Who asks: an API key in a header, or a browser's session cookie.
+//! Authentication: an API key in a header, or a browser's session cookie.
 //!
-//! A cookie is sent by the browser whoever made the page that asks. So a request that changes something and shows only a
-//! cookie must come from a page of this server, as its `Origin` says.
+//! Browsers send the cookie with requests from any page. A request that changes something and carries only a cookie
+//! must therefore come from a page of this server, according to its `Origin`.
 
 use crate::app::App;
 use crate::error::Problem;
@@ -36,12 +36,12 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
         same_origin(parts, &app.public_url)?;
         app.engine.identity().session(session).await
     } else {
-        return Err(unauthorised("show an API key: `Authorization: Bearer sw_…`"));
+        return Err(unauthorised("an API key is required: `Authorization: Bearer sw_…`"));
     };
     found.map_err(|error| {
         let problem = Problem::from(error);
         let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
-        // Who guesses is slowed down; who has a right key is not.
+        // Only failed attempts count, so that guessing is slowed down and valid keys are not.
         if problem.status == StatusCode::UNAUTHORIZED
             && let Err(wait) = app.rates.wrong_key(&address.unwrap_or_default())
         {
@@ -70,18 +70,18 @@ pub fn session(headers: &HeaderMap) -> Option<&str> {
     pairs.find(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value)
 }
 
-/// Whether a page of this server sent a request that changes something.
+/// Checks that a request that changes something was sent by a page of this server.
 fn same_origin(parts: &Parts, public_url: &str) -> Result<(), Problem> {
     let safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
     let upgrade = parts.headers.contains_key("sec-websocket-key");
     if (safe && !upgrade) || is_own_origin(&parts.headers, public_url) {
         return Ok(());
     }
-    let detail = "a browser's session counts only for pages of this server; programs show an API key";
+    let detail = "session cookies are accepted only from pages of this server; programs must send an API key";
     Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail))
 }
 
-/// The page's origin is the host that was asked, or the server's public one if a proxy asked in its stead.
+/// Whether the page's origin is the requested host, or the server's public host behind a proxy.
 pub fn is_own_origin(headers: &HeaderMap, public_url: &str) -> bool {
     let text = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
     let Some(origin) = text(ORIGIN).and_then(|origin| origin.parse::<Uri>().ok()) else { return false };

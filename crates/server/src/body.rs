@@ -1,4 +1,4 @@
-//! Bodies of requests: bounded in length and depth, and refused with the place of the fault.
+//! Request bodies: limited in size and depth, and rejected with the location of the error.
 
 use crate::app::App;
 use crate::error::Problem;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
 
-/// The bytes of a body, as many as are allowed.
+/// The bytes of a body, up to the size limit.
 pub struct Raw(pub Bytes);
 
 impl FromRequest<App> for Raw {
@@ -29,15 +29,15 @@ impl FromRequest<App> for Raw {
     }
 }
 
-/// Bytes of bodies that are held at a time, in pieces of 64 kB: what is made of them may take ten times as much.
+/// Memory for concurrent request bodies, in units of 64 kB. Parsed values may take ten times as much.
 static ROOM: Semaphore = Semaphore::const_new(1_024);
 const PIECE: u64 = 64 * 1024;
-/// Faults of a body that are told at the most.
+/// Maximum number of errors reported for one body.
 const MOST_FAULTS: usize = 50;
-/// How long a body waits for room.
+/// How long a body waits for memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A body and the room it takes, until nobody needs it any more.
+/// A body and its share of the memory budget, released when dropped.
 struct Held {
     bytes: Bytes,
     _room: SemaphorePermit<'static>,
@@ -52,13 +52,15 @@ impl AsRef<[u8]> for Held {
 async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
     let headers = request.headers();
     if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        let detail = "bodies are read as they are: leave Content-Encoding out";
+        let detail = "compressed bodies are not supported: remove Content-Encoding";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-encoding", detail));
     }
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let most = app.config.limits.body;
     let pieces = length.unwrap_or(most).min(most).div_ceil(PIECE).clamp(1, 1_024);
-    let busy = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many large bodies at once: try again");
+    let busy = || {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many large request bodies at the moment: try again")
+    };
     let room = tokio::time::timeout(PATIENCE, ROOM.acquire_many(pieces as u32)).await;
     let room = room.map_err(|_| busy())?.map_err(|_| busy())?;
     let bytes = whole(request.into_body(), usize::try_from(most).unwrap_or(usize::MAX)).await?;
@@ -67,13 +69,13 @@ async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
 
 async fn whole(body: Body, most: usize) -> Result<Bytes, Problem> {
     axum::body::to_bytes(body, most).await.map_err(|error| {
-        // What else can go wrong while it comes in is answered by the listener, or by nobody.
-        let detail = format!("the body is longer than {most} bytes, or broke off: {error}");
+        // Other errors while reading are handled by the listener, or the client is gone.
+        let detail = format!("the body is longer than {most} bytes, or was cut off: {error}");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", detail)
     })
 }
 
-/// A JSON body of a known shape. An empty one is an empty object.
+/// A JSON body of a known shape. An empty body counts as an empty object.
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned + ToSchema + 'static> FromRequest<App> for Json<T> {
@@ -91,17 +93,19 @@ impl<T: DeserializeOwned + ToSchema + 'static> FromRequest<App> for Json<T> {
     }
 }
 
-/// Names with a NUL character in them cannot be kept by every store, and mean nothing to anybody.
+/// Rejects NUL characters, which not every store can hold.
 pub fn printable(value: &Value) -> Result<(), Problem> {
     match value {
-        Value::String(text) if text.contains('\0') => Err(Problem::input("", "there is a NUL character in a text")),
+        Value::String(text) if text.contains('\0') => {
+            Err(Problem::input("", "strings must not contain NUL characters"))
+        }
         Value::Array(list) => list.iter().try_for_each(printable),
         Value::Object(map) => map.values().try_for_each(printable),
         _ => Ok(()),
     }
 }
 
-/// Everything that is wrong with a body, by the schema that the API's description has for it.
+/// Reports everything wrong with a body according to its schema in the OpenAPI description.
 fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
     static KNOWN: Mutex<BTreeMap<TypeId, Option<Arc<Checker>>>> = Mutex::new(BTreeMap::new());
     let checker = {
@@ -128,11 +132,11 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
 
 struct Checker {
     is: Validator,
-    /// Part of the body is never shown, so messages do not repeat what was sent.
+    /// Part of the body is secret, so error messages do not repeat the input.
     secret: bool,
 }
 
-/// `None` if there is none to be made: then the first fault is told, by whoever reads the body.
+/// Returns `None` if there is no schema. Deserialisation then reports the first error.
 fn checker<T: ToSchema>() -> Option<Checker> {
     let mut others = Vec::new();
     T::schemas(&mut others);
@@ -144,7 +148,7 @@ fn checker<T: ToSchema>() -> Option<Checker> {
     Some(Checker { is: jsonschema::validator_for(&schema).ok()?, secret })
 }
 
-/// Any JSON; an empty body is an empty object.
+/// Any JSON. An empty body counts as an empty object.
 pub fn value(bytes: &[u8], app: &App) -> Result<Value, Problem> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Value::Object(serde_json::Map::new()));
@@ -163,11 +167,11 @@ pub fn value(bytes: &[u8], app: &App) -> Result<Value, Problem> {
     Ok(value)
 }
 
-/// Whether it is nested no deeper than is allowed.
+/// Checks that the value is nested no deeper than allowed.
 pub fn shallow(value: &Value, app: &App) -> Result<(), Problem> {
     let most = app.config.limits.depth.get() as usize;
     if depth(value) > most {
-        let detail = format!("the body is nested more than {most} deep");
+        let detail = format!("the body is nested more than {most} levels deep");
         return Err(Problem::bad_request("body-too-deep", detail));
     }
     Ok(())
@@ -193,13 +197,13 @@ pub fn typed<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
     })
 }
 
-/// A part of a body that must be an object: a list would be taken for its fields in their order.
+/// Requires a part of a body to be an object. Serde would otherwise accept a list of the fields in order.
 pub fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<T, D::Error> {
     let fields = serde_json::Map::deserialize(deserializer)?;
     T::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom)
 }
 
-/// The same, if it is there.
+/// Like `object`, for an optional part.
 pub fn maybe_object<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let fields = Option::<serde_json::Map<String, Value>>::deserialize(deserializer)?;
     let read = |fields| T::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom);
@@ -218,7 +222,8 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
     }
 }
 
-/// What a call that starts a workflow brought, as a value: JSON and forms are read, text is text, the rest is base64.
+/// Converts the body of a webhook call to a value: JSON and forms are parsed, text stays text, anything else becomes
+/// base64.
 pub fn any(bytes: &Bytes, headers: &HeaderMap, app: &App) -> Result<Value, Problem> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -229,7 +234,7 @@ pub fn any(bytes: &Bytes, headers: &HeaderMap, app: &App) -> Result<Value, Probl
     if is_empty {
         return value(bytes, app);
     }
-    // What curl calls a form, unless it is told otherwise, is often JSON.
+    // By default, curl labels every body as a form, although many are JSON.
     if kind == "application/x-www-form-urlencoded"
         && bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
         && let Ok(value) = value(bytes, app)
@@ -242,7 +247,7 @@ pub fn any(bytes: &Bytes, headers: &HeaderMap, app: &App) -> Result<Value, Probl
         return Ok(Value::Object(pairs.into_iter().map(|(name, value)| (name, Value::String(value))).collect()));
     }
     match std::str::from_utf8(bytes) {
-        // Many senders do not say what they send.
+        // Many senders omit the content type.
         Ok(text) if kind.is_empty() => {
             Ok(serde_json::from_str(text).ok().filter(|value| depth(value) <= 100).unwrap_or_else(|| text.into()))
         }

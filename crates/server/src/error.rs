@@ -1,4 +1,4 @@
-//! What a request that did not work is answered: RFC 9457, with codes that stay.
+//! Error responses: RFC 9457 problems with stable codes.
 
 use crate::view::{FaultView, ProblemView};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use stepwell_core::event::Ignored;
 use stepwell_engine::Error;
 
-/// An answer that says what went wrong. Made from the engine's errors, and by hand for what only HTTP knows.
+/// An error response. Converted from the engine's errors, or built directly for errors that only HTTP has.
 #[derive(Debug)]
 pub struct Problem {
     pub status: StatusCode,
@@ -27,7 +27,7 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
-    /// One part of what was sent is wrong.
+    /// One part of the request is invalid.
     pub fn input(path: &str, message: impl Into<String>) -> Problem {
         let message = message.into();
         let fault = FaultView { path: path.into(), message: message.clone(), ..FaultView::default() };
@@ -40,11 +40,11 @@ impl Problem {
     }
 
     pub fn too_many(wait: Duration) -> Problem {
-        let detail = "more requests than are allowed; wait as long as Retry-After says";
+        let detail = "rate limit exceeded: wait for the time in Retry-After";
         Problem { retry_after: Some(wait), ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", detail) }
     }
 
-    /// With the state the run is in.
+    /// Adds the current status of the run.
     pub fn now(mut self, status: impl Into<String>) -> Problem {
         self.status_now = Some(status.into());
         self
@@ -115,7 +115,7 @@ fn conflict(ignored: Ignored) -> &'static str {
     }
 }
 
-/// Header that carries a request's id.
+/// The header that carries the request id.
 pub const REQUEST_ID: &str = "x-request-id";
 
 impl IntoResponse for Problem {
@@ -141,7 +141,7 @@ impl IntoResponse for Problem {
             let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // For the log, which has the request too.
+        // For the log entry, which also has the request.
         response.extensions_mut().insert(view);
         response
     }
@@ -151,7 +151,7 @@ impl IntoResponse for Problem {
 mod tests {
     use std::collections::BTreeSet;
 
-    /// Every code that is answered is explained at the place the answer points to.
+    /// Every error code is documented at the address that its response links to.
     #[test]
     fn every_code_is_on_the_reference_page() {
         let page = include_str!("rest/reference.html");
@@ -160,6 +160,7 @@ mod tests {
             include_str!("body.rs"),
             include_str!("auth.rs"),
             include_str!("guard.rs"),
+            include_str!("listen.rs"),
             include_str!("rest/incoming.rs"),
             include_str!("rest/pages.rs"),
             include_str!("rest/runs.rs"),
@@ -171,6 +172,7 @@ mod tests {
         let codes: BTreeSet<&str> =
             codes.filter(|code| code.chars().all(|c| c.is_ascii_lowercase() || c == '-')).collect();
         assert!(codes.contains("cross-origin") && codes.contains("busy"), "{codes:?}");
+        assert!(codes.contains("request-timeout"), "{codes:?}");
         for code in codes {
             assert!(page.contains(&format!("id=\"{code}\"")), "{code} is not explained");
         }

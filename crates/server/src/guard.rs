@@ -1,4 +1,4 @@
-//! What every request passes through: its id, its host, and how answers are dressed.
+//! Middleware for every request: request id, log entry, host check, and error responses in one format.
 
 use crate::app::App;
 use crate::error::{Problem, REQUEST_ID};
@@ -11,31 +11,31 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::time::Instant;
 
-/// Bytes of an answer that is not ours and is put into words.
+/// Maximum length of a plain-text error from a library that is used as the detail of a problem.
 const MAX_PLAIN: usize = 4_096;
 
-/// Gives a request its id, writes it to the log, and makes every failure a problem.
-pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Assigns the request id, logs the request, and turns every error response into a problem.
+pub async fn trace_request(State(app): State<App>, request: Request, next: Next) -> Response {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).filter(|id| is_plain(id));
     let id = id.map_or_else(|| app.engine.request_id(), str::to_string);
     let method = request.method().clone();
-    // Some paths are secrets: the log has the pattern they fit.
+    // Some paths contain secrets, so the log has only the route pattern.
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_string();
     let is_api = route.starts_with("/api/");
     let begun = Instant::now();
     let response = if request.uri().path_and_query().is_some_and(|asked| asked.as_str().contains("%00")) {
-        Problem::new(StatusCode::NOT_FOUND, "not-found", "nothing has a NUL character in its address").into_response()
+        Problem::new(StatusCode::NOT_FOUND, "not-found", "paths must not contain NUL characters").into_response()
     } else {
         next.run(request).await
     };
     let status = response.status();
     let took = begun.elapsed();
     let failed = (status.is_client_error() || status.is_server_error()) && !is_page(&response);
-    let mut response = if failed { worded(response, &id).await } else { response };
+    let mut response = if failed { as_problem(response, &id).await } else { response };
     if status.is_server_error() {
-        tracing::error!(%method, %route, status = status.as_u16(), request = %id, ?took, "a request failed");
+        tracing::error!(%method, %route, status = status.as_u16(), request = %id, ?took, "request failed");
     } else {
-        tracing::debug!(%method, %route, status = status.as_u16(), request = %id, ?took, "a request was answered");
+        tracing::debug!(%method, %route, status = status.as_u16(), request = %id, ?took, "request handled");
     }
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&id) {
@@ -50,19 +50,19 @@ pub async fn dress(State(app): State<App>, request: Request, next: Next) -> Resp
     response
 }
 
-/// What is written for people says itself what went wrong.
+/// HTML pages explain the error themselves.
 fn is_page(response: &Response) -> bool {
     response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
-/// An id that somebody gave must be safe to write down.
+/// Whether an id sent by a client is safe to log.
 fn is_plain(id: &str) -> bool {
     (1..=100).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
-/// A failure as a problem with the request's id, whoever made it.
-async fn worded(response: Response, id: &str) -> Response {
-    // MCP has a form of its own for what went wrong.
+/// Rewrites an error response as a problem with the request id.
+async fn as_problem(response: Response, id: &str) -> Response {
+    // MCP has its own error format.
     if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json") {
         return response;
     }
@@ -97,7 +97,8 @@ fn code(status: StatusCode) -> &'static str {
     }
 }
 
-/// A page that made a name of its own point here must not get answers: only our own names are served. Probes may use any.
+/// Protects against DNS rebinding: only requests for the server's own host names are answered. Health probes may use
+/// any name.
 pub async fn own_host(State(app): State<App>, request: Request, next: Next) -> Response {
     let probe = matches!(request.uri().path(), "/healthz" | "/readyz");
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
@@ -105,6 +106,6 @@ pub async fn own_host(State(app): State<App>, request: Request, next: Next) -> R
     if probe || host.is_some_and(|host| app.config.accepts_host(host)) {
         return next.run(request).await;
     }
-    let detail = "this name is not one the server answers to: add it to `hosts`, or set `public_url`";
+    let detail = "the server does not accept this host name: add it to `hosts`, or set `public_url`";
     Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown-host", detail).into_response()
 }

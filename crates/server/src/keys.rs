@@ -1,4 +1,4 @@
-//! The first keys: in files of the data directory, or given from outside.
+//! The first API keys: stored in files of the data directory, or supplied from outside.
 
 use crate::config::Secret;
 use std::io::Write;
@@ -8,9 +8,9 @@ use stepwell_engine::{Engine, Error};
 const ADMIN: &str = "admin.key";
 const AGENT: &str = "agent.key";
 
-/// Makes the first user with a key for people and one for agents; true if this was the first start. The keys are on disk
-/// before anyone can use them: a crash in between leaves files that the next start takes up. With a key from outside
-/// there are no files.
+/// Creates the first user with one key for people and one for agents. Returns true if this was the first start. The
+/// keys are on disk before they are valid: after a crash in between, the next start uses the files that exist. If the
+/// key is supplied from outside, no files are written.
 pub async fn first(engine: &Engine, directory: &Path, given: Option<&Secret>) -> Result<bool, Error> {
     if let Some(key) = given {
         engine.identity().admit_key(key.reveal()).await?;
@@ -23,7 +23,7 @@ pub async fn first(engine: &Engine, directory: &Path, given: Option<&Secret>) ->
     if engine.identity().bootstrap(&made[0], &made[1]).await? {
         return Ok(true);
     }
-    // Another node was quicker. If it has a directory of its own, what is written here opens nothing.
+    // Another node was faster. If it has its own directory, the keys written here are not valid.
     for (name, key) in [ADMIN, AGENT].iter().zip(&made) {
         if let Err(Error::Unauthorised(_)) = engine.identity().authenticate(key).await {
             let _ = std::fs::remove_file(directory.join(name));
@@ -45,14 +45,14 @@ fn key_file(engine: &Engine, directory: &Path, name: &str) -> Result<String, Err
     let mut maker = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-    // With a database nobody made it yet.
+    // With an external database, the directory may not exist yet.
     maker.recursive(true).create(directory).map_err(cannot)?;
     let fresh = directory.join(format!(".{name}"));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // One that a crash left behind may be anyone's.
+    // A file left behind by a crash may have wrong permissions.
     let _ = std::fs::remove_file(&fresh);
     let mut file = options.open(&fresh).map_err(cannot)?;
     file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(cannot)?;

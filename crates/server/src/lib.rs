@@ -1,19 +1,19 @@
-//! The HTTP surface: REST, live events, and what runs beside them. The only crate that knows HTTP.
+//! The HTTP interface: REST, live events, MCP and the dashboard. The only crate that knows HTTP.
 //!
 //! | part | where |
 //! | --- | --- |
-//! | calls of the API, thin over `engine::commands` | `rest/` |
-//! | what they show and take | `view/` |
+//! | handlers of the API, thin over `engine::commands` | `rest/` |
+//! | request and response types | `view/` |
 //! | server-sent events and WebSocket | `live/` |
-//! | the tools of agents | `mcp/` |
-//! | the dashboard, which `ui/` is built into | `ui.rs` |
-//! | who asks, how often, from which page | `auth.rs`, `rates.rs`, `guard.rs` |
+//! | tools for agents | `mcp/` |
+//! | the dashboard, built from `ui/` | `ui.rs` |
+//! | authentication, rate limits, host checks | `auth.rs`, `rates.rs`, `guard.rs` |
 //! | bodies and errors | `body.rs`, `error.rs` |
 //! | connections | `listen.rs` |
 //! | configuration | `config/` |
 //! | metrics and traces | `metrics.rs`, `otlp/` |
-//! | the first keys | `keys.rs` |
-//! | all of it together, from start to stop | `serve.rs` |
+//! | the first API keys | `keys.rs` |
+//! | the server from start to shutdown | `serve.rs` |
 
 mod app;
 mod auth;

@@ -1,15 +1,17 @@
-//! The listener: connections to requests, within bounds that no client can stretch.
+//! The listener: accepts connections and reads requests, within limits that no client can exceed.
 //!
-//! A client that is slow with its head is cut off, one that is slow with its body gets 408, and beyond a number of
-//! connections the next ones wait in the system's queue. When the server stops, connections that only wait for another
-//! request are closed at once, and requests under way have a while to end.
+//! A client that is slow to send the head is disconnected, and one that is slow to send the body gets 408. Beyond the
+//! connection limit, new connections wait in the kernel's queue. On shutdown, idle connections are closed at once, and
+//! requests in progress get some time to finish.
 //!
-//! Not here: TLS (a proxy's), what is answered (`axum::Router`), limits on what a request holds.
+//! Not here: TLS (terminate it in a proxy), responses (`axum::Router`), limits on the content of requests.
 
+use crate::error::Problem;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use axum::response::IntoResponse;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
@@ -26,23 +28,23 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tower::ServiceExt;
 
-/// Bytes of a request's head, and of what is read ahead of it.
+/// Maximum size of a request head, including read-ahead.
 const MAX_HEAD: usize = 64 * 1024;
-/// How long a client may take nothing of what it is sent.
+/// How long a client may accept no bytes of a response.
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
-/// After a connection could not be taken, as when there are no file descriptors left.
+/// Pause after a failed accept, for example when no file descriptors are left.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What connections may take.
+/// Limits on connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Open at a time.
+    /// Open connections at a time.
     pub connections: u32,
-    /// From the first moment, or the end of the last request, to the whole head of the next one.
+    /// From the accept, or the end of the previous request, to the end of the next request head.
     pub header_timeout: Duration,
-    /// From the head of a request to the end of its body.
+    /// From the end of a request head to the end of its body.
     pub body_timeout: Duration,
-    /// From the stop to the end of requests that are under way then.
+    /// How long requests in progress may take after the stop.
     pub drain: Duration,
 }
 
@@ -53,8 +55,8 @@ enum Phase {
     Over,
 }
 
-/// Serves until `stop` comes and what was under way has ended, or was cut off. Requests carry the peer's address as
-/// [`ConnectInfo`]. A connection that became a WebSocket counts until it is closed.
+/// Serves until `stop` completes and all requests have finished or were aborted. Requests carry the peer's address as
+/// [`ConnectInfo`]. A connection upgraded to a WebSocket counts until it is closed.
 pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: impl Future<Output = ()>) {
     let (phase, phases) = watch::channel(Phase::Serving);
     let room = Arc::new(Semaphore::new(limits.connections as usize));
@@ -67,32 +69,33 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
                 () = &mut stop => break,
                 accepted = accept(&listener, &room) => accepted,
             };
-            tokio::spawn(server.clone().connection(accepted));
+            let (socket, peer) = accepted;
+            tokio::spawn(server.clone().connection(socket, peer));
         }
     }
-    // Nobody is accepted any more, and whoever tries is told so.
+    // Closes the socket, so that new connections are refused.
     drop(listener);
     phase.send_replace(Phase::Draining);
     let all = room.acquire_many(limits.connections);
     if timeout(limits.drain, all).await.is_err() {
-        tracing::warn!("requests under way were cut off");
+        tracing::warn!("requests in progress were aborted");
     }
     phase.send_replace(Phase::Over);
 }
 
-/// Waits for room first: whoever comes meanwhile stays in the system's queue.
+/// Acquires a permit before the accept, so that further connections stay in the kernel's queue.
 async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> (Socket, SocketAddr) {
     let permit = room.clone().acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Answers are small and go out whole; a socket without this option works too.
+                // Responses are small and written at once. Failing to set the option is harmless.
                 let _ = stream.set_nodelay(true);
                 return (Socket { stream, stuck: None, _permit: permit }, peer);
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "no connection can be taken");
+                tracing::warn!(%error, "cannot accept connections");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -112,7 +115,7 @@ struct Server {
 }
 
 impl Server {
-    async fn connection(self, (socket, peer): (Socket, SocketAddr)) {
+    async fn connection(self, socket: Socket, peer: SocketAddr) {
         let Server { router, limits, mut phases } = self;
         let service =
             hyper::service::service_fn(move |request| answer(router.clone(), request, peer, limits.body_timeout));
@@ -127,7 +130,7 @@ impl Server {
             tokio::select! {
                 ended = connection.as_mut() => {
                     if let Err(error) = ended {
-                        tracing::debug!(%peer, %error, "a connection ended early");
+                        tracing::debug!(%peer, %error, "connection ended early");
                     }
                     return;
                 }
@@ -160,28 +163,19 @@ async fn answer(
     let deadline = Instant::now() + patience;
     let request = request.map(|body| Body::new(Timed { body, sleep: Box::pin(sleep_until(deadline)), late: flag }));
     let response = router.oneshot(request).await?;
-    // Whoever read the body could not know why it broke off.
+    // The handler could not know why the body was cut off.
     Ok(if late.load(Ordering::Relaxed) { too_slow() } else { response })
 }
 
 fn too_slow() -> Response<Body> {
-    let body = serde_json::json!({
-        "type": "about:blank",
-        "title": "Request Timeout",
-        "status": 408,
-        "code": "body_timeout",
-        "detail": "the body of the request did not arrive in time",
-    });
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    // What is still on its way belongs to no request any more.
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    let detail = "the request body did not arrive in time";
+    let mut response = Problem::new(StatusCode::REQUEST_TIMEOUT, "request-timeout", detail).into_response();
+    // The rest of the body may still arrive, and must not be read as the next request.
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
-/// A body that breaks off when its time is over.
+/// A body that fails once its deadline has passed.
 struct Timed {
     body: Incoming,
     sleep: Pin<Box<Sleep>>,
@@ -196,7 +190,7 @@ impl HttpBody for Timed {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        // Looked at first: bytes that trickle in must not put the end off.
+        // Checked first, so that trickling bytes do not extend the deadline.
         if self.sleep.as_mut().poll(context).is_ready() {
             self.late.store(true, Ordering::Relaxed);
             return Poll::Ready(Some(Err("the body did not arrive in time".into())));
@@ -214,10 +208,10 @@ impl HttpBody for Timed {
     }
 }
 
-/// A connection and its place among those that may be open. The place goes with the stream, also into an upgrade.
+/// A connection and its permit. The permit stays with the stream, including after an upgrade.
 struct Socket {
     stream: TcpStream,
-    /// Runs while the client takes nothing.
+    /// Runs while the client accepts no bytes.
     stuck: Option<Pin<Box<Sleep>>>,
     _permit: OwnedSemaphorePermit,
 }
@@ -229,7 +223,7 @@ impl AsyncRead for Socket {
 }
 
 impl Socket {
-    /// A client that takes nothing for too long is given up: it would hold its connection for ever.
+    /// Fails if the client accepts no bytes for too long. It would otherwise hold its connection for ever.
     fn patient<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stuck = None;

@@ -1,7 +1,7 @@
-//! Metrics for Prometheus: what there is, how requests are counted, and who may read it.
+//! Prometheus metrics: their names, the request middleware, and access to `/metrics`.
 //!
-//! The engine and the store say what happens through the `metrics` facade, and know nothing of this file. What can only be
-//! looked at (the size of the store) is looked at when somebody asks, and not more often than every few seconds.
+//! The engine and the store report through the `metrics` facade and do not know this file. The size of the store is
+//! sampled when `/metrics` is read, at most every few seconds.
 
 use crate::config::{Secret, is_loopback, is_loopback_host};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
@@ -17,11 +17,11 @@ use std::time::Duration;
 use stepwell_store::Store;
 use tokio::time::{Instant, timeout};
 
-/// Samples are not taken more often.
+/// Minimum time between samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(15);
-/// A store that is slower than this is not waited for.
+/// A sample is skipped if the store takes longer than this.
 const SAMPLE_WITHIN: Duration = Duration::from_secs(2);
-/// Observations wait in memory for as long before they are put into their buckets.
+/// How often recorded observations are moved from memory to their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// From a commit to a long call.
@@ -30,38 +30,31 @@ const SECONDS: [f64; 15] =
 const SIZES: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 const COUNTERS: [(&str, &str); 6] = [
-    ("stepwell_runs_started_total", "Runs that were started"),
-    ("stepwell_runs_ended_total", "Runs that ended, by status"),
-    ("stepwell_steps_started_total", "Attempts that were begun here, by kind"),
-    ("stepwell_steps_ended_total", "Attempts that ended here, by kind and outcome"),
-    ("stepwell_http_requests_total", "Requests that were answered, by method, route and status"),
-    (
-        "stepwell_live_dropped_total",
-        "Streams that were ended because the reader was slow, silent, or may no longer look",
-    ),
+    ("stepwell_runs_started_total", "Runs started"),
+    ("stepwell_runs_ended_total", "Runs ended, by status"),
+    ("stepwell_steps_started_total", "Attempts started on this node, by kind"),
+    ("stepwell_steps_ended_total", "Attempts ended on this node, by kind and outcome"),
+    ("stepwell_http_requests_total", "Requests handled, by method, route and status"),
+    ("stepwell_live_dropped_total", "Streams ended because the client was slow, silent or no longer authorised"),
 ];
 
 const GAUGES: [(&str, Unit, &str); 4] = [
-    ("stepwell_steps_running", Unit::Count, "Attempts that run here now"),
-    ("stepwell_steps_ready", Unit::Count, "Attempts that wait for a slot"),
-    ("stepwell_store_bytes", Unit::Bytes, "Size of the store: data (free room included), free, journal"),
-    ("stepwell_live_streams", Unit::Count, "Live streams that are open"),
+    ("stepwell_steps_running", Unit::Count, "Attempts running on this node"),
+    ("stepwell_steps_ready", Unit::Count, "Attempts waiting for a slot"),
+    ("stepwell_store_bytes", Unit::Bytes, "Size of the store: data (including free space), free, journal"),
+    ("stepwell_live_streams", Unit::Count, "Open live streams"),
 ];
 
 const HISTOGRAMS: [(&str, &[f64], &str); 6] = [
-    ("stepwell_step_seconds", &SECONDS, "How long attempts took, by kind"),
-    ("stepwell_commit_batch_size", &SIZES, "Writes that shared one sync of the disk"),
-    ("stepwell_commit_seconds", &SECONDS, "How long a group of writes took, with the sync"),
-    ("stepwell_timer_late_seconds", &SECONDS, "How long after their time timers fired"),
-    (
-        "stepwell_http_request_seconds",
-        &SECONDS,
-        "How long requests took to the head of the answer, by method and route",
-    ),
-    ("stepwell_live_delay_seconds", &SECONDS, "From a commit to when its event was given to the socket"),
+    ("stepwell_step_seconds", &SECONDS, "Duration of attempts, by kind"),
+    ("stepwell_commit_batch_size", &SIZES, "Writes per disk sync"),
+    ("stepwell_commit_seconds", &SECONDS, "Duration of a group commit, including the sync"),
+    ("stepwell_timer_late_seconds", &SECONDS, "Delay between the due time of timers and their firing"),
+    ("stepwell_http_request_seconds", &SECONDS, "Time to the response head, by method and route"),
+    ("stepwell_live_delay_seconds", &SECONDS, "Time from a commit to writing its event to the socket"),
 ];
 
-/// Begins to record, once per process; later calls give the same handle.
+/// Installs the recorder, once per process. Later calls return the same handle.
 pub fn install() -> Result<PrometheusHandle, BuildError> {
     static INSTALLED: OnceLock<PrometheusHandle> = OnceLock::new();
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -80,7 +73,7 @@ pub fn install() -> Result<PrometheusHandle, BuildError> {
     Ok(INSTALLED.get_or_init(|| handle).clone())
 }
 
-/// Keeps what is recorded from piling up while nobody reads it. Ends with `stop`.
+/// Keeps observations from accumulating while no client reads them. Ends with `stop`.
 pub async fn upkeep(handle: PrometheusHandle, stop: impl Future<Output = ()>) {
     let work = async {
         loop {
@@ -94,7 +87,7 @@ pub async fn upkeep(handle: PrometheusHandle, stop: impl Future<Output = ()>) {
     }
 }
 
-/// Counts and times requests. The route is the pattern, so that ids make no new series.
+/// Counts and times requests. The route is the pattern, so that ids do not create new series.
 pub async fn count(request: Request, next: Next) -> Response {
     let method = name_of(request.method());
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_string();
@@ -107,7 +100,7 @@ pub async fn count(request: Request, next: Next) -> Response {
     response
 }
 
-/// Anyone can make a method up; each would be a series.
+/// Clients can invent methods, and each would create a series.
 fn name_of(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -121,7 +114,7 @@ fn name_of(method: &Method) -> &'static str {
     }
 }
 
-/// What `/metrics` needs.
+/// The state of `/metrics`.
 pub struct Endpoint {
     handle: PrometheusHandle,
     store: Arc<dyn Store>,
@@ -151,12 +144,12 @@ impl Endpoint {
                     gauge!("stepwell_store_bytes", "part" => part).set(bytes as f64);
                 }
             }
-            Ok(Err(error)) => tracing::warn!(%error, "the size of the store cannot be told"),
-            Err(_) => tracing::warn!("the size of the store cannot be told: the store is slow"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot read the size of the store"),
+            Err(_) => tracing::warn!("cannot read the size of the store: timed out"),
         }
     }
 
-    /// Says yes to one of those who ask at the same time.
+    /// Lets only one of several concurrent requests take a sample.
     fn is_due(&self) -> bool {
         let mut sampled = self.sampled.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let due = sampled.is_none_or(|at| at.elapsed() >= SAMPLE_EVERY);
@@ -169,7 +162,7 @@ impl Endpoint {
     fn admits(&self, peer: SocketAddr, headers: &HeaderMap) -> bool {
         match &self.token {
             Some(token) => bearer(headers).is_some_and(|given| same(given.as_bytes(), token.reveal().as_bytes())),
-            // A proxy on this machine asks for somebody else, and so does a page whose own name points here.
+            // A proxy on this machine forwards requests of others, and a page may use DNS rebinding.
             None => {
                 let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
                 let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
@@ -187,7 +180,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// Takes as long wherever the first difference is.
+/// Compares in constant time.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
@@ -199,7 +192,7 @@ async fn metrics_text(
 ) -> Response {
     if !endpoint.admits(peer, &headers) {
         let (status, body) = match endpoint.token {
-            Some(_) => (StatusCode::UNAUTHORIZED, "the token of `metrics.token` is needed as a bearer\n"),
+            Some(_) => (StatusCode::UNAUTHORIZED, "send the token of `metrics.token` as a bearer token\n"),
             None => (StatusCode::FORBIDDEN, "set `metrics.token` to read this from another machine\n"),
         };
         let mut response = (status, body).into_response();

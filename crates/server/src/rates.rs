@@ -1,18 +1,23 @@
-//! How often one caller may ask: a bucket of requests for each, filled again as time goes by.
+//! Rate limits: one token bucket per caller.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Callers remembered at the most.
+/// Maximum number of callers tracked.
 const MOST: usize = 20_000;
-/// Wrong keys that one address may try at once, and per second after that.
-const WRONG: (f64, f64) = (20.0, 5.0);
+/// For invalid keys from one address.
+const WRONG: Rate = Rate { burst: 20.0, per_second: 5.0 };
+
+#[derive(Clone, Copy)]
+struct Rate {
+    burst: f64,
+    per_second: f64,
+}
 
 pub struct Rates {
-    /// How many at once, and per second.
-    by_key: Option<(f64, f64)>,
+    by_key: Option<Rate>,
     buckets: Mutex<HashMap<String, Bucket>>,
 }
 
@@ -24,21 +29,24 @@ struct Bucket {
 
 impl Rates {
     pub fn new(per_second: Option<NonZeroU32>, burst: Option<NonZeroU32>) -> Rates {
-        let by_key = per_second.zip(burst).map(|(rate, burst)| (f64::from(burst.get()), f64::from(rate.get())));
-        Rates { by_key, buckets: Mutex::default() }
+        let rate = |(per_second, burst): (NonZeroU32, NonZeroU32)| Rate {
+            burst: f64::from(burst.get()),
+            per_second: f64::from(per_second.get()),
+        };
+        Rates { by_key: per_second.zip(burst).map(rate), buckets: Mutex::default() }
     }
 
-    /// Whether the caller may ask now; if not, how long to wait.
+    /// Takes a token, or returns how long to wait for one.
     pub fn ask(&self, caller: &str) -> Result<(), Duration> {
         self.by_key.map_or(Ok(()), |rate| self.take(format!("key {caller}"), rate, Instant::now()))
     }
 
-    /// The same for an address that shows wrong keys.
+    /// The same for an address that sends invalid keys.
     pub fn wrong_key(&self, address: &str) -> Result<(), Duration> {
         self.take(format!("wrong {address}"), WRONG, Instant::now())
     }
 
-    fn take(&self, who: String, (most, per_second): (f64, f64), now: Instant) -> Result<(), Duration> {
+    fn take(&self, who: String, rate: Rate, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock().expect("nothing panics while it holds the buckets");
         if buckets.len() > MOST {
             buckets.retain(|_, bucket| now.duration_since(bucket.at) < Duration::from_secs(60));
@@ -46,14 +54,14 @@ impl Rates {
         if buckets.len() > 2 * MOST {
             buckets.clear();
         }
-        let bucket = buckets.entry(who).or_insert(Bucket { left: most, at: now });
+        let bucket = buckets.entry(who).or_insert(Bucket { left: rate.burst, at: now });
         let passed = now.duration_since(bucket.at).as_secs_f64();
-        *bucket = Bucket { left: (bucket.left + passed * per_second).min(most), at: now };
+        *bucket = Bucket { left: (bucket.left + passed * rate.per_second).min(rate.burst), at: now };
         if bucket.left >= 1.0 {
             bucket.left -= 1.0;
             return Ok(());
         }
-        Err(Duration::from_secs_f64((1.0 - bucket.left) / per_second))
+        Err(Duration::from_secs_f64((1.0 - bucket.left) / rate.per_second))
     }
 }
 
@@ -62,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_may_ask_as_often_as_the_bucket_is_filled_and_others_are_not_touched() {
+    fn a_caller_is_limited_to_its_bucket_and_others_are_not_affected() {
         let rates = Rates::new(NonZeroU32::new(2), NonZeroU32::new(3));
         let rate = rates.by_key.unwrap();
         let now = Instant::now();
@@ -75,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_nobody_waits() {
+    fn without_a_rate_no_caller_waits() {
         let rates = Rates::new(None, None);
         assert!((0..10_000).all(|_| rates.ask("ann").is_ok()));
     }

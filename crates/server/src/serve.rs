@@ -1,4 +1,4 @@
-//! The server from start to stop: the router, the listener, the drain.
+//! The server from start to shutdown: router, listener, drain.
 
 use crate::app::App;
 use crate::config::Config;
@@ -21,11 +21,12 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 use utoipa::openapi::{ComponentsBuilder, Info, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
-/// The API as code and as its description.
+/// The API: its router and its OpenAPI description.
 fn parts() -> (Router<App>, OpenApi) {
     let (router, mut api) = OpenApiRouter::new().merge(rest::router()).merge(live::router()).split_for_parts();
     let mut info = Info::new("Stepwell", env!("CARGO_PKG_VERSION"));
-    info.description = Some("A durable workflow engine. Show an API key as `Authorization: Bearer sw_…`.".into());
+    info.description =
+        Some("A durable workflow engine. Authenticate with an API key: `Authorization: Bearer sw_…`.".into());
     api.info = info;
     let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     api.components.get_or_insert_with(|| ComponentsBuilder::new().build()).add_security_scheme("key", scheme);
@@ -34,7 +35,7 @@ fn parts() -> (Router<App>, OpenApi) {
     (router, api)
 }
 
-/// Names of handlers repeat; a method and a path do not: `post_workflows_id_trigger`.
+/// Handler names repeat; method and path do not: `post_workflows_id_trigger`.
 fn name_operations(api: &mut OpenApi) {
     for (path, item) in &mut api.paths.paths {
         let words = path.trim_start_matches("/api/v1").split(|c: char| !c.is_ascii_alphanumeric());
@@ -54,12 +55,12 @@ fn name_operations(api: &mut OpenApi) {
     }
 }
 
-/// The description of the API, OpenAPI 3.1.
+/// The OpenAPI 3.1 description of the API.
 pub fn api() -> OpenApi {
     parts().1
 }
 
-/// Everything the server answers.
+/// The router of the whole server.
 pub fn router(app: App) -> Router {
     let (router, api) = parts();
     let cors = cors(&app.config);
@@ -71,14 +72,14 @@ pub fn router(app: App) -> Router {
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(cors)
         .layer(middleware::from_fn_with_state(app.clone(), guard::own_host))
-        .layer(middleware::from_fn_with_state(app.clone(), guard::dress))
-        // Outside of what may put another body in an answer's place.
+        .layer(middleware::from_fn_with_state(app.clone(), guard::trace_request))
+        // Outside trace_request, which may replace the body of a response.
         .layer(CompressionLayer::new())
         .layer(middleware::from_fn(metrics::count))
         .with_state(app)
 }
 
-/// Pages of other origins may ask only if the configuration names them, and then with a key, not with a cookie.
+/// Other origins are allowed only if configured, and then with an API key, not with a cookie.
 fn cors(config: &Config) -> CorsLayer {
     let origins: Vec<HeaderValue> = config.cors.origins.iter().filter_map(|origin| origin.parse().ok()).collect();
     if origins.is_empty() {
@@ -91,37 +92,37 @@ fn cors(config: &Config) -> CorsLayer {
         .max_age(Duration::from_secs(600))
 }
 
-/// What whoever started the server is told.
+/// Reported to the caller once the server is listening.
 pub struct Served {
     pub address: SocketAddr,
     pub public_url: String,
-    /// Signs a browser in, once; given at the first start.
+    /// A one-time sign-in link for a browser, returned on the first start.
     pub link: Option<String>,
 }
 
-/// What a server is made of.
+/// The parts of a server.
 pub struct Server<'a> {
     pub config: Config,
     pub store: Arc<dyn Store>,
-    /// The step kinds, and whatever else the configuration has no say in.
+    /// The step kinds and everything else that the configuration does not cover.
     pub engine: stepwell_engine::Config,
-    /// Where the first keys are kept.
+    /// Directory of the first API keys.
     pub directory: &'a Path,
 }
 
-/// Serves until `stop` comes; then lets what runs come to its end.
+/// Serves until `stop` completes, then drains.
 pub async fn serve(
     server: Server<'_>,
     started: impl FnOnce(&Served),
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let Server { config, store, mut engine, directory } = server;
-    let cannot =
-        |error: std::io::Error| Error::Unavailable(format!("{} cannot be listened on: {error}", config.listen));
+    let cannot = |error: std::io::Error| Error::Unavailable(format!("cannot listen on {}: {error}", config.listen));
     let listener = TcpListener::bind(config.listen).await.map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
     let public_url = config.public_url(address);
-    let handle = metrics::install().map_err(|error| Error::Unavailable(format!("no metrics: {error}")))?;
+    let handle = metrics::install()
+        .map_err(|error| Error::Unavailable(format!("cannot install the metrics recorder: {error}")))?;
     engine.base_url = public_url.clone();
     engine.slots = config.slots.get();
     engine.slots_per_org = config.slots_per_organisation.map(Into::into);
@@ -144,11 +145,11 @@ pub async fn serve(
     let stops = move || {
         let mut stopping = stopping.clone();
         async move {
-            // It can only be told once, or never again.
+            // The link is valid once and cannot be shown later.
             let _ = stopping.wait_for(|stopped| *stopped).await;
         }
     };
-    // The last spans are those of what comes to its end while the server stops.
+    // The last spans come from work that finishes during the shutdown.
     let (ended, over) = tokio::sync::oneshot::channel::<()>();
     let exporter = match &config.otlp {
         Some(to) => {
@@ -176,13 +177,13 @@ pub async fn serve(
     };
     let served = tokio::spawn(listen::serve(listener, router, limits, stops()));
     stop.await;
-    tracing::info!("stopping: what runs has {} to come to its end", config.drain);
+    tracing::info!("stopping: running work has {} to finish", config.drain);
     engine.drain();
     hub.stop();
     let _ = stopped.send(true);
     engine.shutdown(Duration::from_millis(config.drain.0)).await;
     drop(ended);
-    // They end by themselves once they are told; one that panicked has ended.
+    // The tasks end by themselves after the signal; one that panicked has already ended.
     let _ = served.await;
     let _ = upkeep.await;
     if let Some(exporter) = exporter {

@@ -1,6 +1,7 @@
-//! The dashboard: files that were built from `ui/` and are part of the binary, or a page that says that they are not.
+//! The dashboard: files built from `ui/` and embedded in the binary, or a placeholder page if it was built without
+//! them.
 //!
-//! Nothing is compressed here: `npm run build` writes compressed copies beside the files.
+//! Nothing is compressed at run time: `npm run build` writes compressed copies of the files.
 
 use axum::Router;
 use axum::body::Body;
@@ -19,14 +20,14 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 struct Files;
 
 const INDEX: &str = "index.html";
-/// What is served in the dashboard's place.
+/// Served if the binary has no dashboard.
 const FIRST: &str = include_str!("rest/first.html");
 
-/// Nothing is fetched from elsewhere, and nothing is run that is not ours.
+/// Only scripts and resources of this server are allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Addresses of the dashboard's pages. They are one page, which looks at its address itself.
+/// Paths of the dashboard's pages. All serve the same document, which routes on the client.
 const PAGES: [&str; 7] =
     ["/", "/workflows", "/workflows/{*rest}", "/runs", "/runs/{*rest}", "/approvals", "/signed-out"];
 
@@ -63,7 +64,7 @@ struct Chosen {
     encoding: Option<&'static str>,
 }
 
-/// The smallest copy that whoever asks can read.
+/// The smallest copy that the client accepts.
 fn chosen(name: &str, headers: &HeaderMap) -> Option<Chosen> {
     let accepted = headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
     let copies = [("br", ".br"), ("gzip", ".gz")];
@@ -73,7 +74,7 @@ fn chosen(name: &str, headers: &HeaderMap) -> Option<Chosen> {
     copy.or_else(|| Some(Chosen { file: Files::get(name)?, encoding: None }))
 }
 
-/// Whether `Accept-Encoding` allows one: named, and not with a weight of zero.
+/// Whether `Accept-Encoding` allows an encoding: listed, and not with a weight of zero.
 fn accepts(accepted: &str, encoding: &str) -> bool {
     accepted.split(',').any(|one| {
         let (name, weight) = one.split_once(';').unwrap_or((one, ""));
@@ -87,7 +88,7 @@ fn answer(name: &str, found: Chosen, headers: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>());
     let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
     let known = known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag));
-    // Names of assets hold a hash of what is in them; the page names the assets, so it is always asked for.
+    // Asset names contain a content hash. The page lists them, so it is always revalidated.
     let keep = if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     let mut response = match known {
         true => StatusCode::NOT_MODIFIED.into_response(),

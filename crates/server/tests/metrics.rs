@@ -64,7 +64,7 @@ async fn requests_are_counted_by_route_and_not_by_id() {
     assert!(text.contains(r#"{method="other",route="/things/{id}",status="405"} 1"#), "{text}");
     let timed = r#"stepwell_http_request_seconds_bucket{method="GET",route="/things/{id}",le="+Inf"} 3"#;
     assert!(text.contains(timed), "{text}");
-    assert!(text.contains("# HELP stepwell_http_requests_total Requests that were answered"), "{text}");
+    assert!(text.contains("# HELP stepwell_http_requests_total Requests handled"), "{text}");
     assert!(text.contains("# TYPE stepwell_http_request_seconds histogram"), "{text}");
 }
 

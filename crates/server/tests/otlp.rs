@@ -74,7 +74,7 @@ struct Harness {
 
 const PACE: Pace = Pace {
     linger: Duration::from_millis(5),
-    look: LONG,
+    poll: LONG,
     first_pause: Duration::from_millis(5),
     longest_pause: Duration::from_millis(20),
 };

@@ -8,7 +8,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What people of the organisation are asked, oldest first */
+        /** Open gates of the organisation, oldest first */
         get: operations["get_approvals"];
         put?: never;
         post?: never;
@@ -25,7 +25,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who did what, newest first; for administrators */
+        /** The audit trail, newest first; for administrators */
         get: operations["get_audit"];
         put?: never;
         post?: never;
@@ -42,7 +42,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the audit trail was tampered with: follows its hashes from the first row to the last */
+        /** Verify the hash chain of the audit trail from the first row to the last */
         get: operations["get_audit_verify"];
         put?: never;
         post?: never;
@@ -62,7 +62,7 @@ export interface paths {
         /** Your channels, and those of the organisation */
         get: operations["get_channels"];
         put?: never;
-        /** Make a channel; a webhook's secret is shown now and never again */
+        /** Create a channel; a webhook's secret is shown only in this response */
         post: operations["post_channels"];
         delete?: never;
         options?: never;
@@ -80,7 +80,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove a channel; what waits for it is told to nobody */
+        /** Remove a channel; pending messages are dropped */
         delete: operations["delete_channels_channel"];
         options?: never;
         head?: never;
@@ -113,7 +113,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Check a definition without keeping it: 204, or 422 with everything that is wrong with it */
+        /** Check a definition without storing it: 204, or 422 with all its errors */
         post: operations["post_check"];
         delete?: never;
         options?: never;
@@ -147,7 +147,7 @@ export interface paths {
         };
         /** A connection, without its URL */
         get: operations["get_connections_connection"];
-        /** Make a connection, or make it another one; a SQLite file needs the right `operator` */
+        /** Create or replace a connection; a SQLite file requires the right `operator` */
         put: operations["put_connections_connection"];
         post?: never;
         /** Remove a connection */
@@ -166,8 +166,9 @@ export interface paths {
         };
         /**
          * The events of all runs of the organisation, from now on or from where you stopped
-         * @description Server-sent events as those of a run; ids are places in the log of all runs. Events of one run come in their order.
-         *     What concerns you yourself, such as a gate that you may answer, also comes as `notification`.
+         * @description Server-sent events in the format of a run's stream. Ids are positions in the log of all runs. Events of one run
+         *     arrive in order. Events that concern you personally, such as a gate that you may answer, are also sent as
+         *     `notification`.
          */
         get: operations["get_events"];
         put?: never;
@@ -185,10 +186,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** API keys: all of the organisation for administrators, their own for others */
+        /** API keys: all keys of the organisation for administrators, your own otherwise */
         get: operations["get_keys"];
         put?: never;
-        /** Make an API key; it is in the answer and never shown again */
+        /** Create an API key; the response is the only place that shows it */
         post: operations["post_keys"];
         delete?: never;
         options?: never;
@@ -206,11 +207,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke a key for good */
+        /** Revoke a key permanently */
         delete: operations["delete_keys_key"];
         options?: never;
         head?: never;
-        /** Rename a key, pause it or let it work again */
+        /** Rename a key, pause it or resume it */
         patch: operations["patch_keys_key"];
         trace?: never;
     };
@@ -223,7 +224,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Seal everything anew under the first of the server's master keys; for those who run the server */
+        /** Seal everything with the first of the server's master keys; for operators */
         post: operations["post_master_key_rotate"];
         delete?: never;
         options?: never;
@@ -238,7 +239,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The MCP servers of the organisation as this node sees them, with their tools */
+        /** The MCP servers of the organisation as seen by this node, with their tools */
         get: operations["get_mcp_servers"];
         put?: never;
         post?: never;
@@ -274,7 +275,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Accept what a server offers now: tools that are new or have changed can be called from then on */
+        /** Accept the tools that a server offers now; new and changed tools can be called from then on */
         post: operations["post_mcp_servers_server_accept"];
         delete?: never;
         options?: never;
@@ -289,7 +290,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who you are here, and what you may do */
+        /** The authenticated caller and their rights */
         get: operations["get_me"];
         put?: never;
         post?: never;
@@ -306,7 +307,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The nodes that are alive: processes that execute steps on the same data */
+        /** The live nodes: processes that execute steps on the same data */
         get: operations["get_nodes"];
         put?: never;
         post?: never;
@@ -323,7 +324,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What became of notifications, newest first: yours, or all of the organisation if you administer it */
+        /** Delivery of notifications, newest first: yours, or all of the organisation if you are an administrator */
         get: operations["get_notifications"];
         put?: never;
         post?: never;
@@ -340,10 +341,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All organisations of this server; for its operators */
+        /** All organisations of this server; for operators */
         get: operations["get_organisations"];
         put?: never;
-        /** Make an organisation with a first user `admin`, whose key is in the answer and never shown again */
+        /** Create an organisation with a first user `admin`, whose key is shown only in the response */
         post: operations["post_organisations"];
         delete?: never;
         options?: never;
@@ -359,7 +360,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Give an organisation another plan, or limits of its own; for operators */
+        /** Give an organisation another plan or custom limits; for operators */
         put: operations["put_organisations_id_plan"];
         post?: never;
         delete?: never;
@@ -375,7 +376,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the organisation says about calls, whatever its workflows say */
+        /** The policies of the organisation, which apply to all its workflows */
         get: operations["get_policies"];
         put?: never;
         post?: never;
@@ -394,7 +395,7 @@ export interface paths {
         };
         /** A policy */
         get: operations["get_policies_policy"];
-        /** Make a policy, or give it another content; it counts from the next call on */
+        /** Create or replace a policy; takes effect from the next call */
         put: operations["put_policies_policy"];
         post?: never;
         /** Remove a policy */
@@ -411,14 +412,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What you are told of, and where */
+        /** Which events you are notified of, and where */
         get: operations["get_preferences"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** Choose what you are told of; what is not given stays as it is */
+        /** Change which events you are notified of; omitted fields are kept */
         patch: operations["patch_preferences"];
         trace?: never;
     };
@@ -448,7 +449,7 @@ export interface paths {
         };
         /** A saved query */
         get: operations["get_queries_query"];
-        /** Save a query, or make it another one; it counts from the next step on */
+        /** Create or replace a saved query; takes effect from the next step */
         put: operations["put_queries_query"];
         post?: never;
         /** Remove a saved query */
@@ -465,7 +466,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Roles: named sets of grants, those that come with the product first */
+        /** Roles: named sets of grants, built-in roles first */
         get: operations["get_roles"];
         put?: never;
         post?: never;
@@ -483,10 +484,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Make a role, or give it other grants */
+        /** Create or replace a role */
         put: operations["put_roles_role"];
         post?: never;
-        /** Remove a role that nobody has */
+        /** Remove a role that no user has */
         delete: operations["delete_roles_role"];
         options?: never;
         head?: never;
@@ -519,7 +520,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel every run that fits and has not ended, up to 10,000 */
+        /** Cancel every matching run that has not ended, up to 10,000 */
         post: operations["post_runs_cancel"];
         delete?: never;
         options?: never;
@@ -536,7 +537,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Retry every run that fits and did not complete, up to 10,000 */
+        /** Retry every matching run that did not complete, up to 10,000 */
         post: operations["post_runs_retry"];
         delete?: never;
         options?: never;
@@ -558,7 +559,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Give a run other labels */
+        /** Replace the labels of a run */
         patch: operations["patch_runs_run"];
         trace?: never;
     };
@@ -571,7 +572,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a run: what runs is stopped, the rest does not begin */
+        /** Cancel a run: running steps are stopped, and no others start */
         post: operations["post_runs_run_cancel"];
         delete?: never;
         options?: never;
@@ -588,7 +589,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take away everything a finished run was given and gave back; its log and their digests stay */
+        /** Erase all payloads of a finished run; its log and the digests remain */
         post: operations["post_runs_run_erase"];
         delete?: never;
         options?: never;
@@ -620,7 +621,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The graph of the version that a run is of */
+        /** The graph of a run's version */
         get: operations["get_runs_run_graph"];
         put?: never;
         post?: never;
@@ -640,8 +641,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Start a fresh run with the same input
-         * @description A body, if there is one, is the input instead.
+         * Start a new run with the same input
+         * @description If there is a body, it replaces the input.
          */
         post: operations["post_runs_run_rerun"];
         delete?: never;
@@ -657,10 +658,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Which steps would stand if the run went on under the newest version, and which would run again */
+        /** Which steps a retry under the newest version would keep, and which would run again */
         get: operations["get_runs_run_retry"];
         put?: never;
-        /** Go on with a run that failed, timed out or was cancelled: what did not succeed runs again */
+        /** Retry a run that failed, timed out or was cancelled: steps that did not succeed run again */
         post: operations["post_runs_run_retry"];
         delete?: never;
         options?: never;
@@ -675,7 +676,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What one step asks, with the digest that an answer names */
+        /** The open gate of a step, with the digest for the answer */
         get: operations["get_runs_run_steps_step_approval"];
         put?: never;
         post?: never;
@@ -745,7 +746,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a step that is stuck, with a given result; for administrators, and logged */
+        /** End a stuck step with a given result; for administrators, and logged */
         post: operations["post_runs_run_steps_step_finish"];
         delete?: never;
         options?: never;
@@ -762,7 +763,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a link by which somebody can answer without a key: you, or as an administrator anyone who may */
+        /** Create a link to answer without a key: for yourself, or as an administrator for anyone who may answer */
         post: operations["post_runs_run_steps_step_link"];
         delete?: never;
         options?: never;
@@ -779,7 +780,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Say what became of a call that may have happened */
+        /** Report what happened to a call whose outcome is unknown */
         post: operations["post_runs_run_steps_step_verdict"];
         delete?: never;
         options?: never;
@@ -795,10 +796,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All events of a run as they happen, from its beginning or from where you stopped
-         * @description Server-sent events: `event` is the type of the fact, `data` is the event as JSON, `id` is what to send as
-         *     `Last-Event-ID` to go on after it. When the run has ended, an event `end` with its status follows, and the stream is
-         *     over. Whoever comes back after that gets 204.
+         * All events of a run as they happen, from its start or from where you stopped
+         * @description Server-sent events: `event` is the type of the fact, `data` is the event as JSON, `id` is the value to send as
+         *     `Last-Event-ID` to resume after it. When the run has ended, an event `end` with its status follows and the stream
+         *     closes. Reconnecting after that returns 204.
          */
         get: operations["get_runs_run_stream"];
         put?: never;
@@ -852,7 +853,7 @@ export interface paths {
         };
         /** A secret, without its value */
         get: operations["get_secrets_secret"];
-        /** Make a secret, or give it another value or other hosts; it counts from the next step on */
+        /** Create a secret, or change its value or hosts; takes effect from the next step */
         put: operations["put_secrets_secret"];
         post?: never;
         /** Remove a secret */
@@ -871,7 +872,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a link that signs a browser in as you, once, within a day */
+        /** Create a one-time link that signs a browser in as you, valid for a day; administrators can create links for others */
         post: operations["post_sign_in_links"];
         delete?: never;
         options?: never;
@@ -939,7 +940,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One signal for whatever a step waits for: a gate is approved, a sleep ends, a wait gets an empty call */
+        /** Signal a waiting step: approves a gate, ends a sleep, or delivers an empty call */
         post: operations["post_steps_step_ready"];
         delete?: never;
         options?: never;
@@ -956,7 +957,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run a definition that is not saved, apart from real runs */
+        /** Run an unsaved definition, separately from real runs */
         post: operations["post_test_runs"];
         delete?: never;
         options?: never;
@@ -974,7 +975,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Stop a test run and remove all of it */
+        /** Stop a test run and delete it */
         delete: operations["delete_test_runs_run"];
         options?: never;
         head?: never;
@@ -988,7 +989,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the organisation has used of its plan */
+        /** How much of its plan the organisation has used */
         get: operations["get_usage"];
         put?: never;
         post?: never;
@@ -1008,7 +1009,7 @@ export interface paths {
         /** The users of the organisation */
         get: operations["get_users"];
         put?: never;
-        /** Make a user */
+        /** Create a user */
         post: operations["post_users"];
         delete?: never;
         options?: never;
@@ -1027,11 +1028,11 @@ export interface paths {
         get: operations["get_users_user"];
         put?: never;
         post?: never;
-        /** Disable a user for good: what they did stays theirs */
+        /** Disable a user permanently; their history is kept */
         delete: operations["delete_users_user"];
         options?: never;
         head?: never;
-        /** Give a user other roles or grants, or disable them; it counts from the next step of their runs on */
+        /** Change a user's roles or grants, or disable them; takes effect from the next step of their runs */
         patch: operations["patch_users_user"];
         trace?: never;
     };
@@ -1046,9 +1047,9 @@ export interface paths {
         get: operations["get_workflows"];
         put?: never;
         /**
-         * Make a workflow from its definition, JSON or YAML in any dialect
-         * @description 201 for a new workflow, 200 if it is there just so, 409 if there is another of that name: then `PUT` makes its next
-         *     version.
+         * Create a workflow from a definition in JSON or YAML, in any dialect
+         * @description 201 for a new workflow, 200 if an identical one exists, 409 if another one has that name: use `PUT` to create its
+         *     next version.
          */
         post: operations["post_workflows"];
         delete?: never;
@@ -1067,18 +1068,18 @@ export interface paths {
         /** A workflow with its definition */
         get: operations["get_workflows_id"];
         /**
-         * Make the next version of a workflow, or the first
-         * @description Runs under way keep the version they started with. With `If-Match` only if the workflow is still as it says.
+         * Create the next version of a workflow, or the first
+         * @description Running runs keep their version. With `If-Match`, only if the workflow has not changed.
          */
         put: operations["put_workflows_id"];
         post?: never;
-        /** Delete a workflow; its runs go on to their end */
+        /** Delete a workflow; running runs finish */
         delete: operations["delete_workflows_id"];
         options?: never;
         head?: never;
         /**
          * Enable or disable a workflow
-         * @description A disabled workflow refuses triggers and skips its schedule. Nothing of it is lost.
+         * @description A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
          */
         patch: operations["patch_workflows_id"];
         trace?: never;
@@ -1090,7 +1091,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The graph of a workflow, whatever its dialect */
+        /** The graph of a workflow, for any dialect */
         get: operations["get_workflows_id_graph"];
         put?: never;
         post?: never;
@@ -1109,7 +1110,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hold new runs of a workflow, or of one concurrency key: they are taken and wait in the queue */
+        /** Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue */
         post: operations["post_workflows_id_pause"];
         delete?: never;
         options?: never;
@@ -1126,7 +1127,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let go what was held */
+        /** Release held runs */
         post: operations["post_workflows_id_resume"];
         delete?: never;
         options?: never;
@@ -1143,7 +1144,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give a workflow new webhook addresses; the old ones lead nowhere from now on */
+        /** Give a workflow new webhook URLs; the old ones stop working */
         post: operations["post_workflows_id_rotate_webhooks"];
         delete?: never;
         options?: never;
@@ -1209,7 +1210,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** When a workflow will start by itself: the next ten fires of each schedule */
+        /** When a workflow will start by itself: the next ten ticks of each schedule */
         get: operations["get_workflows_id_schedule"];
         put?: never;
         post?: never;
@@ -1230,8 +1231,8 @@ export interface paths {
         put?: never;
         /**
          * Start a run; the body is its input
-         * @description 201 for a new run, 200 if the `Idempotency-Key` started one before with the same body (409 with another). With `wait`:
-         *     200 with the finished run, or 202 with the running one when the time is up.
+         * @description 201 for a new run, 200 if the same `Idempotency-Key` and body have already started one (409 with a different body).
+         *     With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
          */
         post: operations["post_workflows_id_trigger"];
         delete?: never;
@@ -1282,10 +1283,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A WebSocket on which runs can be joined
-         * @description Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You get
-         *     `workflow_node_update` and `workflow_status_update` for how the run is, then for each change; `notification` for what
-         *     concerns you yourself, joined or not; and `error` with a problem for what cannot be done.
+         * A WebSocket for joining runs
+         * @description Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You receive
+         *     `workflow_node_update` and `workflow_status_update` with the state of the run and then for each change;
+         *     `notification` for events that concern you personally, joined or not; and `error` with a problem if a message fails.
          */
         get: operations["get_ws"];
         put?: never;
@@ -1304,12 +1305,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A page that shows what is asked; it decides nothing
-         * @description Refusals are pages for those who accept pages, and problems for others.
+         * A page that shows the question; it decides nothing
+         * @description Errors are pages for clients that accept HTML, and problems for others.
          */
         get: operations["get_approve_token"];
         put?: never;
-        /** Answer what the page shows; it counts once */
+        /** Submit the answer; the link works once */
         post: operations["post_approve_token"];
         delete?: never;
         options?: never;
@@ -1326,7 +1327,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start a workflow by calling its address; any content type */
+        /** Start a workflow by calling its URL; any content type */
         post: operations["post_in_token"];
         delete?: never;
         options?: never;
@@ -1341,7 +1342,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sign a browser in with a link; the link is used up */
+        /** Sign a browser in with a link; the link works once */
         get: operations["get_sign_in_link"];
         put?: never;
         post?: never;
@@ -1358,12 +1359,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A page for people who open the address in a browser: it delivers nothing */
+        /** A page for people who open the URL in a browser; it delivers nothing */
         get: operations["get_wh_token"];
         put?: never;
         /**
          * Deliver the call that a step waits for
-         * @description A call that comes before its step is kept. 409 if one was delivered already, 410 if the step or the run is over.
+         * @description A call that arrives before its step waits is stored. 409 if one was already delivered, 410 if the step or the run
+         *     has ended.
          */
         post: operations["post_wh_token"];
         delete?: never;
@@ -1376,48 +1378,48 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What to accept of what a server offers now. */
+        /** @description The tools to accept. */
         AcceptRequest: {
             /**
-             * @description All that it offers if there is none.
+             * @description All tools on offer if omitted.
              * @default []
              */
             tools: components["schemas"]["AcceptedTool"][];
         };
         AcceptedTool: {
-            /** @description Of what was looked at: refused if the server offers something else by now. */
+            /** @description Digest of the reviewed tool. Refused if the server offers a different one by now. */
             digest?: string | null;
-            /** @description As its server knows it. */
+            /** @description The name on its server. */
             tool: string;
         };
         AnswerRequest: {
             /** @default null */
             comment: string | null;
-            /** @description What the gate's form asks for. */
+            /** @description The data for the gate's form. */
             data?: unknown;
             /**
-             * @description Of what was seen, as `GET …/approval` shows it. Needed where something was asked before, or a call is held.
+             * @description Digest of what was shown by `GET …/approval`. Required if the gate was asked before, or if a call is held.
              * @default null
              */
             digest: string | null;
         };
-        /** @description What a person is asked. */
+        /** @description A gate that waits for a person. */
         ApprovalView: {
             /**
              * Format: int32
-             * @description How many have to approve.
+             * @description Number of approvals required.
              */
             approvals?: number;
-            /** @description Who approved so far, where several have to. */
+            /** @description Who has approved so far, if several approvals are required. */
             approved_by?: string[];
-            /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
+            /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
             asks: unknown;
             /** Format: int32 */
             attempt: number;
             created_by: string;
-            /** @description Of all that is shown: an answer names it. */
+            /** @description Digest of everything shown. An answer refers to it. */
             digest?: string | null;
-            /** @description They are asked. */
+            /** @description Whether it has been escalated. */
             escalated?: boolean;
             escalates_at?: components["schemas"]["Instant"] | null;
             /** @description For `POST /api/v1/steps/{id}/ready`. */
@@ -1448,23 +1450,23 @@ export interface components {
         AuditVerdict: {
             /**
              * Format: int64
-             * @description The first row whose hash does not follow; none is good.
+             * @description The first row with a wrong hash; none if the trail is intact.
              */
             broken_at?: number | null;
             /** Format: int64 */
             rows: number;
         };
         AuditView: {
-            /** @description Such as `run.cancel`. */
+            /** @description For example `run.cancel`. */
             action: string;
             at: components["schemas"]["Instant"];
             by: string;
             detail: unknown;
-            /** @description Covers this row and the one before. */
+            /** @description Hash over this row and the previous one. */
             hash: string;
             /** Format: int64 */
             id: number;
-            /** @description What it was done to. */
+            /** @description The target of the action. */
             target: string;
         };
         BulkRefusal: {
@@ -1472,28 +1474,28 @@ export interface components {
             run_id: string;
         };
         BulkRequest: {
-            /** @description Which runs, as lists take it. An empty one means all: say so with `{}`. */
+            /** @description The runs, by the same filters as lists. `{}` matches all runs. */
             filter: components["schemas"]["RunFilters"];
-            /** @description For retries: go on under the newest version. */
+            /** @description For retries: continue under the newest version. */
             newest?: boolean;
             reason?: string | null;
         };
-        /** @description What came of a call about many runs. */
+        /** @description The result of a bulk operation. */
         BulkResult: {
-            /** @description Runs it was done to. */
+            /** @description Runs that were changed. */
             done: string[];
-            /** @description There are more than one call may be about: ask again. */
+            /** @description More runs match than one request may change: repeat the request. */
             more: boolean;
             refused: components["schemas"]["BulkRefusal"][];
         };
         CancelRequest: {
             /**
-             * @description For whoever asks later.
+             * @description The reason, for the log.
              * @default null
              */
             reason: string | null;
         };
-        /** @description A channel, without what opens it. */
+        /** @description A channel, without its credentials. */
         ChannelView: {
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -1501,14 +1503,14 @@ export interface components {
             id: string;
             medium: components["schemas"]["MediumView"];
             name: string;
-            /** @description The organisation's, not somebody's own. */
+            /** @description Belongs to the organisation, not to a single user. */
             organisation: boolean;
-            /** @description Enough to tell it from others. */
+            /** @description A shortened target, enough to tell it from others. */
             target: string;
-            /** @description Whose it is. */
+            /** @description The owner. */
             user?: string | null;
         };
-        /** @description What a connection is set to. */
+        /** @description The content of a connection. */
         ConnectionRequest: {
             /**
              * Format: int32
@@ -1521,7 +1523,7 @@ export interface components {
              */
             timeout_ms: number | null;
             /**
-             * @description `postgres://…` or `sqlite:/path`, with `{{secrets.NAME}}` where need be. The one it has, if none is given.
+             * @description `postgres://…` or `sqlite:/path`, optionally with `{{secrets.NAME}}`. If omitted, the current URL is kept.
              * @default null
              */
             url: string | null;
@@ -1533,14 +1535,14 @@ export interface components {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
             created_at: components["schemas"]["Instant"];
-            /** @description Its name, or for SQLite its path. */
+            /** @description The name of the database, or the path for SQLite. */
             database: string;
             host?: string | null;
             id: string;
             name: string;
             /**
              * Format: int32
-             * @description The most rows that a query may give, if it is less than what the server allows.
+             * @description Maximum number of rows of a query, if lower than the server's limit.
              */
             rows?: number | null;
             /** @description `postgres` or `sqlite`. */
@@ -1548,31 +1550,31 @@ export interface components {
             sealed_with: string;
             /**
              * Format: int64
-             * @description Milliseconds that a statement may take, if it is less than what the server allows.
+             * @description Maximum duration of a statement in milliseconds, if lower than the server's limit.
              */
             timeout_ms?: number | null;
             /** @description Whether statements may write. */
             write: boolean;
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_ApprovalView: {
-            /** @description What a person is asked. */
+            /** @description A gate that waits for a person. */
             data: {
                 /**
                  * Format: int32
-                 * @description How many have to approve.
+                 * @description Number of approvals required.
                  */
                 approvals?: number;
-                /** @description Who approved so far, where several have to. */
+                /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
+                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
                 created_by: string;
-                /** @description Of all that is shown: an answer names it. */
+                /** @description Digest of everything shown. An answer refers to it. */
                 digest?: string | null;
-                /** @description They are asked. */
+                /** @description Whether it has been escalated. */
                 escalated?: boolean;
                 escalates_at?: components["schemas"]["Instant"] | null;
                 /** @description For `POST /api/v1/steps/{id}/ready`. */
@@ -1590,45 +1592,45 @@ export interface components {
                 workflow: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_AuditVerdict: {
             /** @description Whether the audit trail was tampered with. */
             data: {
                 /**
                  * Format: int64
-                 * @description The first row whose hash does not follow; none is good.
+                 * @description The first row with a wrong hash; none if the trail is intact.
                  */
                 broken_at?: number | null;
                 /** Format: int64 */
                 rows: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_BulkResult: {
-            /** @description What came of a call about many runs. */
+            /** @description The result of a bulk operation. */
             data: {
-                /** @description Runs it was done to. */
+                /** @description Runs that were changed. */
                 done: string[];
-                /** @description There are more than one call may be about: ask again. */
+                /** @description More runs match than one request may change: repeat the request. */
                 more: boolean;
                 refused: components["schemas"]["BulkRefusal"][];
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_ConnectionView: {
             /** @description A database for query steps. Its URL is never shown. */
             data: {
                 changed_at: components["schemas"]["Instant"];
                 changed_by: string;
                 created_at: components["schemas"]["Instant"];
-                /** @description Its name, or for SQLite its path. */
+                /** @description The name of the database, or the path for SQLite. */
                 database: string;
                 host?: string | null;
                 id: string;
                 name: string;
                 /**
                  * Format: int32
-                 * @description The most rows that a query may give, if it is less than what the server allows.
+                 * @description Maximum number of rows of a query, if lower than the server's limit.
                  */
                 rows?: number | null;
                 /** @description `postgres` or `sqlite`. */
@@ -1636,63 +1638,63 @@ export interface components {
                 sealed_with: string;
                 /**
                  * Format: int64
-                 * @description Milliseconds that a statement may take, if it is less than what the server allows.
+                 * @description Maximum duration of a statement in milliseconds, if lower than the server's limit.
                  */
                 timeout_ms?: number | null;
                 /** @description Whether statements may write. */
                 write: boolean;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_GraphView: {
-            /** @description The steps of a version and what leads to what, whatever the dialect. Steps are named by their place in `nodes`. */
+            /** @description The steps of a version and the edges between them, for any dialect. Edges refer to steps by their index in `nodes`. */
             data: {
                 edges: components["schemas"]["GraphEdge"][];
                 name: string;
                 nodes: components["schemas"]["GraphNode"][];
                 /**
                  * Format: int32
-                 * @description Of the workflow.
+                 * @description Name of the workflow.
                  */
                 version: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_KeyView: {
             data: {
-                /** @description Never answers gates unless it has `workflow.approve` by name. */
+                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
                 expires_at?: components["schemas"]["Instant"] | null;
-                /** @description What it leaves of its user's grants; all of them if there is no list. */
+                /** @description Restricts the user's grants; without a list the key has all of them. */
                 grants?: string[] | null;
                 id: string;
                 last_used_at?: components["schemas"]["Instant"] | null;
                 name: string;
                 paused: boolean;
                 revoked_at?: components["schemas"]["Instant"] | null;
-                /** @description How the key begins. */
+                /** @description The first characters of the key. */
                 start: string;
                 user: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_LinkView: {
-            /** @description A link that signs a browser in, once. */
+            /** @description A link that signs in one browser, once. */
             data: {
                 url: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_McpServerView: {
-            /** @description An MCP server whose tools steps can call, as this node sees it. */
+            /** @description An MCP server whose tools steps can call, as seen by this node. */
             data: {
-                /** @description What it calls itself. */
+                /** @description The name that the server reports. */
                 about?: string | null;
                 /**
                  * Format: int32
-                 * @description How often this node connected to it.
+                 * @description How often this node has connected to it.
                  */
                 connections: number;
                 name: string;
@@ -1707,43 +1709,43 @@ export interface components {
                 why?: string | null;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_Me: {
-            /** @description Who you are here. */
+            /** @description The authenticated caller. */
             data: {
                 agent: boolean;
-                /** @description What you may do with what you showed. */
+                /** @description What you may do with these credentials. */
                 grants: string[];
-                /** @description The id of the key you came with; none in a browser. */
+                /** @description The id of your key; none in a browser session. */
                 key?: string | null;
                 organisation: components["schemas"]["OrganisationView"];
                 user: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_NewChannelView: {
             /** @description A new channel. */
             data: components["schemas"]["ChannelView"] & {
-                /** @description `whsec_…`: what calls of a webhook are signed with. Shown here and never again. */
+                /** @description `whsec_…`: the key that signs calls of a webhook. Shown only here. */
                 secret?: string | null;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_NewKeyView: {
-            /** @description A new key. The key itself is shown here and never again. */
+            /** @description A new key. The key itself is shown only here. */
             data: components["schemas"]["KeyView"] & {
                 /** @description `sw_…`. */
                 key: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_NewOrganisationView: {
-            /** @description A new organisation with the key of its first user, `admin`, which is never shown again. */
+            /** @description A new organisation with the key of its first user, `admin`. The key is shown only here. */
             data: components["schemas"]["OrganisationView"] & {
                 admin_key: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_OrganisationView: {
             data: {
                 /** Format: int64 */
@@ -1753,7 +1755,7 @@ export interface components {
                 plan: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_PolicyView: {
             data: {
                 allow_self: boolean;
@@ -1771,12 +1773,12 @@ export interface components {
                 timeout?: components["schemas"]["Length"] | null;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_PreferencesView: {
-            /** @description What you are told of, and where. What is given is changed. */
+            /** @description Which events you are notified of, and where. Only the given fields are changed. */
             data: {
                 /**
-                 * @description In a browser that is connected.
+                 * @description In a connected browser.
                  * @default null
                  */
                 browser: components["schemas"]["TopicView"][] | null;
@@ -1789,9 +1791,9 @@ export interface components {
                 };
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_QueryView: {
-            /** @description A statement that query steps use by its name. */
+            /** @description A statement that query steps use by name. */
             data: {
                 changed_at: components["schemas"]["Instant"];
                 changed_by: string;
@@ -1799,13 +1801,13 @@ export interface components {
                 created_at: components["schemas"]["Instant"];
                 id: string;
                 name: string;
-                /** @description Values of named parameters, for steps that give none. */
+                /** @description Default values of named parameters. */
                 params: {
                     [key: string]: unknown;
                 };
                 /**
                  * Format: int32
-                 * @description The most rows that it gives, unless the step says otherwise.
+                 * @description Maximum number of rows, unless the step sets one.
                  */
                 rows?: number | null;
                 sql: string;
@@ -1813,48 +1815,48 @@ export interface components {
                 write: boolean;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_Received: {
-            /** @description That a call was taken. */
+            /** @description The response to an accepted call. */
             data: {
                 received: boolean;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_RetryPreview: {
-            /** @description What a retry on the newest version would keep. */
+            /** @description What a retry under the newest version would keep. */
             data: {
                 /** @description Steps that would run again. */
                 again: string[];
-                /** @description Steps whose results stand. */
+                /** @description Steps whose results are kept. */
                 stands: string[];
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_RoleView: {
             data: {
-                /** @description Comes with the product and cannot be changed. */
+                /** @description Built in; cannot be changed. */
                 built_in: boolean;
                 grants: string[];
                 name: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_RotatedView: {
-            /** @description What came of sealing everything anew. */
+            /** @description The result of a master key rotation. */
             data: {
-                /** @description The master key that everything is sealed with now. */
+                /** @description The master key that now seals everything. */
                 key: string;
-                /** @description What no key of this node opens, and why. */
+                /** @description Records that no key of this node opens, and why. */
                 locked: string[];
                 /**
                  * Format: int64
-                 * @description Secrets and connections that were sealed with another one before.
+                 * @description Secrets and connections that another key sealed before.
                  */
                 sealed: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_Run: {
             /** @description A run in full. */
             data: {
@@ -1865,7 +1867,7 @@ export interface components {
                 finished_at?: components["schemas"]["Instant"] | null;
                 /**
                  * Format: int32
-                 * @description Grows with each retry of the run.
+                 * @description Increases with each retry of the run.
                  */
                 generation: number;
                 id: string;
@@ -1874,7 +1876,7 @@ export interface components {
                     [key: string]: string;
                 };
                 output?: unknown;
-                /** @description The step of another run that started it, while that run is kept. */
+                /** @description The step of another run that started it, as long as that run exists. */
                 parent?: components["schemas"]["ParentStep"];
                 started_at?: components["schemas"]["Instant"] | null;
                 /** @description queued, running, paused, completed, failed, cancelled or timeout. */
@@ -1886,10 +1888,10 @@ export interface components {
                 test?: boolean;
                 /**
                  * Format: int64
-                 * @description Grows with everything that happens to the run.
+                 * @description Increases with every change of the run.
                  */
                 version: number;
-                /** @description Why it is not finished; empty if it is. */
+                /** @description What an unfinished run waits for; empty if it has finished. */
                 waiting_for: components["schemas"]["Waiting"][];
                 workflow: string;
                 workflow_id: string;
@@ -1897,44 +1899,44 @@ export interface components {
                 workflow_version: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_RunWithId: {
-            /** @description A run, with its id under the name that triggers answer with, too. */
+            /** @description A run that also has its id under the name used by trigger responses. */
             data: components["schemas"]["Run"] & {
                 run_id: string;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_SecretView: {
             /** @description A secret. Its value is never shown. */
             data: {
                 changed_at: components["schemas"]["Instant"];
                 changed_by: string;
                 created_at: components["schemas"]["Instant"];
-                /** @description Where it may be sent; anywhere if there is none. */
+                /** @description Hosts it may be sent to; any host if empty. */
                 hosts: string[];
                 id: string;
-                /** @description Whether it is taken out of what services send back; shorter ones than 8 characters are not. */
+                /** @description Whether it is masked in responses of services. Values shorter than 8 characters are not. */
                 masked: boolean;
                 name: string;
-                /** @description The master key that it is sealed with. */
+                /** @description The master key that seals it. */
                 sealed_with: string;
                 /**
                  * Format: int32
-                 * @description Counts the values it has had.
+                 * @description Number of values it has had.
                  */
                 version: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_TestView: {
-            /** @description Whether a message arrived. */
+            /** @description Whether a message was delivered. */
             data: {
                 arrived: boolean;
                 error?: string | null;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_Triggered: {
             /** @description A run that was just started. */
             data: {
@@ -1947,7 +1949,7 @@ export interface components {
                 workflow_version: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_UsageView: {
             data: {
                 /**
@@ -1955,7 +1957,7 @@ export interface components {
                  * @description Steps executed in this month.
                  */
                 executions: number;
-                /** @description Such as `2026-11`. */
+                /** @description For example `2026-11`. */
                 month: string;
                 /**
                  * Format: int64
@@ -1967,20 +1969,20 @@ export interface components {
                 workflows: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_UserView: {
             data: {
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
                 disabled: boolean;
-                /** @description Beside those of the roles. */
+                /** @description In addition to the grants of the roles. */
                 grants: string[];
                 id: string;
                 name: string;
                 roles: string[];
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_VersionView: {
             /** @description One version of a workflow. */
             data: {
@@ -1992,11 +1994,11 @@ export interface components {
                 version: number;
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_Workflow: {
             /** @description A workflow with its definition. */
             data: components["schemas"]["WorkflowSummary"] & {
-                /** @description The same, read. */
+                /** @description The parsed source. */
                 definition: unknown;
                 /** @description tasks, flow or graph. */
                 dialect: string;
@@ -2005,17 +2007,17 @@ export interface components {
                 paused_keys?: components["schemas"]["PausedKey"][];
                 /** @description As its author wrote it, JSON or YAML. */
                 source: string;
-                /** @description By name, whatever the dialect. */
+                /** @description By name, for any dialect. */
                 steps: {
                     [key: string]: components["schemas"]["TaskView"];
                 };
-                /** @description Its tasks as written, if it is written in that dialect. */
+                /** @description Its tasks as written, if it uses the tasks dialect. */
                 tasks?: unknown;
-                /** @description Addresses that start it, for those who may change it. */
+                /** @description URLs that start it; only for callers who may change it. */
                 webhooks?: string[];
             };
         };
-        /** @description An answer: what was asked for is in `data`. */
+        /** @description A response: the result is in `data`. */
         Data_WorkflowSummary: {
             /** @description A workflow as lists show it. */
             data: {
@@ -2028,7 +2030,7 @@ export interface components {
                     [key: string]: string;
                 };
                 name: string;
-                /** @description New runs wait until it is resumed. */
+                /** @description Whether new runs wait until it is resumed. */
                 paused: boolean;
                 /** Format: int32 */
                 task_count: number;
@@ -2055,11 +2057,11 @@ export interface components {
             type: string;
             /**
              * Format: int64
-             * @description The commit it came with.
+             * @description The commit that contains it.
              */
             version: number;
         };
-        /** @description One thing that is wrong, where, and how to mend it. */
+        /** @description One error, its location, and how to fix it. */
         FaultView: {
             code?: string | null;
             /** Format: int32 */
@@ -2068,13 +2070,13 @@ export interface components {
             /** Format: int32 */
             line?: number | null;
             message: string;
-            /** @description Such as `tasks.send.needs[0]`. */
+            /** @description For example `tasks.send.needs[0]`. */
             path: string;
         };
-        /** @description How a stuck step is said to have ended: with an output, or with an error. */
+        /** @description The result of a stuck step: an output or an error. */
         FinishRequest: {
             /**
-             * @description Why, for whoever asks later.
+             * @description The reason, for the log.
              * @default null
              */
             comment: string | null;
@@ -2096,23 +2098,23 @@ export interface components {
             to: number;
         };
         GraphNode: {
-            /** @description A few words: `POST /charge`, `3d`. */
+            /** @description A short summary: `POST /charge`, `3d`. */
             detail: string;
             kind: string;
             name: string;
-            /** @description The loop or for_each it is inside. */
+            /** @description The loop or for_each that contains it. */
             parent?: number | null;
-            /** @description As runs name the step, without the numbers of passes and items: `each[].charge`. */
+            /** @description The path of the step in runs, without iteration and item numbers: `each[].charge`. */
             path: string;
         };
-        /** @description The steps of a version and what leads to what, whatever the dialect. Steps are named by their place in `nodes`. */
+        /** @description The steps of a version and the edges between them, for any dialect. Edges refer to steps by their index in `nodes`. */
         GraphView: {
             edges: components["schemas"]["GraphEdge"][];
             name: string;
             nodes: components["schemas"]["GraphNode"][];
             /**
              * Format: int32
-             * @description Of the workflow.
+             * @description Name of the workflow.
              */
             version: number;
         };
@@ -2122,7 +2124,7 @@ export interface components {
          * @example 2026-02-22T10:00:00Z
          */
         Instant: string;
-        /** @description What is given is changed. */
+        /** @description Only the given fields are changed. */
         KeyChangeRequest: {
             /** @default null */
             name: string | null;
@@ -2130,34 +2132,34 @@ export interface components {
             paused: boolean | null;
         };
         KeyView: {
-            /** @description Never answers gates unless it has `workflow.approve` by name. */
+            /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
             created_at: components["schemas"]["Instant"];
             created_by: string;
             expires_at?: components["schemas"]["Instant"] | null;
-            /** @description What it leaves of its user's grants; all of them if there is no list. */
+            /** @description Restricts the user's grants; without a list the key has all of them. */
             grants?: string[] | null;
             id: string;
             last_used_at?: components["schemas"]["Instant"] | null;
             name: string;
             paused: boolean;
             revoked_at?: components["schemas"]["Instant"] | null;
-            /** @description How the key begins. */
+            /** @description The first characters of the key. */
             start: string;
             user: string;
         };
         LabelRequest: {
-            /** @description Instead of those it has. */
+            /** @description Replaces all labels. */
             labels: {
                 [key: string]: string;
             };
         };
         /**
-         * @description A length of time, written as `90s`, `10m` or `1h30m`.
+         * @description A duration, written as `90s`, `10m` or `1h30m`.
          * @example 10m
          */
         Length: string;
-        /** @description What is not said is not limited. */
+        /** @description Omitted fields are unlimited. */
         LimitsView: {
             /**
              * Format: int32
@@ -2165,7 +2167,7 @@ export interface components {
              */
             concurrent_runs: number | null;
             /**
-             * @description Whether cron triggers are allowed; they are unless this says otherwise.
+             * @description Whether cron triggers are allowed; true by default.
              * @default null
              */
             cron: boolean | null;
@@ -2187,28 +2189,28 @@ export interface components {
         };
         LinkRequest: {
             /**
-             * @description Whose answer it will be; yours, if nobody is named.
+             * @description The user who will answer; you, if omitted.
              * @default null
              */
             user: string | null;
         };
-        /** @description A link that signs a browser in, once. */
+        /** @description A link that signs in one browser, once. */
         LinkView: {
             url: string;
         };
-        /** @description A line that code wrote. */
+        /** @description A line written by code. */
         LogLine: {
             /** @description debug, info, warn or error. */
             level: string;
             text: string;
         };
-        /** @description An MCP server whose tools steps can call, as this node sees it. */
+        /** @description An MCP server whose tools steps can call, as seen by this node. */
         McpServerView: {
-            /** @description What it calls itself. */
+            /** @description The name that the server reports. */
             about?: string | null;
             /**
              * Format: int32
-             * @description How often this node connected to it.
+             * @description How often this node has connected to it.
              */
             connections: number;
             name: string;
@@ -2227,47 +2229,50 @@ export interface components {
             accepted_by?: string | null;
             accepted_description?: string | null;
             accepted_digest?: string | null;
+            /** @description The server's hints: `readOnlyHint`, `idempotentHint`, … */
+            annotations?: Record<string, never> | null;
             description?: string | null;
-            /** @description Over name, description, schemas and annotations as they are offered now. */
+            /** @description Digest of the name, description, schemas and annotations offered now. */
             digest?: string | null;
-            input_schema?: unknown;
-            /** @description As steps, grants and policies name it; none if the server does not offer it now. */
+            input_schema?: Record<string, never> | null;
+            /** @description The name in steps, grants and policies; none if the server does not offer the tool now. */
             name?: string | null;
+            output_schema?: Record<string, never> | null;
             /** @description `accepted`; `changed` and `new` are held until an administrator accepts them; `missing` is not offered now. */
             standing: string;
             title?: string | null;
-            /** @description As its server knows it. */
+            /** @description The name on its server. */
             tool: string;
         };
-        /** @description Who you are here. */
+        /** @description The authenticated caller. */
         Me: {
             agent: boolean;
-            /** @description What you may do with what you showed. */
+            /** @description What you may do with these credentials. */
             grants: string[];
-            /** @description The id of the key you came with; none in a browser. */
+            /** @description The id of your key; none in a browser session. */
             key?: string | null;
             organisation: components["schemas"]["OrganisationView"];
             user: string;
         };
         /** @enum {string} */
         MediumView: "pushover" | "webhook" | "slack" | "ntfy" | "email";
-        /** @description What somebody is told. */
+        /** @description The content of a notification. */
         MessageView: {
-            /** @description Who may answer by name; without any, whoever has the right. */
+            /** @description Users who may answer. If empty, anyone with the right. */
             answerers?: string[];
             at: components["schemas"]["Instant"];
             event: string;
             run_id: string;
             step?: string | null;
-            /** @description What the gate asks, how it was answered, or why the run failed. */
+            /** @description The question of the gate, its answer, or why the run failed. */
             text: string;
             title: string;
             until?: components["schemas"]["Instant"] | null;
             workflow: string;
         };
-        /** @description Which settings are needed depends on the medium. */
+        /** @description Which settings are required depends on the medium. */
         NewChannelRequest: {
-            /** @description Everything if it is not said. */
+            /** @description All events if omitted. */
             events?: components["schemas"]["TopicView"][] | null;
             medium: components["schemas"]["MediumView"];
             name: string;
@@ -2275,18 +2280,18 @@ export interface components {
             organisation?: boolean;
             /** @description An email address. */
             to?: string | null;
-            /** @description Pushover's application token; ntfy's access token. */
+            /** @description Pushover's application token, or ntfy's access token. */
             token?: string | null;
-            /** @description Of ntfy. */
+            /** @description Topic of ntfy. */
             topic?: string | null;
-            /** @description Of a webhook or Slack; of another server of Pushover's or ntfy's kind. */
+            /** @description URL of a webhook or of Slack, or of another server compatible with Pushover or ntfy. */
             url?: string | null;
             /** @description Pushover's user or group key. */
             user_key?: string | null;
         };
         /** @description A new channel. */
         NewChannelView: components["schemas"]["ChannelView"] & {
-            /** @description `whsec_…`: what calls of a webhook are signed with. Shown here and never again. */
+            /** @description `whsec_…`: the key that signs calls of a webhook. Shown only here. */
             secret?: string | null;
         };
         NewKeyRequest: {
@@ -2295,19 +2300,19 @@ export interface components {
             /** @default null */
             expires_at: components["schemas"]["Instant"] | null;
             /**
-             * @description What the key leaves of its user's grants; all of them without a list.
+             * @description Restricts the user's grants; without a list the key has all of them.
              * @default null
              */
             grants: string[] | null;
             /** @default  */
             name: string;
             /**
-             * @description You, if nobody is named.
+             * @description You, if omitted.
              * @default null
              */
             user: string | null;
         };
-        /** @description A new key. The key itself is shown here and never again. */
+        /** @description A new key. The key itself is shown only here. */
         NewKeyView: components["schemas"]["KeyView"] & {
             /** @description `sw_…`. */
             key: string;
@@ -2316,7 +2321,7 @@ export interface components {
             name: string;
             plan?: string | null;
         };
-        /** @description A new organisation with the key of its first user, `admin`, which is never shown again. */
+        /** @description A new organisation with the key of its first user, `admin`. The key is shown only here. */
         NewOrganisationView: components["schemas"]["OrganisationView"] & {
             admin_key: string;
         };
@@ -2330,34 +2335,34 @@ export interface components {
             /** @description `node_…`, new for every process. */
             id: string;
             joined_at: components["schemas"]["Instant"];
-            /** @description What people call it. */
+            /** @description The configured name. */
             name: string;
             /**
              * Format: int64
-             * @description For how long nothing was heard of it.
+             * @description Time since its last heartbeat.
              */
             quiet_ms: number;
             /**
              * Format: int64
-             * @description Attempts that it has now.
+             * @description Attempts running now.
              */
             running: number;
             /**
              * Format: int32
-             * @description Attempts that it runs at a time, at the most.
+             * @description Maximum number of concurrent attempts.
              */
             slots: number;
-            /** @description Of the program. */
+            /** @description Version of the program. */
             version: string;
         };
-        /** @description A message to one channel, and what became of it. */
+        /** @description A message to one channel and its delivery. */
         NotificationView: components["schemas"]["MessageView"] & {
             /** Format: int32 */
             attempts: number;
             /** @description The channel's id. */
             channel: string;
             channel_name: string;
-            /** @description Why it has not arrived. */
+            /** @description Why it was not delivered. */
             error?: string | null;
             finished_at?: components["schemas"]["Instant"] | null;
             /** @description Also the `webhook-id` of a call. */
@@ -2373,24 +2378,24 @@ export interface components {
             name: string;
             plan: string;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_ApprovalView: {
             data: {
                 /**
                  * Format: int32
-                 * @description How many have to approve.
+                 * @description Number of approvals required.
                  */
                 approvals?: number;
-                /** @description Who approved so far, where several have to. */
+                /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description What they are asked, resolved: message, approvers, form, and the calls that an approval is for. */
+                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
                 created_by: string;
-                /** @description Of all that is shown: an answer names it. */
+                /** @description Digest of everything shown. An answer refers to it. */
                 digest?: string | null;
-                /** @description They are asked. */
+                /** @description Whether it has been escalated. */
                 escalated?: boolean;
                 escalates_at?: components["schemas"]["Instant"] | null;
                 /** @description For `POST /api/v1/steps/{id}/ready`. */
@@ -2409,24 +2414,24 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_AuditView: {
             data: {
-                /** @description Such as `run.cancel`. */
+                /** @description For example `run.cancel`. */
                 action: string;
                 at: components["schemas"]["Instant"];
                 by: string;
                 detail: unknown;
-                /** @description Covers this row and the one before. */
+                /** @description Hash over this row and the previous one. */
                 hash: string;
                 /** Format: int64 */
                 id: number;
-                /** @description What it was done to. */
+                /** @description The target of the action. */
                 target: string;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_ChannelView: {
             data: {
                 created_at: components["schemas"]["Instant"];
@@ -2435,29 +2440,29 @@ export interface components {
                 id: string;
                 medium: components["schemas"]["MediumView"];
                 name: string;
-                /** @description The organisation's, not somebody's own. */
+                /** @description Belongs to the organisation, not to a single user. */
                 organisation: boolean;
-                /** @description Enough to tell it from others. */
+                /** @description A shortened target, enough to tell it from others. */
                 target: string;
-                /** @description Whose it is. */
+                /** @description The owner. */
                 user?: string | null;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_ConnectionView: {
             data: {
                 changed_at: components["schemas"]["Instant"];
                 changed_by: string;
                 created_at: components["schemas"]["Instant"];
-                /** @description Its name, or for SQLite its path. */
+                /** @description The name of the database, or the path for SQLite. */
                 database: string;
                 host?: string | null;
                 id: string;
                 name: string;
                 /**
                  * Format: int32
-                 * @description The most rows that a query may give, if it is less than what the server allows.
+                 * @description Maximum number of rows of a query, if lower than the server's limit.
                  */
                 rows?: number | null;
                 /** @description `postgres` or `sqlite`. */
@@ -2465,7 +2470,7 @@ export interface components {
                 sealed_with: string;
                 /**
                  * Format: int64
-                 * @description Milliseconds that a statement may take, if it is less than what the server allows.
+                 * @description Maximum duration of a statement in milliseconds, if lower than the server's limit.
                  */
                 timeout_ms?: number | null;
                 /** @description Whether statements may write. */
@@ -2473,7 +2478,7 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Event: {
             data: {
                 at: components["schemas"]["Instant"];
@@ -2483,41 +2488,41 @@ export interface components {
                 type: string;
                 /**
                  * Format: int64
-                 * @description The commit it came with.
+                 * @description The commit that contains it.
                  */
                 version: number;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_KeyView: {
             data: {
-                /** @description Never answers gates unless it has `workflow.approve` by name. */
+                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
                 expires_at?: components["schemas"]["Instant"] | null;
-                /** @description What it leaves of its user's grants; all of them if there is no list. */
+                /** @description Restricts the user's grants; without a list the key has all of them. */
                 grants?: string[] | null;
                 id: string;
                 last_used_at?: components["schemas"]["Instant"] | null;
                 name: string;
                 paused: boolean;
                 revoked_at?: components["schemas"]["Instant"] | null;
-                /** @description How the key begins. */
+                /** @description The first characters of the key. */
                 start: string;
                 user: string;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_McpServerView: {
             data: {
-                /** @description What it calls itself. */
+                /** @description The name that the server reports. */
                 about?: string | null;
                 /**
                  * Format: int32
-                 * @description How often this node connected to it.
+                 * @description How often this node has connected to it.
                  */
                 connections: number;
                 name: string;
@@ -2533,35 +2538,35 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_NodeView: {
             data: {
                 /** @description `node_…`, new for every process. */
                 id: string;
                 joined_at: components["schemas"]["Instant"];
-                /** @description What people call it. */
+                /** @description The configured name. */
                 name: string;
                 /**
                  * Format: int64
-                 * @description For how long nothing was heard of it.
+                 * @description Time since its last heartbeat.
                  */
                 quiet_ms: number;
                 /**
                  * Format: int64
-                 * @description Attempts that it has now.
+                 * @description Attempts running now.
                  */
                 running: number;
                 /**
                  * Format: int32
-                 * @description Attempts that it runs at a time, at the most.
+                 * @description Maximum number of concurrent attempts.
                  */
                 slots: number;
-                /** @description Of the program. */
+                /** @description Version of the program. */
                 version: string;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_NotificationView: {
             data: (components["schemas"]["MessageView"] & {
                 /** Format: int32 */
@@ -2569,7 +2574,7 @@ export interface components {
                 /** @description The channel's id. */
                 channel: string;
                 channel_name: string;
-                /** @description Why it has not arrived. */
+                /** @description Why it was not delivered. */
                 error?: string | null;
                 finished_at?: components["schemas"]["Instant"] | null;
                 /** @description Also the `webhook-id` of a call. */
@@ -2580,7 +2585,7 @@ export interface components {
             })[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_OrganisationView: {
             data: {
                 /** Format: int64 */
@@ -2591,7 +2596,7 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_PolicyView: {
             data: {
                 allow_self: boolean;
@@ -2610,7 +2615,7 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_QueryView: {
             data: {
                 changed_at: components["schemas"]["Instant"];
@@ -2619,13 +2624,13 @@ export interface components {
                 created_at: components["schemas"]["Instant"];
                 id: string;
                 name: string;
-                /** @description Values of named parameters, for steps that give none. */
+                /** @description Default values of named parameters. */
                 params: {
                     [key: string]: unknown;
                 };
                 /**
                  * Format: int32
-                 * @description The most rows that it gives, unless the step says otherwise.
+                 * @description Maximum number of rows, unless the step sets one.
                  */
                 rows?: number | null;
                 sql: string;
@@ -2634,17 +2639,17 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_RoleView: {
             data: {
-                /** @description Comes with the product and cannot be changed. */
+                /** @description Built in; cannot be changed. */
                 built_in: boolean;
                 grants: string[];
                 name: string;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_RunSummary: {
             data: {
                 /** @description Started by a step of another run. */
@@ -2665,57 +2670,57 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_ScheduleSummary: {
             data: {
-                /** @description None for a single time. */
+                /** @description None for a one-time schedule. */
                 cron?: string | null;
                 id: string;
                 last?: components["schemas"]["Instant"] | null;
-                /** @description Why the last tick started nothing. */
+                /** @description Why the last tick started no run. */
                 last_error?: string | null;
                 last_run_id?: string | null;
-                /** @description The next ten, as far as there are. */
+                /** @description Up to ten. */
                 next: components["schemas"]["Instant"][];
                 timezone?: string | null;
                 workflow: string;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_SecretView: {
             data: {
                 changed_at: components["schemas"]["Instant"];
                 changed_by: string;
                 created_at: components["schemas"]["Instant"];
-                /** @description Where it may be sent; anywhere if there is none. */
+                /** @description Hosts it may be sent to; any host if empty. */
                 hosts: string[];
                 id: string;
-                /** @description Whether it is taken out of what services send back; shorter ones than 8 characters are not. */
+                /** @description Whether it is masked in responses of services. Values shorter than 8 characters are not. */
                 masked: boolean;
                 name: string;
-                /** @description The master key that it is sealed with. */
+                /** @description The master key that seals it. */
                 sealed_with: string;
                 /**
                  * Format: int32
-                 * @description Counts the values it has had.
+                 * @description Number of values it has had.
                  */
                 version: number;
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_String: {
             data: string[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_UserView: {
             data: {
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
                 disabled: boolean;
-                /** @description Beside those of the roles. */
+                /** @description In addition to the grants of the roles. */
                 grants: string[];
                 id: string;
                 name: string;
@@ -2723,7 +2728,7 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_VersionView: {
             data: {
                 created_at: components["schemas"]["Instant"];
@@ -2735,7 +2740,7 @@ export interface components {
             }[];
             next?: string | null;
         };
-        /** @description One page. `next` is given back as `cursor` to get the one after it; the last page has none. */
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_WorkflowSummary: {
             data: {
                 created_by: string;
@@ -2747,7 +2752,7 @@ export interface components {
                     [key: string]: string;
                 };
                 name: string;
-                /** @description New runs wait until it is resumed. */
+                /** @description Whether new runs wait until it is resumed. */
                 paused: boolean;
                 /** Format: int32 */
                 task_count: number;
@@ -2764,9 +2769,9 @@ export interface components {
             run_id: string;
             step: string;
         };
-        /** @description What is to be held, or let go. */
+        /** @description The runs to hold or release. */
         PauseRequest: {
-            /** @description Only runs with this concurrency key; all of them without it. */
+            /** @description Only runs with this concurrency key; all runs if omitted. */
             key?: unknown;
         };
         PausedKey: {
@@ -2774,31 +2779,31 @@ export interface components {
             key: unknown;
             since: components["schemas"]["Instant"];
         };
-        /** @description Another plan, or limits instead of a plan's. */
+        /** @description Another plan, or custom limits in place of a plan's. */
         PlanRequest: {
             /** @default null */
             limits: components["schemas"]["LimitsView"] | null;
             /** @default null */
             plan: string | null;
         };
-        /** @description What an organisation says about calls, whatever its workflows say. */
+        /** @description An organisation's rule for calls. Applies regardless of the workflow. */
         PolicyRequest: {
-            /** @description Whether whoever started the run may approve. */
+            /** @description Whether the user who started the run may approve. */
             allow_self?: boolean;
             /**
              * Format: int32
-             * @description How many of them.
+             * @description Number of approvals required.
              */
             approvals?: number;
-            /** @description Users or roles whose approval counts; anyone who may approve if there are none. */
+            /** @description Users or roles whose approval counts; if empty, anyone who may approve. */
             approvers?: string[];
-            /** @description A tool's call that may have happened is not made again, unless the tool says that it can be. */
+            /** @description A tool call that may have happened is not repeated, unless the tool declares itself idempotent. */
             at_most_once?: components["schemas"]["UnknownName"];
-            /** @description Which calls: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`. */
+            /** @description The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`. */
             calls: string;
             effect: components["schemas"]["EffectName"];
             rate?: components["schemas"]["RateView"];
-            /** @description For those who are stopped by it. */
+            /** @description Explanation for the people it stops. */
             reason?: string | null;
             timeout?: components["schemas"]["Length"] | null;
         };
@@ -2817,10 +2822,10 @@ export interface components {
             reason?: string | null;
             timeout?: components["schemas"]["Length"] | null;
         };
-        /** @description What you are told of, and where. What is given is changed. */
+        /** @description Which events you are notified of, and where. Only the given fields are changed. */
         PreferencesView: {
             /**
-             * @description In a browser that is connected.
+             * @description In a connected browser.
              * @default null
              */
             browser: components["schemas"]["TopicView"][] | null;
@@ -2832,24 +2837,24 @@ export interface components {
                 [key: string]: components["schemas"]["TopicView"][];
             };
         };
-        /** @description What went wrong, for programs (`code`) and for people (`detail`). */
+        /** @description An error, for programs (`code`) and for people (`detail`). */
         ProblemView: {
-            /** @description Stays the same whatever the words around it. */
+            /** @description Stable, unlike the text. */
             code: string;
             detail: string;
-            /** @description Everything that is wrong with what was sent, if it was that. */
+            /** @description Everything wrong with the request, if the input was invalid. */
             errors?: components["schemas"]["FaultView"][];
-            /** @description For whoever looks for this request in the log. */
+            /** @description Identifies the request in the log. */
             request_id?: string | null;
             /** Format: int32 */
             status: number;
-            /** @description The state that the request came too late for. */
+            /** @description The current status of the run, if it no longer allows the request. */
             status_now?: string | null;
             title: string;
-            /** @description Where the code is explained. */
+            /** @description Link to the documentation of the code. */
             type: string;
         };
-        /** @description What a saved query is set to. */
+        /** @description The content of a saved query. */
         QueryRequest: {
             /** @description The name of a connection. */
             connection: string;
@@ -2858,11 +2863,11 @@ export interface components {
             };
             /** Format: int32 */
             rows?: number | null;
-            /** @description One statement, with `:name` or `$1` for what steps give. */
+            /** @description One statement, with `:name` or `$1` as parameters. */
             sql: string;
             write?: boolean;
         };
-        /** @description A statement that query steps use by its name. */
+        /** @description A statement that query steps use by name. */
         QueryView: {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
@@ -2870,39 +2875,39 @@ export interface components {
             created_at: components["schemas"]["Instant"];
             id: string;
             name: string;
-            /** @description Values of named parameters, for steps that give none. */
+            /** @description Default values of named parameters. */
             params: {
                 [key: string]: unknown;
             };
             /**
              * Format: int32
-             * @description The most rows that it gives, unless the step says otherwise.
+             * @description Maximum number of rows, unless the step sets one.
              */
             rows?: number | null;
             sql: string;
             /** @description Whether it writes. */
             write: boolean;
         };
-        /** @description So many calls in so much time. */
+        /** @description A number of calls in a period. */
         RateView: {
             /** Format: int32 */
             calls: number;
             per: components["schemas"]["Length"];
         };
-        /** @description That a call was taken. */
+        /** @description The response to an accepted call. */
         Received: {
             received: boolean;
         };
-        /** @description What a retry on the newest version would keep. */
+        /** @description What a retry under the newest version would keep. */
         RetryPreview: {
             /** @description Steps that would run again. */
             again: string[];
-            /** @description Steps whose results stand. */
+            /** @description Steps whose results are kept. */
             stands: string[];
         };
         RetryRequest: {
             /**
-             * @description Go on under the newest version of the workflow instead of the run's own.
+             * @description Continue under the newest version of the workflow instead of the run's own.
              * @default false
              */
             newest: boolean;
@@ -2911,20 +2916,20 @@ export interface components {
             grants: string[];
         };
         RoleView: {
-            /** @description Comes with the product and cannot be changed. */
+            /** @description Built in; cannot be changed. */
             built_in: boolean;
             grants: string[];
             name: string;
         };
-        /** @description What came of sealing everything anew. */
+        /** @description The result of a master key rotation. */
         RotatedView: {
-            /** @description The master key that everything is sealed with now. */
+            /** @description The master key that now seals everything. */
             key: string;
-            /** @description What no key of this node opens, and why. */
+            /** @description Records that no key of this node opens, and why. */
             locked: string[];
             /**
              * Format: int64
-             * @description Secrets and connections that were sealed with another one before.
+             * @description Secrets and connections that another key sealed before.
              */
             sealed: number;
         };
@@ -2937,7 +2942,7 @@ export interface components {
             finished_at?: components["schemas"]["Instant"] | null;
             /**
              * Format: int32
-             * @description Grows with each retry of the run.
+             * @description Increases with each retry of the run.
              */
             generation: number;
             id: string;
@@ -2946,7 +2951,7 @@ export interface components {
                 [key: string]: string;
             };
             output?: unknown;
-            /** @description The step of another run that started it, while that run is kept. */
+            /** @description The step of another run that started it, as long as that run exists. */
             parent?: components["schemas"]["ParentStep"];
             started_at?: components["schemas"]["Instant"] | null;
             /** @description queued, running, paused, completed, failed, cancelled or timeout. */
@@ -2958,33 +2963,33 @@ export interface components {
             test?: boolean;
             /**
              * Format: int64
-             * @description Grows with everything that happens to the run.
+             * @description Increases with every change of the run.
              */
             version: number;
-            /** @description Why it is not finished; empty if it is. */
+            /** @description What an unfinished run waits for; empty if it has finished. */
             waiting_for: components["schemas"]["Waiting"][];
             workflow: string;
             workflow_id: string;
             /** Format: int32 */
             workflow_version: number;
         };
-        /** @description Which runs, newest first. */
+        /** @description Filters for runs, newest first. */
         RunFilters: {
             /** @default null */
             created_by: string | null;
             /**
-             * @description `next` of the page before.
+             * @description `next` of the previous page.
              * @default null
              */
             cursor: string | null;
             /**
-             * @description `name=value`; several with commas must all be there.
+             * @description `name=value`; a run must have all of several separated by commas.
              * @default null
              */
             label: string | null;
             /**
              * Format: int32
-             * @description How many at the most; 50 if it is not said.
+             * @description Maximum number of entries; 50 by default.
              * @default null
              */
             limit: number | null;
@@ -2994,19 +2999,19 @@ export interface components {
              */
             parent: string | null;
             /**
-             * @description Part of the id, the creator's name or a label.
+             * @description Part of the id, of the creator's name or of a label.
              * @default null
              */
             q: string | null;
             /** @default null */
             since: components["schemas"]["Instant"] | null;
             /**
-             * @description One or several with commas.
+             * @description One status, or several separated by commas.
              * @default null
              */
             status: string | null;
             /**
-             * @description Test runs instead of real ones.
+             * @description Test runs in place of real ones.
              * @default null
              */
             tests: boolean | null;
@@ -3036,33 +3041,33 @@ export interface components {
             /** Format: int32 */
             workflow_version: number;
         };
-        /** @description A run, with its id under the name that triggers answer with, too. */
+        /** @description A run that also has its id under the name used by trigger responses. */
         RunWithId: components["schemas"]["Run"] & {
             run_id: string;
         };
-        /** @description A schedule and when it fires next. */
+        /** @description A schedule and its next ticks. */
         ScheduleSummary: {
-            /** @description None for a single time. */
+            /** @description None for a one-time schedule. */
             cron?: string | null;
             id: string;
             last?: components["schemas"]["Instant"] | null;
-            /** @description Why the last tick started nothing. */
+            /** @description Why the last tick started no run. */
             last_error?: string | null;
             last_run_id?: string | null;
-            /** @description The next ten, as far as there are. */
+            /** @description Up to ten. */
             next: components["schemas"]["Instant"][];
             timezone?: string | null;
             workflow: string;
         };
-        /** @description What a secret is set to. A field that is not given stays as it is. */
+        /** @description The content of a secret. Omitted fields keep their value. */
         SecretRequest: {
             /**
-             * @description Hosts that it may be sent to, such as `api.example.com` or `*.example.org`; an empty list is anywhere.
+             * @description Hosts it may be sent to, such as `api.example.com` or `*.example.org`; an empty list allows any host.
              * @default null
              */
             hosts: string[] | null;
             /**
-             * @description Needed for a new one.
+             * @description Required for a new secret.
              * @default null
              */
             value: string | null;
@@ -3072,24 +3077,24 @@ export interface components {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
             created_at: components["schemas"]["Instant"];
-            /** @description Where it may be sent; anywhere if there is none. */
+            /** @description Hosts it may be sent to; any host if empty. */
             hosts: string[];
             id: string;
-            /** @description Whether it is taken out of what services send back; shorter ones than 8 characters are not. */
+            /** @description Whether it is masked in responses of services. Values shorter than 8 characters are not. */
             masked: boolean;
             name: string;
-            /** @description The master key that it is sealed with. */
+            /** @description The master key that seals it. */
             sealed_with: string;
             /**
              * Format: int32
-             * @description Counts the values it has had.
+             * @description Number of values it has had.
              */
             version: number;
         };
         Step: {
             /** Format: int32 */
             attempt: number;
-            /** @description All of them, earlier ones first; only if there were several. */
+            /** @description All attempts, oldest first; only if there were several. */
             attempts?: components["schemas"]["Attempt"][];
             /** Format: int64 */
             duration_ms?: number | null;
@@ -3098,10 +3103,10 @@ export interface components {
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
             input?: unknown;
-            /** @description The output was longer than 256 KB and is kept cut off. */
+            /** @description The output was longer than 256 KB and is stored truncated. */
             is_truncated?: boolean;
             kind: string;
-            /** @description What the step's code wrote with `console`. */
+            /** @description The lines that the step's code wrote with `console`. */
             log?: components["schemas"]["LogLine"][];
             output?: unknown;
             started_at?: components["schemas"]["Instant"] | null;
@@ -3109,25 +3114,25 @@ export interface components {
             /** Format: int32 */
             status_code?: number | null;
         };
-        /** @description A step as the definition has it. */
+        /** @description A step of the definition. */
         TaskView: {
             kind: string;
             /** @description Steps that lead to it. */
             needs: string[];
         };
-        /** @description A definition that is not saved, and what to run it with. */
+        /** @description An unsaved definition and its input. */
         TestRequest: {
             /** @description The definition: an object, or its text in JSON or YAML. */
             definition: unknown;
             input?: unknown;
         };
-        /** @description Whether a message arrived. */
+        /** @description Whether a message was delivered. */
         TestView: {
             arrived: boolean;
             error?: string | null;
         };
         /**
-         * @description What people can be told of.
+         * @description Events that people can be notified of.
          * @enum {string}
          */
         TopicView: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed";
@@ -3142,7 +3147,7 @@ export interface components {
             workflow_version: number;
         };
         /**
-         * @description What happens when nobody knows whether a call was made.
+         * @description What to do if it is unknown whether a call was made.
          * @enum {string}
          */
         UnknownName: "fail" | "ask";
@@ -3152,7 +3157,7 @@ export interface components {
              * @description Steps executed in this month.
              */
             executions: number;
-            /** @description Such as `2026-11`. */
+            /** @description For example `2026-11`. */
             month: string;
             /**
              * Format: int64
@@ -3163,7 +3168,7 @@ export interface components {
             /** Format: int64 */
             workflows: number;
         };
-        /** @description What is given is changed. */
+        /** @description Only the given fields are changed. */
         UserChangeRequest: {
             /** @default null */
             disabled: boolean | null;
@@ -3176,7 +3181,7 @@ export interface components {
             created_at: components["schemas"]["Instant"];
             created_by: string;
             disabled: boolean;
-            /** @description Beside those of the roles. */
+            /** @description In addition to the grants of the roles. */
             grants: string[];
             id: string;
             name: string;
@@ -3184,9 +3189,9 @@ export interface components {
         };
         /** @enum {string} */
         VerdictName: "happened" | "run_again" | "fail";
-        /** @description What a person says of a call that may have happened and may not be made twice. */
+        /** @description A person's verdict on a call that may have happened and must not be repeated. */
         VerdictRequest: {
-            /** @description What the call gave back, if it happened. */
+            /** @description The result of the call, if it happened. */
             output?: unknown;
             verdict: components["schemas"]["VerdictName"];
         };
@@ -3202,7 +3207,7 @@ export interface components {
         Waiting: {
             /** @description queue, executor, retry, sleep, webhook, approval, verdict or child. */
             for: string;
-            /** @description Who or what can move it on. */
+            /** @description Who or what can make it continue. */
             moved_on_by: string;
             since?: components["schemas"]["Instant"] | null;
             /** @description Path of the step; empty for the run itself. */
@@ -3211,7 +3216,7 @@ export interface components {
         };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {
-            /** @description The same, read. */
+            /** @description The parsed source. */
             definition: unknown;
             /** @description tasks, flow or graph. */
             dialect: string;
@@ -3220,13 +3225,13 @@ export interface components {
             paused_keys?: components["schemas"]["PausedKey"][];
             /** @description As its author wrote it, JSON or YAML. */
             source: string;
-            /** @description By name, whatever the dialect. */
+            /** @description By name, for any dialect. */
             steps: {
                 [key: string]: components["schemas"]["TaskView"];
             };
-            /** @description Its tasks as written, if it is written in that dialect. */
+            /** @description Its tasks as written, if it uses the tasks dialect. */
             tasks?: unknown;
-            /** @description Addresses that start it, for those who may change it. */
+            /** @description URLs that start it; only for callers who may change it. */
             webhooks?: string[];
         };
         /** @description A workflow as lists show it. */
@@ -3240,7 +3245,7 @@ export interface components {
                 [key: string]: string;
             };
             name: string;
-            /** @description New runs wait until it is resumed. */
+            /** @description Whether new runs wait until it is resumed. */
             paused: boolean;
             /** Format: int32 */
             task_count: number;
@@ -3251,7 +3256,7 @@ export interface components {
             /** Format: int32 */
             version: number;
         };
-        /** @description What can be switched without a new version. */
+        /** @description Settings that can change without a new version. */
         WorkflowSwitch: {
             enabled: boolean;
         };
@@ -3267,9 +3272,9 @@ export interface operations {
     get_approvals: {
         parameters: {
             query?: {
-                /** @description How many at the most; 50 if it is not said. */
+                /** @description Maximum number of entries; 50 by default. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -3278,7 +3283,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of what is open */
+            /** @description A page of open gates */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3293,12 +3298,12 @@ export interface operations {
         parameters: {
             query?: {
                 by?: string;
-                /** @description Such as `run.cancel`. */
+                /** @description For example `run.cancel` */
                 action?: string;
-                /** @description What it was done to. */
+                /** @description The target of the action */
                 target?: string;
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -3347,7 +3352,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, without what opens them */
+            /** @description The channels, without their credentials */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3371,7 +3376,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3415,7 +3420,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Whether it arrived */
+            /** @description Whether it was delivered */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3441,7 +3446,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It can be used */
+            /** @description The definition is valid */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -3459,7 +3464,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All connections */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3475,14 +3480,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the connection */
                 connection: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What is known of it */
+            /** @description The connection, without its URL */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3498,7 +3503,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the connection */
                 connection: string;
             };
             cookie?: never;
@@ -3509,7 +3514,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As given, without the URL */
+            /** @description The connection, without its URL */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3525,7 +3530,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the connection */
                 connection: string;
             };
             cookie?: never;
@@ -3544,15 +3549,15 @@ export interface operations {
     get_events: {
         parameters: {
             query?: {
-                /** @description Only runs of this workflow, by name or id. */
+                /** @description Only runs of this workflow, by name or id */
                 workflow?: string;
-                /** @description Test runs too. */
+                /** @description Include test runs */
                 tests?: boolean;
-                /** @description Only what came after this place in the log; `Last-Event-ID` counts more. */
+                /** @description Only events after this position in the log; `Last-Event-ID` takes precedence */
                 after?: string;
             };
             header?: {
-                /** @description Id of the last event that you have */
+                /** @description Id of the last event you received */
                 "Last-Event-ID"?: string | null;
             };
             path?: never;
@@ -3560,7 +3565,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events, as they happen */
+            /** @description Events as they happen */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3580,7 +3585,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description The keys */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3604,7 +3609,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3620,7 +3625,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the key */
                 key: string;
             };
             cookie?: never;
@@ -3641,7 +3646,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the key */
                 key: string;
             };
             cookie?: never;
@@ -3672,7 +3677,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was sealed */
+            /** @description What was sealed again */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3692,7 +3697,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All MCP servers */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3742,7 +3747,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The server, with how its tools stand now */
+            /** @description The server with the new state of its tools */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3762,7 +3767,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description You */
+            /** @description The caller */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3782,7 +3787,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All nodes */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3796,9 +3801,9 @@ export interface operations {
     get_notifications: {
         parameters: {
             query?: {
-                /** @description How many at the most; 50 if it is not said. */
+                /** @description Maximum number of entries; 50 by default. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -3807,7 +3812,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page of them */
+            /** @description A page of notifications */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3827,7 +3832,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All organisations */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3851,7 +3856,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3867,7 +3872,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its number */
+                /** @description Number of the organisation */
                 id: number;
             };
             cookie?: never;
@@ -3898,7 +3903,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All policies */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3914,7 +3919,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the policy */
                 policy: string;
             };
             cookie?: never;
@@ -3937,7 +3942,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the policy */
                 policy: string;
             };
             cookie?: never;
@@ -3948,7 +3953,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As given */
+            /** @description The stored policy */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3964,7 +3969,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the policy */
                 policy: string;
             };
             cookie?: never;
@@ -3989,7 +3994,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description In browsers, and for each of your channels */
+            /** @description For browsers and each of your channels */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4013,7 +4018,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Chosen */
+            /** @description Changed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4033,7 +4038,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All saved queries */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4049,7 +4054,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the query */
                 query: string;
             };
             cookie?: never;
@@ -4072,7 +4077,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the query */
                 query: string;
             };
             cookie?: never;
@@ -4083,7 +4088,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As given */
+            /** @description The stored query */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4099,7 +4104,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the query */
                 query: string;
             };
             cookie?: never;
@@ -4124,7 +4129,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All roles */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4140,7 +4145,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the role */
                 role: string;
             };
             cookie?: never;
@@ -4151,7 +4156,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As given */
+            /** @description The stored role */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4167,7 +4172,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the role */
                 role: string;
             };
             cookie?: never;
@@ -4186,26 +4191,26 @@ export interface operations {
     get_runs: {
         parameters: {
             query?: {
-                /** @description One or several with commas. */
+                /** @description One status, or several separated by commas. */
                 status?: string;
                 /** @description By name or id. */
                 workflow?: string;
-                /** @description Created at this instant or later. */
+                /** @description Created at or after this instant. */
                 since?: components["schemas"]["Instant"];
                 /** @description Created before this instant. */
                 until?: components["schemas"]["Instant"];
                 created_by?: string;
-                /** @description `name=value`; several with commas must all be there. */
+                /** @description `name=value`; a run must have all of several separated by commas. */
                 label?: string;
-                /** @description Part of the id, the creator's name or a label. */
+                /** @description Part of the id, of the creator's name or of a label. */
                 q?: string;
-                /** @description Test runs instead of real ones. */
+                /** @description Test runs in place of real ones. */
                 tests?: boolean;
                 /** @description Started by steps of this run. */
                 parent?: string;
-                /** @description How many at the most; 50 if it is not said. */
+                /** @description Maximum number of entries; 50 by default. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -4238,7 +4243,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What came of it */
+            /** @description The result for each run */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4262,7 +4267,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What came of it */
+            /** @description The result for each run */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4278,7 +4283,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -4294,7 +4299,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_Run"];
                 };
             };
-            /** @description It is as `If-None-Match` says */
+            /** @description Unchanged since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4308,7 +4313,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -4335,7 +4340,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -4362,7 +4367,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -4383,15 +4388,15 @@ export interface operations {
     get_runs_run_events: {
         parameters: {
             query?: {
-                /** @description Only what came after this version of the run. */
+                /** @description Only events after this version of the run */
                 after?: number;
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -4420,7 +4425,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its steps and what leads to what */
+            /** @description Its steps and edges */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4436,12 +4441,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
         };
-        /** @description Another input */
+        /** @description A different input */
         requestBody?: {
             content: {
                 "application/json": unknown;
@@ -4464,14 +4469,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What would stand */
+            /** @description The preview */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4487,7 +4492,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -4498,7 +4503,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It goes on */
+            /** @description The run continues */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4523,7 +4528,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What is asked */
+            /** @description The gate */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4575,7 +4580,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description What the call brings */
+        /** @description The content of the call */
         requestBody?: {
             content: {
                 "application/json": unknown;
@@ -4698,7 +4703,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Noted */
+            /** @description Recorded */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4712,11 +4717,11 @@ export interface operations {
     get_runs_run_stream: {
         parameters: {
             query?: {
-                /** @description Only what came after this version of the run; `Last-Event-ID` counts more. */
+                /** @description Only events after this version of the run; `Last-Event-ID` takes precedence */
                 after?: string;
             };
             header?: {
-                /** @description Id of the last event that you have */
+                /** @description Id of the last event you received */
                 "Last-Event-ID"?: string | null;
             };
             path: {
@@ -4727,7 +4732,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events, as they happen */
+            /** @description Events as they happen */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4736,7 +4741,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The run has ended, and you have all of it */
+            /** @description The run has ended and you have all its events */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4754,7 +4759,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All schedules */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4774,7 +4779,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All secrets */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4790,14 +4795,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the secret */
                 secret: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What is known of it */
+            /** @description The secret, without its value */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4813,7 +4818,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the secret */
                 secret: string;
             };
             cookie?: never;
@@ -4824,7 +4829,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description As given, without the value */
+            /** @description The stored secret, without its value */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4840,7 +4845,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its name */
+                /** @description Name of the secret */
                 secret: string;
             };
             cookie?: never;
@@ -4858,7 +4863,10 @@ export interface operations {
     };
     post_sign_in_links: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A user by name or id; you, if omitted */
+                user?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4960,7 +4968,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It goes on */
+            /** @description The step continues */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5000,14 +5008,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Removed */
+            /** @description Deleted */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5025,7 +5033,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description This month's */
+            /** @description This month's usage */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5045,7 +5053,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All users */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5069,7 +5077,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5154,12 +5162,12 @@ export interface operations {
     get_workflows: {
         parameters: {
             query?: {
-                /** @description `name=value`; several with commas must all be there. */
+                /** @description `name=value`; a workflow must have all of several separated by commas */
                 label?: string;
                 /** @description Part of the name. */
                 q?: string;
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page */
                 cursor?: string;
             };
             header?: never;
@@ -5194,7 +5202,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is there just so */
+            /** @description An identical workflow exists */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5203,7 +5211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_WorkflowSummary"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5235,7 +5243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_Workflow"];
                 };
             };
-            /** @description It is as `If-None-Match` says */
+            /** @description Unchanged since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5248,7 +5256,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of an earlier answer */
+                /** @description The `ETag` of an earlier response */
                 "If-Match"?: string | null;
             };
             path: {
@@ -5265,7 +5273,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The newest version is as given */
+            /** @description The newest version is the given definition */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5274,7 +5282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_WorkflowSummary"];
                 };
             };
-            /** @description Made: there was none of that name */
+            /** @description Created: there was no workflow with that name */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5322,7 +5330,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Switched */
+            /** @description Changed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5336,7 +5344,7 @@ export interface operations {
     get_workflows_id_graph: {
         parameters: {
             query?: {
-                /** @description The newest one without it. */
+                /** @description The newest version if omitted */
                 version?: number;
             };
             header?: never;
@@ -5348,7 +5356,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Its steps and what leads to what */
+            /** @description Its steps and edges */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5402,7 +5410,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Let go */
+            /** @description Released */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5425,7 +5433,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The new addresses */
+            /** @description The new URLs */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5439,26 +5447,26 @@ export interface operations {
     get_workflows_id_runs: {
         parameters: {
             query?: {
-                /** @description One or several with commas. */
+                /** @description One status, or several separated by commas. */
                 status?: string;
                 /** @description By name or id. */
                 workflow?: string;
-                /** @description Created at this instant or later. */
+                /** @description Created at or after this instant. */
                 since?: components["schemas"]["Instant"];
                 /** @description Created before this instant. */
                 until?: components["schemas"]["Instant"];
                 created_by?: string;
-                /** @description `name=value`; several with commas must all be there. */
+                /** @description `name=value`; a run must have all of several separated by commas. */
                 label?: string;
-                /** @description Part of the id, the creator's name or a label. */
+                /** @description Part of the id, of the creator's name or of a label. */
                 q?: string;
-                /** @description Test runs instead of real ones. */
+                /** @description Test runs in place of real ones. */
                 tests?: boolean;
                 /** @description Started by steps of this run. */
                 parent?: string;
-                /** @description How many at the most; 50 if it is not said. */
+                /** @description Maximum number of entries; 50 by default. */
                 limit?: number;
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -5488,7 +5496,7 @@ export interface operations {
             path: {
                 /** @description Id or name of the workflow */
                 id: string;
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -5504,7 +5512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_Run"];
                 };
             };
-            /** @description It is as `If-None-Match` says */
+            /** @description Unchanged since `If-None-Match` */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5520,7 +5528,7 @@ export interface operations {
             path: {
                 /** @description Id or name of the workflow */
                 id: string;
-                /** @description Its id */
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -5568,15 +5576,15 @@ export interface operations {
     post_workflows_id_trigger: {
         parameters: {
             query?: {
-                /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same. */
+                /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
                 wait?: string;
-                /** @description Labels of the run, `name=value`, several with commas. */
+                /** @description Labels of the run: `name=value`, several separated by commas */
                 label?: string;
             };
             header?: {
-                /** @description The same key with the same body starts one run only */
+                /** @description The same key with the same body starts only one run */
                 "Idempotency-Key"?: string | null;
-                /** @description `wait=30` waits for the end */
+                /** @description `wait=30` waits up to 30 seconds for the end */
                 Prefer?: string | null;
             };
             path: {
@@ -5592,7 +5600,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Started before by this key, or waited for and finished */
+            /** @description Already started with this key, or finished in time */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5610,7 +5618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_Triggered"];
                 };
             };
-            /** @description Started, and not finished in the time given */
+            /** @description Started, and not finished in time */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5633,7 +5641,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them */
+            /** @description All versions */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5651,7 +5659,7 @@ export interface operations {
             path: {
                 /** @description Id or name */
                 id: string;
-                /** @description Its number */
+                /** @description The version */
                 version: number;
             };
             cookie?: never;
@@ -5678,7 +5686,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The connection is a WebSocket now */
+            /** @description The connection was upgraded to a WebSocket */
             101: {
                 headers: {
                     [name: string]: unknown;
@@ -5692,14 +5700,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What the link ends with */
+                /** @description The last part of the link */
                 token: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What is asked */
+            /** @description The question */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5715,19 +5723,19 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What the link ends with */
+                /** @description The last part of the link */
                 token: string;
             };
             cookie?: never;
         };
-        /** @description decision (approve or deny), digest, comment, and what the form asks for */
+        /** @description decision (approve or deny), digest, comment, and the fields of the form */
         requestBody: {
             content: {
                 "application/x-www-form-urlencoded": string;
             };
         };
         responses: {
-            /** @description Taken */
+            /** @description Accepted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5743,7 +5751,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What the address ends with */
+                /** @description The last part of the URL */
                 token: string;
             };
             cookie?: never;
@@ -5757,7 +5765,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The same event started a run before */
+            /** @description The same event has already started a run */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5766,7 +5774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Data_Triggered"];
                 };
             };
-            /** @description Taken: the run is on disk */
+            /** @description Accepted: the run is on disk */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5782,14 +5790,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What the link ends with */
+                /** @description The last part of the link */
                 link: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Signed in: goes to the first page */
+            /** @description Signed in: redirects to the dashboard */
             303: {
                 headers: {
                     [name: string]: unknown;
@@ -5803,14 +5811,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What the address ends with */
+                /** @description The last part of the URL */
                 token: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What the address is for */
+            /** @description The purpose of the URL */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5826,12 +5834,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description What the address ends with */
+                /** @description The last part of the URL */
                 token: string;
             };
             cookie?: never;
         };
-        /** @description What the step's result will be */
+        /** @description The step's result */
         requestBody: {
             content: {
                 "application/json": unknown;

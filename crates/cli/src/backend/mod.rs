@@ -1,64 +1,65 @@
-//! Where commands are carried out: by a server if there is one, else on the data directory or the database itself. Either
-//! way what comes back are the views of the API, so that whoever prints them need not know.
+//! Carries out commands: through a server if there is one, else directly on the data directory or database. Both return
+//! the views of the API, so that printing does not depend on the backend.
 
+mod approvals;
 mod channels;
-mod gates;
+mod identity;
+mod mcp_servers;
 mod nodes;
-mod people;
+mod policies;
 mod queries;
 mod runs;
 mod secrets;
-mod servers;
 mod workflows;
 
 pub use workflows::Current;
 
-use crate::client::{At, Client, Refusal};
+use crate::client::{Client, Refusal, Target};
 use crate::commands::Exit;
 use crate::{embedded, logging};
 use std::time::Duration;
 use stepwell_engine::{Caller, Engine, Error};
 
-/// What was decided may lead to more, such as the cancelling of children.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for follow-up work of a command, such as cancelling child runs.
+const GRACE: Duration = Duration::from_secs(10);
 
 pub enum Backend {
     Server(Client),
     Directory(Directory),
 }
 
-/// An engine that executes nothing, for whoever sits at this machine.
+/// An engine that executes nothing, and the local user.
 pub struct Directory {
     engine: Engine,
     caller: Caller,
 }
 
-/// What is done about a directory that is not there.
+/// What to do if the data directory does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     Refuse,
-    Make,
+    Create,
 }
 
 impl Backend {
-    async fn open(at: &At, missing: Missing) -> anyhow::Result<Backend> {
+    async fn open(at: &Target, missing: Missing) -> anyhow::Result<Backend> {
         if let Some(client) = at.server_or_data().await? {
             return Ok(Backend::Server(client));
         }
         let home = match missing {
             Missing::Refuse => at.data.open_existing().await?,
-            Missing::Make => at.data.open().await?,
+            Missing::Create => at.data.open().await?,
         };
         Ok(Backend::Directory(Directory { engine: embedded::at_rest(&home)?, caller: embedded::caller() }))
     }
 
-    /// An engine of this process, which may well execute.
+    /// A backend on an engine of this process, which may execute steps.
     pub fn of(engine: &Engine, caller: &Caller) -> Backend {
         Backend::Directory(Directory { engine: engine.clone(), caller: caller.clone() })
     }
 
-    /// What is written leads to nothing until somebody runs it.
-    pub async fn rests(&self) -> anyhow::Result<bool> {
+    /// Whether no node is alive, so that runs make no progress until one starts.
+    pub async fn is_idle(&self) -> anyhow::Result<bool> {
         match self {
             Backend::Server(_) => Ok(false),
             Backend::Directory(Directory { engine, caller }) => Ok(engine.nodes(caller).await?.is_empty()),
@@ -66,41 +67,41 @@ impl Backend {
     }
 }
 
-/// Does something, here or there.
+/// Runs a command on a server or on the data directory.
 pub fn with(
-    at: &At,
+    at: &Target,
     missing: Missing,
-    what: impl AsyncFnOnce(&Backend) -> anyhow::Result<Exit>,
+    command: impl AsyncFnOnce(&Backend) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     logging::start();
     embedded::runtime()?.block_on(async {
         let backend = Backend::open(at, missing).await?;
-        let result = what(&backend).await;
+        let result = command(&backend).await;
         if let Backend::Directory(directory) = &backend {
-            directory.engine.shutdown(PATIENCE).await;
+            directory.engine.shutdown(GRACE).await;
         }
         logging::end();
         result
     })
 }
 
-/// Does something that needs a server.
-pub fn with_server(at: &At, what: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
+/// Runs a command that needs a server.
+pub fn with_server(at: &Target, command: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>) -> anyhow::Result<Exit> {
     logging::start();
     embedded::runtime()?.block_on(async {
         let Some(client) = at.server().await? else {
             let directory = at.data.directory()?;
             let text = format!(
-                "no server runs on {}: `stepwell serve` starts one, and STEPWELL_URL names one elsewhere",
+                "no server uses {}: start one with `stepwell serve`, or name one with STEPWELL_URL",
                 directory.display()
             );
             return Err(Refusal::new(Exit::Failed, text).into());
         };
-        what(&client).await
+        command(&client).await
     })
 }
 
-/// The engine's errors with their exit codes.
+/// Converts the engine's errors to refusals with exit codes.
 fn told<T>(result: Result<T, Error>) -> anyhow::Result<T> {
     result.map_err(|error| Refusal::from(error).into())
 }

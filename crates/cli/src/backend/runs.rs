@@ -4,11 +4,8 @@ use super::{Backend, Directory, told};
 use crate::client::Call;
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use stepwell_engine::commands::{Retry, RunQuery};
+use stepwell_engine::commands::{self as engine, Retry};
 use stepwell_server::view::{Event, Page, Run, RunFilters, RunSummary};
-use stepwell_store::RunId;
 
 /// Rows asked for in one go.
 const PAGE: u32 = 1_000;
@@ -95,25 +92,8 @@ impl Backend {
 
 impl Directory {
     async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
-        let limit = filters.limit.unwrap_or(PAGE).min(PAGE);
-        let query = RunQuery {
-            status: filters.status.iter().cloned().collect(),
-            workflow: filters.workflow.clone(),
-            labels: filters.label.iter().flat_map(|labels| labels.split(',')).map(str::to_string).collect(),
-            before: filters.cursor.as_ref().and_then(|cursor| cursor.parse().ok()).map(RunId),
-            limit,
-            ..RunQuery::default()
-        };
-        let rows = told(self.engine.runs(&self.caller).list(query).await)?;
-        let mut names: HashMap<i64, (String, String, u32)> = HashMap::new();
-        for row in &rows {
-            if let Entry::Vacant(unknown) = names.entry(row.definition) {
-                let found = self.engine.log().definition(row.definition).await?;
-                unknown.insert(found.map(|row| (row.workflow, row.name, row.version)).unwrap_or_default());
-            }
-        }
-        let next = rows.last().filter(|_| rows.len() == limit as usize).map(|last| last.id.0.to_string());
-        let data = rows.iter().map(|row| RunSummary::new(row, names[&row.definition].clone())).collect();
-        Ok(Page { data, next })
+        let limit = Some(filters.limit.unwrap_or(PAGE).min(PAGE));
+        let query = told(engine::RunFilters::from(RunFilters { limit, ..filters.clone() }).query())?;
+        Ok(told(self.engine.runs(&self.caller).page(query).await)?.into())
     }
 }

@@ -4,7 +4,7 @@ use super::{Backend, Directory, told};
 use crate::client::{Call, Refusal};
 use serde_json::{Value, json};
 use stepwell_engine::Error;
-use stepwell_engine::commands::Source;
+use stepwell_engine::commands::{Source, WorkflowQuery};
 use stepwell_server::view::{Page, ScheduleSummary, Workflow, WorkflowSummary};
 
 const PAGE: u32 = 1_000;
@@ -26,25 +26,26 @@ impl Directory {
 
 impl Backend {
     pub async fn workflows(&self) -> anyhow::Result<Vec<WorkflowSummary>> {
-        let mut all = Vec::new();
+        let (mut all, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = self.workflow_page(cursor).await?;
+            all.extend(page.data);
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn workflow_page(&self, cursor: Option<String>) -> anyhow::Result<Page<WorkflowSummary>> {
         match self {
             Backend::Server(client) => {
-                let mut cursor = None;
-                loop {
-                    let call = Call::get(&["workflows"]).query("limit", Some(PAGE)).query("cursor", cursor.as_ref());
-                    let page: Page<WorkflowSummary> = client.whole(call).await?;
-                    all.extend(page.data);
-                    cursor = page.next;
-                    if cursor.is_none() {
-                        return Ok(all);
-                    }
-                }
+                let call = Call::get(&["workflows"]).query("limit", Some(PAGE)).query("cursor", cursor.as_ref());
+                client.whole(call).await
             }
-            Backend::Directory(directory) => {
-                for row in told(directory.engine.workflows(&directory.caller).list().await)? {
-                    all.push(directory.summary(&row.workflow).await?);
-                }
-                Ok(all)
+            Backend::Directory(Directory { engine, caller }) => {
+                let query = WorkflowQuery { cursor, limit: PAGE, ..WorkflowQuery::default() };
+                Ok(told(engine.workflows(caller).page(query).await)?.into())
             }
         }
     }

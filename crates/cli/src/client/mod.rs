@@ -1,14 +1,14 @@
-//! A client of the server's API: JSON over HTTP, with a key, and problems turned into words.
+//! A client of the server's API: JSON over HTTP with a key. Problem responses become [`Refusal`]s.
 
-mod find;
-mod message;
+mod mcp;
 mod refusal;
 mod stream;
+mod target;
 
-pub use find::At;
-pub use message::Envelope;
+pub use mcp::McpHeaders;
 pub use refusal::Refusal;
 pub use stream::{Next, Parser, Stream};
+pub use target::Target;
 
 use crate::commands::Exit;
 use anyhow::Context;
@@ -22,19 +22,19 @@ use std::time::Duration;
 use stepwell_server::view::{Data, ProblemView};
 
 const CONNECT: Duration = Duration::from_secs(5);
-/// No call waits for a run; all are answered soon, or something is wrong.
-const ANSWER: Duration = Duration::from_secs(60);
-/// A server on this machine that takes longer to say that it is there is taken for gone.
+/// No call waits for a run, so a response that takes longer means something is wrong.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// A local server that takes longer to answer the health check counts as gone.
 const PROBE: Duration = Duration::from_secs(3);
-/// How often something is asked again that must be known, and how long after.
-const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(500);
+/// Retries of [`Client::insist`], and the delay between them.
+const RETRIES: u32 = 100;
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 pub struct Client {
     http: reqwest::Client,
     base: Mutex<Url>,
     key: Option<String>,
-    /// Where its address was found; after a restart it may be another.
+    /// The file its address came from; the address may change after a restart.
     file: Option<PathBuf>,
 }
 
@@ -43,7 +43,7 @@ struct Head {
     tag: Option<String>,
 }
 
-/// What is asked of a server.
+/// A request to a server.
 pub struct Call<'a> {
     method: Method,
     path: &'a [&'a str],
@@ -54,7 +54,7 @@ pub struct Call<'a> {
 
 enum Body {
     Json(Value),
-    /// JSON or YAML as somebody wrote it.
+    /// JSON or YAML as the author wrote it.
     Text(String),
 }
 
@@ -111,9 +111,9 @@ impl Client {
     fn new(base: Url, key: Option<String>, file: Option<PathBuf>) -> anyhow::Result<Client> {
         stepwell_store::tls::install();
         let http = reqwest::Client::builder().connect_timeout(CONNECT).redirect(reqwest::redirect::Policy::none());
-        // What is on this machine is not reached through another.
-        let http = if find::is_local(&base) { http.no_proxy() } else { http };
-        let http = http.build().context("no HTTP client can be made")?;
+        // A local server is not reached through a proxy.
+        let http = if target::is_local(&base) { http.no_proxy() } else { http };
+        let http = http.build().context("cannot create an HTTP client")?;
         Ok(Client { http, base: Mutex::new(base), key, file })
     }
 
@@ -121,9 +121,9 @@ impl Client {
         self.base.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
-    /// Looks again where the server is.
+    /// Reads the server's address again.
     fn relocate(&self) {
-        if let Some(url) = self.file.as_deref().and_then(find::written) {
+        if let Some(url) = self.file.as_deref().and_then(target::read_address) {
             *self.base.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = url;
         }
     }
@@ -136,9 +136,9 @@ impl Client {
 
     fn request(&self, call: Call<'_>) -> anyhow::Result<RequestBuilder> {
         let mut url = self.base();
-        // A URL has a way of its own to read these.
+        // URL parsing would normalise these segments away.
         if let Some(odd) = call.path.iter().find(|part| matches!(**part, "" | "." | "..")) {
-            return Err(Refusal::new(Exit::BadInput, format!("{odd:?} names nothing")).into());
+            return Err(Refusal::new(Exit::BadInput, format!("{odd:?} is not a valid name")).into());
         }
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(["api", "v1"]).extend(call.path);
@@ -158,7 +158,7 @@ impl Client {
         })
     }
 
-    /// The answer, if it is a good one.
+    /// Sends a request and returns the response if it is a success.
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         let response = request.send().await.map_err(|error| self.unanswered(&error))?;
         if response.status().is_success() {
@@ -173,7 +173,7 @@ impl Client {
                 Refusal::from(ProblemView { detail, ..problem })
             }
             Some(problem) => problem.into(),
-            None => Refusal::new(Exit::Failed, format!("{} answers {status}: is it a stepwell server?", self.base())),
+            None => Refusal::new(Exit::Failed, format!("{} answered {status}: is it a stepwell server?", self.base())),
         }
         .into())
     }
@@ -186,52 +186,54 @@ impl Client {
         let base = self.base();
         if error.is_connect() {
             let text = format!("no server answers at {base} ({cause}); `stepwell serve` starts one");
-            return Refusal::silence(text);
+            return Refusal::unreachable(text);
         }
-        let text = format!("the server at {base} did not answer ({cause}); what was asked may have been done or not");
-        Refusal::silence(text)
+        let text =
+            format!("the server at {base} did not answer ({cause}); the request may or may not have taken effect");
+        Refusal::unreachable(text)
     }
 
-    /// An answer as it is, with what its head says.
+    /// The parsed body of a response, with its status and tag.
     async fn answer<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(Head, T)> {
-        let response = self.send(self.request(call)?.timeout(ANSWER)).await?;
+        let response = self.send(self.request(call)?.timeout(TIMEOUT)).await?;
         let tag = response.headers().get(ETAG).and_then(|tag| Some(tag.to_str().ok()?.to_string()));
         let head = Head { status: response.status(), tag };
         let text = response.text().await.map_err(|error| self.unanswered(&error))?;
-        let odd = |error| format!("the answer of {} cannot be read ({error}): is it a newer stepwell?", self.base());
+        let odd = |error| format!("cannot parse the response of {} ({error}): is it a newer stepwell?", self.base());
         let read = serde_json::from_str(&text).map_err(|error| Refusal::new(Exit::Failed, odd(error)))?;
         Ok((head, read))
     }
 
-    /// For pages.
+    /// The whole response body, such as a page.
     pub async fn whole<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
         Ok(self.answer(call).await?.1)
     }
 
+    /// The `data` of the response.
     pub async fn ask<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
         Ok(self.whole::<Data<T>>(call).await?.data)
     }
 
-    /// And whether it was made by this very call.
+    /// The `data` of the response, and whether this call created it.
     pub async fn make<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, bool)> {
         let (head, Data { data }) = self.answer(call).await?;
         Ok((data, head.status == StatusCode::CREATED))
     }
 
-    /// And its tag, to say later that it is meant as it was.
+    /// The `data` of the response and its ETag, for a later `If-Match`.
     pub async fn tagged<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, Option<String>)> {
         let (head, Data { data }) = self.answer(call).await?;
         Ok((data, head.tag))
     }
 
-    /// Asks again for a while if the server is gone.
+    /// Like [`Client::ask`], but retries for a while if the server is gone.
     pub async fn insist<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<T> {
-        let mut tries = 0;
+        let mut retries = 0;
         loop {
             match self.ask(Call::get(path)).await {
-                Err(error) if tries < TRIES && Refusal::is_passing(&error) => {
-                    tries += 1;
-                    tokio::time::sleep(PAUSE).await;
+                Err(error) if retries < RETRIES && Refusal::is_transient(&error) => {
+                    retries += 1;
+                    tokio::time::sleep(RETRY_DELAY).await;
                     self.relocate();
                 }
                 answer => return answer,
@@ -239,9 +241,9 @@ impl Client {
         }
     }
 
-    /// For answers without a body.
+    /// For responses without a body.
     pub async fn tell(&self, call: Call<'_>) -> anyhow::Result<()> {
-        self.send(self.request(call)?.timeout(ANSWER)).await.map(|_| ())
+        self.send(self.request(call)?.timeout(TIMEOUT)).await.map(|_| ())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a command was refused, in words and with an exit code: the same for a server's problem and for the engine's error.
+//! Why a command was refused, with its exit code: one type for the server's problems and the engine's errors.
 
 use crate::commands::Exit;
 use std::fmt;
@@ -10,25 +10,25 @@ pub struct Refusal {
     pub exit: Exit,
     text: String,
     missing: bool,
-    /// It may be otherwise in a moment, whatever was given.
-    passing: bool,
+    /// The same request may succeed later.
+    transient: bool,
 }
 
 impl Refusal {
     pub fn new(exit: Exit, text: impl Into<String>) -> Refusal {
-        Refusal { exit, text: text.into(), missing: false, passing: false }
+        Refusal { exit, text: text.into(), missing: false, transient: false }
     }
 
-    /// Nobody answered.
-    pub fn silence(text: impl Into<String>) -> Refusal {
-        Refusal { passing: true, ..Refusal::new(Exit::Failed, text) }
+    /// No server answered.
+    pub fn unreachable(text: impl Into<String>) -> Refusal {
+        Refusal { transient: true, ..Refusal::new(Exit::Failed, text) }
     }
 
-    pub fn is_passing(error: &anyhow::Error) -> bool {
-        error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.passing)
+    pub fn is_transient(error: &anyhow::Error) -> bool {
+        error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.transient)
     }
 
-    /// Whether a command failed because what it names is not there.
+    /// Whether a command failed because something it names does not exist.
     pub fn is_missing(error: &anyhow::Error) -> bool {
         error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.missing)
     }
@@ -42,7 +42,8 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Told apart from a mistake in what was given: it could have been done at another time, or by another.
+/// [`Exit::Failed`] means that the command could have succeeded at another time or for another user; [`Exit::BadInput`]
+/// means that its input is wrong.
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         let exit = match error {
@@ -74,10 +75,10 @@ impl From<ProblemView> for Refusal {
             (400 | 401 | 404 | 413 | 421 | 422, _) | (409, "exists" | "idempotency-key-reused") => Exit::BadInput,
             _ => Exit::Failed,
         };
-        let passing = matches!(problem.status, 429 | 500..);
+        let transient = matches!(problem.status, 429 | 500..);
         let missing = problem.code == "not-found";
         let mut text = problem.detail.clone();
-        // The detail may say it already.
+        // The detail may already contain the message.
         let more = problem.errors.iter().filter(|fault| !problem.detail.contains(&fault.message));
         more.for_each(|fault| text.push_str(&format!("\n  {}", line(fault))));
         if let Some(now) = problem.status_now {
@@ -86,7 +87,7 @@ impl From<ProblemView> for Refusal {
         if let (500.., Some(request)) = (problem.status, problem.request_id) {
             text.push_str(&format!(" (request {request} in the server's log)"));
         }
-        Refusal { exit, text, missing, passing }
+        Refusal { exit, text, missing, transient }
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_is_told_apart_from_what_cannot_be_now() {
+    fn bad_input_and_temporary_refusals_have_different_exit_codes() {
         let check = |status, code: &str, exit| assert_eq!(Refusal::from(problem(status, code)).exit, exit, "{code}");
         check(404, "not-found", Exit::BadInput);
         check(422, "invalid-input", Exit::BadInput);

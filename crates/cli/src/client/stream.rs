@@ -1,16 +1,16 @@
-//! Server-sent events of one run, across lost connections: whatever was seen is not asked for again.
+//! Server-sent events of one run. After a lost connection the stream resumes behind the last event it received.
 
 use super::{Call, Client, Refusal};
 use reqwest::{Response, StatusCode};
 use std::time::{Duration, Instant};
 
-/// The server says every 15 seconds that it is there.
+/// The server sends a keep-alive every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(45);
-/// Between two attempts to connect again, growing.
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(2);
-/// How long a lost server is waited for.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Bounds of the backoff between reconnects.
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
+/// How long to wait for a lost server.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Frame {
@@ -25,26 +25,27 @@ pub struct Stream<'a> {
     /// The id of the last event.
     last: Option<String>,
     open: Option<(Response, Parser)>,
-    /// Since when there is no connection.
+    /// When the connection was lost.
     lost: Option<Instant>,
-    pause: Duration,
+    backoff: Duration,
 }
 
-/// What comes next.
+/// The next item of the stream.
 pub enum Next {
     Frame(Frame),
-    /// The connection is gone; for the one who watches.
+    /// The connection was lost.
     Lost,
+    /// The connection was restored.
     Back,
-    /// The run has ended, and all of it was seen.
+    /// The run has ended and every event was delivered.
     Over,
 }
 
 impl<'a> Stream<'a> {
-    /// From after this version of the run on.
+    /// Streams the events after this version of the run.
     pub fn new(client: &'a Client, run: &str, after: Option<i64>) -> Stream<'a> {
         let last = after.map(|version| version.to_string());
-        Stream { client, run: run.to_string(), last, open: None, lost: None, pause: SHORTEST }
+        Stream { client, run: run.to_string(), last, open: None, lost: None, backoff: MIN_BACKOFF }
     }
 
     pub async fn next(&mut self) -> anyhow::Result<Next> {
@@ -61,11 +62,11 @@ impl<'a> Stream<'a> {
             }
             match tokio::time::timeout(SILENCE, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => parser.push(&bytes),
-                // At its end, broken, or silent for too long.
+                // Ended, broken, or silent for too long.
                 Ok(Ok(None) | Err(_)) | Err(_) => {
                     self.open = None;
                     self.lost = Some(Instant::now());
-                    self.pause = SHORTEST;
+                    self.backoff = MIN_BACKOFF;
                     return Ok(Next::Lost);
                 }
             }
@@ -74,8 +75,8 @@ impl<'a> Stream<'a> {
 
     async fn connect(&mut self) -> anyhow::Result<Option<Next>> {
         if self.lost.is_some() {
-            tokio::time::sleep(self.pause).await;
-            self.pause = (self.pause * 2).min(LONGEST);
+            tokio::time::sleep(self.backoff).await;
+            self.backoff = (self.backoff * 2).min(MAX_BACKOFF);
             self.client.relocate();
         }
         let path = ["runs", &self.run, "stream"];
@@ -83,7 +84,7 @@ impl<'a> Stream<'a> {
         let request = self.client.request(call)?;
         let answer = match tokio::time::timeout(SILENCE, self.client.send(request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Refusal::silence("the server does not answer").into()),
+            Err(_) => Err(Refusal::unreachable("the server does not answer").into()),
         };
         match answer {
             Ok(response) if response.status() == StatusCode::NO_CONTENT => Ok(Some(Next::Over)),
@@ -91,16 +92,16 @@ impl<'a> Stream<'a> {
                 self.open = Some((response, Parser::default()));
                 Ok(self.lost.take().map(|_| Next::Back))
             }
-            // What may not be looked at, or is not there, will not be next time either.
+            // A missing or forbidden run stays missing or forbidden, so only transient errors are retried.
             Err(error) => match self.lost {
-                Some(since) if since.elapsed() < PATIENCE && Refusal::is_passing(&error) => Ok(None),
+                Some(since) if since.elapsed() < GIVE_UP_AFTER && Refusal::is_transient(&error) => Ok(None),
                 _ => Err(error),
             },
         }
     }
 }
 
-/// `text/event-stream`, as far as this server uses it.
+/// Parses `text/event-stream`, as far as this server uses it.
 #[derive(Default)]
 pub struct Parser {
     bytes: Vec<u8>,
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_read_however_they_are_cut() {
+    fn frames_are_parsed_however_the_bytes_are_split() {
         let text =
             "id: 1.0\nevent: created\ndata: {\"a\":\"é\"}\n\n: quiet\n\nid: 2.0\r\nevent: end\r\ndata: {}\r\n\r\nid: 3";
         let frame = |id: &str, event: &str, data: &str| Frame { id: id.into(), event: event.into(), data: data.into() };

@@ -1,8 +1,8 @@
-//! `stepwell apply`: makes workflows be as files say. Doing it again changes nothing.
+//! `stepwell apply`: creates or updates workflows from files. Applying again changes nothing.
 
 use super::Exit;
 use crate::backend::{Backend, Current, Missing, with};
-use crate::client::At;
+use crate::client::Target;
 use crate::diff::unified;
 use crate::draw::plain;
 use crate::source::Source;
@@ -16,20 +16,20 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Definitions, or directories with them (*.yaml, *.yml, *.json); `-` reads standard input
+    /// Definition files, or directories of them (*.yaml, *.yml, *.json); `-` reads standard input
     #[arg(short = 'f', long = "file", value_name = "DIR|FILE", required = true, num_args = 1..)]
     files: Vec<String>,
-    /// Only say what would be done
+    /// Only show what would change
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    at: At,
-    /// One JSON object per line
+    at: Target,
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-/// A definition that is to be there.
+/// A definition to apply.
 struct Wanted {
     file: String,
     name: String,
@@ -49,11 +49,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             bail!("{other} and {file} both define the workflow {name:?}");
         }
     }
-    let missing = if args.dry_run { Missing::Refuse } else { Missing::Make };
+    let missing = if args.dry_run { Missing::Refuse } else { Missing::Create };
     with(&args.at, missing, async |backend| apply(backend, &args, &wanted).await)
 }
 
-/// Files as they are named; of directories those that can be definitions, in order, without hidden ones.
+/// Collects a named file, or the definition files below a directory, sorted and without hidden ones.
 fn gather(path: &str, into: &mut Vec<String>) -> anyhow::Result<()> {
     if !Path::new(path).is_dir() {
         into.push(path.to_string());
@@ -92,7 +92,7 @@ fn wanted(source: Source) -> anyhow::Result<Wanted> {
 async fn apply(backend: &Backend, args: &Args, wanted: &[Wanted]) -> anyhow::Result<Exit> {
     let mut all: Vec<(&Wanted, Option<Current>)> = Vec::new();
     for one in wanted {
-        // The server may be of another version than this program.
+        // The server may be another version than this program.
         backend.check(&one.text).await.with_context(|| one.file.clone())?;
         all.push((one, backend.current(&one.name).await?));
     }
@@ -108,7 +108,7 @@ async fn apply(backend: &Backend, args: &Args, wanted: &[Wanted]) -> anyhow::Res
             Some(before) => before.version + 1,
             None => 1,
         };
-        let said = match (args.json, &before) {
+        let text = match (args.json, &before) {
             (true, _) => line(one, before.as_ref(), version, args.dry_run),
             (false, None) => format!("{}: created\n", one.name),
             (false, Some(_)) if same => format!("{}: unchanged\n", one.name),
@@ -118,7 +118,7 @@ async fn apply(backend: &Backend, args: &Args, wanted: &[Wanted]) -> anyhow::Res
                 format!("{}: version {was} → {version}\n--- version {was}\n+++ {}\n{changes}", one.name, one.file)
             }
         };
-        write!(out, "{}", plain(&said))?;
+        write!(out, "{}", plain(&text))?;
     }
     if args.dry_run && !args.json {
         eprintln!("nothing was changed");

@@ -1,4 +1,4 @@
-//! `stepwell backup`: a copy of the embedded store in one file, made while a server runs on it or not.
+//! `stepwell backup`: copies the embedded store to one file, even while a server uses it.
 
 use super::{Exit, doctor, document};
 use crate::home::{Data, variable};
@@ -15,12 +15,12 @@ use stepwell_store::sqlite::backup;
 pub struct Args {
     #[command(flatten)]
     data: Data,
-    /// The file to make; one that is there is not overwritten
+    /// File to create; an existing file is not overwritten
     to: PathBuf,
-    /// Copies the key files too, as `TO.admin.key`, `TO.agent.key` and `TO.master.key`
+    /// Also copy the key files, to `TO.admin.key`, `TO.agent.key` and `TO.master.key`
     #[arg(long)]
     with_keys: bool,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -36,32 +36,32 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let stats = backup::backup(&directory, &args.to)?;
     let keys = keys.keep();
-    Done { from: &directory, to: &args.to, stats, keys, begun }.tell(args.json)
+    Done { from: &directory, to: &args.to, stats, keys, begun }.print(args.json)
 }
 
-/// The directory of a server on a database has nothing but keys, or what was there before.
+/// Refuses a database: the directory of a server on a database contains only keys, or an older store.
 pub fn embedded_only(data: &Data, instead: &str) -> anyhow::Result<()> {
     match data.database().or_else(|| variable("STEPWELL_DATABASE")) {
-        Some(_) => bail!("this is for a data directory, and a database was named: use {instead} for that"),
+        Some(_) => bail!("this command works on data directories: use {instead} for a database"),
         None => Ok(()),
     }
 }
 
-/// Where the copy of a key file is.
+/// The path of a copied key file beside the backup.
 pub fn beside(copy: &Path, name: &str) -> PathBuf {
     let mut path = copy.as_os_str().to_owned();
     path.push(format!(".{name}"));
     path.into()
 }
 
-/// Key files that were copied. They are taken back if what they belong to is not copied.
+/// Copied key files. Removed again on drop, unless [`Keys::keep`] was called because the store was copied too.
 #[derive(Default)]
 pub struct Keys(Vec<PathBuf>);
 
 const NAMES: [&str; 3] = ["admin.key", "agent.key", "master.key"];
 
 impl Keys {
-    /// Refuses if a key file that is there would have to be overwritten.
+    /// Refuses if a key file would be overwritten.
     pub fn check(from: impl Fn(&str) -> PathBuf, to: impl Fn(&str) -> PathBuf) -> anyhow::Result<()> {
         match NAMES.iter().find(|name| from(name).exists() && to(name).exists()) {
             Some(name) => bail!("{} already exists and was not changed", to(name).display()),
@@ -69,7 +69,7 @@ impl Keys {
         }
     }
 
-    /// Copies those that are there.
+    /// Copies the key files that exist.
     pub fn copy(from: impl Fn(&str) -> PathBuf, to: impl Fn(&str) -> PathBuf) -> anyhow::Result<Keys> {
         let mut copied = Keys::default();
         for name in NAMES.iter().filter(|name| from(name).exists()) {
@@ -81,7 +81,7 @@ impl Keys {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let mut file = options.open(&to).with_context(|| to.display().to_string())?;
             copied.0.push(to);
-            file.write_all(&text).and_then(|()| file.sync_all()).context("a key file cannot be written")?;
+            file.write_all(&text).and_then(|()| file.sync_all()).context("cannot write a key file")?;
         }
         Ok(copied)
     }
@@ -99,7 +99,7 @@ impl Drop for Keys {
     }
 }
 
-/// What was copied.
+/// The result of a backup or restore.
 pub struct Done<'a> {
     pub from: &'a Path,
     pub to: &'a Path,
@@ -109,7 +109,7 @@ pub struct Done<'a> {
 }
 
 impl Done<'_> {
-    pub fn tell(&self, as_json: bool) -> anyhow::Result<Exit> {
+    pub fn print(&self, as_json: bool) -> anyhow::Result<Exit> {
         let Done { from, to, stats, keys, begun } = self;
         let rows: u64 = stats.rows.iter().map(|(_, rows)| rows).sum();
         let runs = stats.rows.iter().find(|(table, _)| table == "workflow_runs").map_or(0, |(_, rows)| *rows);

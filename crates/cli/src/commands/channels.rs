@@ -1,4 +1,4 @@
-//! `stepwell channel`: where notifications go.
+//! `stepwell channel`: notification channels.
 
 use super::{Common, Exit, document, lines};
 use crate::backend::{Backend, Missing, with};
@@ -7,7 +7,7 @@ use anyhow::bail;
 use std::io::{IsTerminal, Read, Write};
 use stepwell_server::view::*;
 
-/// Bytes of a secret on standard input.
+/// Maximum bytes of a credential on standard input.
 const MAX_SECRET: u64 = 4_096;
 
 #[derive(clap::Args)]
@@ -18,43 +18,43 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum ChannelCommand {
-    /// Make a channel; what opens it (a URL, a key, a token) is read from standard input where it is not given
+    /// Add a channel; its credential (URL, key or topic) is read from standard input unless given
     Add(Box<Add>),
-    /// List your channels and those of the organisation, without what opens them
+    /// List your channels and the organisation's, without their credentials
     List {
         #[command(flatten)]
         common: Common,
     },
-    /// Send a message through a channel now
-    Test(One),
+    /// Send a test message now
+    Test(ChannelRef),
     /// Remove a channel
-    Remove(One),
+    Remove(ChannelRef),
 }
 
 #[derive(clap::Args)]
 struct Add {
     medium: MediumName,
-    /// What it is called
+    /// Name of the channel
     name: String,
-    /// For the organisation, not for yourself
+    /// Create it for the organisation instead of yourself
     #[arg(long)]
     organisation: bool,
-    /// Of a webhook or Slack; of another server of Pushover's or ntfy's kind
+    /// URL of the webhook or Slack, or of a Pushover or ntfy compatible server
     #[arg(long, value_name = "URL")]
     service: Option<String>,
-    /// Pushover's user or group key
+    /// Pushover user or group key
     #[arg(long, value_name = "KEY")]
     user_key: Option<String>,
-    /// Pushover's application token, ntfy's access token
+    /// Pushover application token or ntfy access token
     #[arg(long)]
     token: Option<String>,
-    /// Of ntfy
+    /// ntfy topic
     #[arg(long)]
     topic: Option<String>,
-    /// An email address
+    /// Email address
     #[arg(long, value_name = "ADDRESS")]
     to: Option<String>,
-    /// Only this goes there (may be repeated); without it everything
+    /// Event to send (repeatable; default: all)
     #[arg(long = "event", value_name = "EVENT")]
     events: Vec<EventName>,
     #[command(flatten)]
@@ -93,8 +93,8 @@ impl From<EventName> for TopicView {
 }
 
 #[derive(clap::Args)]
-struct One {
-    /// Its id, or its name
+struct ChannelRef {
+    /// Channel id or name
     channel: String,
     #[command(flatten)]
     common: Common,
@@ -106,18 +106,18 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         ChannelCommand::List { common } => {
             with(&common.at, Missing::Refuse, async |backend| lines(&backend.channels().await?, common.json, listed))
         }
-        ChannelCommand::Test(One { channel, common }) => with(&common.at, Missing::Refuse, async |backend| {
+        ChannelCommand::Test(ChannelRef { channel, common }) => with(&common.at, Missing::Refuse, async |backend| {
             let sent = backend.test_channel(&channel).await?;
             if common.json {
                 document(&sent)?;
             } else if let Some(error) = &sent.error {
-                eprintln!("{}", plain(&format!("it did not arrive: {error}")));
+                eprintln!("{}", plain(&format!("message not delivered: {error}")));
             } else {
-                eprintln!("it arrived");
+                eprintln!("message delivered");
             }
             Ok(if sent.arrived { Exit::Success } else { Exit::Failed })
         }),
-        ChannelCommand::Remove(One { channel, common }) => with(&common.at, Missing::Refuse, async |backend| {
+        ChannelCommand::Remove(ChannelRef { channel, common }) => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_channel(&channel).await?;
             eprintln!("{}", plain(&format!("the channel {channel} is removed")));
             Ok(Exit::Success)
@@ -138,15 +138,15 @@ fn create(add: Add) -> anyhow::Result<Exit> {
         to,
         events: (!events.is_empty()).then(|| events.into_iter().map(TopicView::from).collect()),
     };
-    // What opens the channel: kept out of the shell's history and the list of processes where that is wanted.
-    let opens = match medium {
+    // Reading the credential from standard input keeps it out of the shell history and the process list.
+    let credential = match medium {
         MediumName::Pushover => Some(&mut new.user_key),
         MediumName::Webhook | MediumName::Slack => Some(&mut new.url),
         MediumName::Ntfy => Some(&mut new.topic),
         MediumName::Email => None,
     };
-    if let Some(opens @ None) = opens {
-        *opens = Some(secret()?);
+    if let Some(credential @ None) = credential {
+        *credential = Some(read_credential()?);
     }
     new.medium = match medium {
         MediumName::Pushover => MediumView::Pushover,
@@ -156,30 +156,30 @@ fn create(add: Add) -> anyhow::Result<Exit> {
         MediumName::Email => MediumView::Email,
     };
     with(&common.at, Missing::Refuse, async |backend: &Backend| {
-        let made = backend.create_channel(new).await?;
+        let created = backend.create_channel(new).await?;
         if common.json {
-            document(&made)?;
+            document(&created)?;
             return Ok(Exit::Success);
         }
-        eprintln!("{}", plain(&format!("{} ({}) is made", made.is.id, made.is.name)));
-        if let Some(secret) = &made.secret {
-            eprintln!("what its calls are signed with is not shown again:");
+        eprintln!("{}", plain(&format!("{} ({}) is created", created.is.id, created.is.name)));
+        if let Some(secret) = &created.secret {
+            eprintln!("signing secret, not shown again:");
             writeln!(std::io::stdout().lock(), "{secret}")?;
         }
         Ok(Exit::Success)
     })
 }
 
-fn secret() -> anyhow::Result<String> {
+fn read_credential() -> anyhow::Result<String> {
     let mut text = String::new();
     if std::io::stdin().is_terminal() {
-        eprint!("What opens it (URL, key or topic): ");
+        eprint!("Credential (URL, key or topic): ");
         std::io::stdin().read_line(&mut text)?;
     } else {
         std::io::stdin().lock().take(MAX_SECRET).read_to_string(&mut text)?;
     }
     match text.trim() {
-        "" => bail!("say what opens the channel: --service, --user-key or --topic, or a line on standard input"),
+        "" => bail!("the channel needs a credential: --service, --user-key or --topic, or a line on standard input"),
         text => Ok(text.to_string()),
     }
 }

@@ -1,4 +1,4 @@
-//! `stepwell check`: says everything that is wrong with definition files.
+//! `stepwell check`: reports every fault of definition files.
 
 use super::Exit;
 use crate::draw::plain;
@@ -12,7 +12,7 @@ pub struct Args {
     /// Files to check; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// One JSON document with a list of results
+    /// Print one JSON document with a list of results
     #[arg(long)]
     json: bool,
 }
@@ -37,8 +37,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The result for programs and for people. A file that cannot be read is a fault like any other, so that one bad path
-/// does not hide the state of the rest.
+/// The result as JSON and as text. An unreadable file is a fault like any other, so that one bad path does not hide the
+/// results of the other files.
 fn check(file: &str) -> (Value, String) {
     let source = match Source::read(file) {
         Ok(source) => source,

@@ -1,27 +1,26 @@
-//! `stepwell cancel` and `retry`, by a server or on a data directory.
+//! `stepwell cancel` and `retry`, through a server or on a data directory.
 //!
-//! On a directory a cancellation executes nothing: it is written down, and the run is stopped.
+//! On a directory, cancelling executes nothing: it only records the end of the run.
 
-use super::run::{Output, Session, Show};
+use super::run::{Output, Progress, Session};
 use super::watch::{self, Watching};
-use super::{Exit, document};
+use super::{Exit, confirm};
 use crate::backend::{Backend, Missing, with};
-use crate::client::{At, Client};
-use crate::draw::plain;
+use crate::client::{Client, Target};
 use crate::{embedded, logging};
 use stepwell_server::view::{Event, Run};
 
 #[derive(clap::Args)]
 pub struct CancelArgs {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
-    /// For whoever asks later
+    /// Reason to record
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]
-    at: At,
-    /// The run as one JSON document
+    at: Target,
+    /// Print the run as one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -30,29 +29,20 @@ pub fn cancel(args: CancelArgs) -> anyhow::Result<Exit> {
     let CancelArgs { run, reason, at, json } = args;
     with(&at, Missing::Refuse, async |backend| {
         let after = backend.cancel(&run, reason.as_deref()).await?;
-        said(&after, json, &format!("{run} is cancelled"))
+        confirm(&after, json, &format!("{run} is cancelled"))
     })
-}
-
-pub(super) fn said(run: &Run, json: bool, words: &str) -> anyhow::Result<Exit> {
-    if json {
-        document(run)?;
-    } else {
-        eprintln!("{}", plain(words));
-    }
-    Ok(Exit::Success)
 }
 
 #[derive(clap::Args)]
 pub struct RetryArgs {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
-    /// Under the newest version of its workflow, not its own
+    /// Use the newest version of the workflow instead of the run's own
     #[arg(long)]
     newest: bool,
     #[command(flatten)]
-    at: At,
+    at: Target,
     #[command(flatten)]
     output: Output,
 }
@@ -69,15 +59,19 @@ pub fn retry(args: RetryArgs) -> anyhow::Result<Exit> {
 
 async fn on_server(client: Client, args: &RetryArgs) -> anyhow::Result<Exit> {
     let backend = Backend::Server(client);
-    let mut show = Show::new(args.output.json, args.output.quiet);
+    let mut progress = Progress::new(args.output.json, args.output.quiet);
     let before = backend.run(&args.run).await?;
-    let said = again(&backend, &before, args.newest).await;
-    said?.iter().for_each(|line| show.note(line));
+    let notes = retry_run(&backend, &before, args.newest).await?;
+    notes.iter().for_each(|line| progress.note(line));
     let Backend::Server(client) = &backend else { return Ok(Exit::Success) };
     // A terminal shows the whole run.
-    let after = (!show.moves()).then_some(before.version);
-    watch::follow(client, &args.run, Watching { show, after, limit: None, document: false, option: args.at.option() })
-        .await
+    let after = (!progress.moves()).then_some(before.version);
+    watch::follow(
+        client,
+        &args.run,
+        Watching { progress, after, limit: None, document: false, option: args.at.option() },
+    )
+    .await
 }
 
 async fn on_directory(args: &RetryArgs) -> anyhow::Result<Exit> {
@@ -85,12 +79,12 @@ async fn on_directory(args: &RetryArgs) -> anyhow::Result<Exit> {
     let found = embedded::find(&*home.store, &args.run).await?;
     let mut session = Session::start(&home, &args.at.data, &args.output, Some(&found)).await?;
     let backend = Backend::of(&session.engine, &session.caller);
-    let said = match backend.run(&args.run).await {
-        Ok(before) => again(&backend, &before, args.newest).await,
+    let notes = match backend.run(&args.run).await {
+        Ok(before) => retry_run(&backend, &before, args.newest).await,
         Err(error) => Err(error),
     };
-    match said {
-        Ok(said) => said.iter().for_each(|line| session.note(line)),
+    match notes {
+        Ok(notes) => notes.iter().for_each(|line| session.note(line)),
         Err(error) => {
             session.stop().await;
             return Err(error);
@@ -99,8 +93,8 @@ async fn on_directory(args: &RetryArgs) -> anyhow::Result<Exit> {
     session.follow(found).await
 }
 
-/// Retries, and says what stands and what runs again.
-async fn again(backend: &Backend, before: &Run, newest: bool) -> anyhow::Result<Vec<String>> {
+/// Retries a run; returns lines that list which steps are kept and which run again.
+async fn retry_run(backend: &Backend, before: &Run, newest: bool) -> anyhow::Result<Vec<String>> {
     if newest {
         let standing = backend.retry_preview(&before.id).await?;
         backend.retry(&before.id, newest).await?;

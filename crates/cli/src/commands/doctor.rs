@@ -1,9 +1,9 @@
-//! `stepwell doctor`: is everything that is kept sound, why are runs not finished, and how much room do they take?
+//! `stepwell doctor`: verifies the store, and reports what unfinished runs wait for and how much space they take.
 
 use super::Exit;
 use crate::draw::plain;
 use crate::home::Data;
-use crate::{embedded, logging, words};
+use crate::{describe, embedded, logging};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,13 +15,13 @@ use stepwell_store::{Location, Stats, Store};
 pub struct Args {
     #[command(flatten)]
     data: Data,
-    /// Removes finished runs whose time is over, if nothing is wrong
+    /// Remove finished runs past their retention, if nothing is wrong
     #[arg(long)]
     purge: bool,
-    /// Looks only whether the audit trail was tampered with
+    /// Verify only the audit trail
     #[arg(long, conflicts_with = "purge")]
     audit: bool,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -34,7 +34,7 @@ struct Found {
     purged: Option<u64>,
 }
 
-/// One organisation at a time; each has chains of its own.
+/// Verifies the audit trail of each organisation, since each has its own hash chain.
 fn audit(args: Args) -> anyhow::Result<Exit> {
     let checked = embedded::runtime()?.block_on(async {
         let home = args.data.open_existing().await?;
@@ -47,7 +47,7 @@ fn audit(args: Args) -> anyhow::Result<Exit> {
     let whole = checked.iter().all(|(_, verdict)| verdict.broken_at.is_none());
     for (name, verdict) in &checked {
         let found = match verdict.broken_at {
-            Some(row) => format!("row {row} was tampered with: it does not have the hash that was written"),
+            Some(row) => format!("row {row} was tampered with: its hash does not match"),
             None => format!("{} rows, nothing is wrong", verdict.rows),
         };
         match args.json {
@@ -65,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let (location, found) = embedded::runtime()?.block_on(async {
         let home = args.data.open_existing().await?;
-        let found = look(&home.safe()?, &*home.store, args.purge).await?;
+        let found = examine(&home.sealed_store()?, &*home.store, args.purge).await?;
         anyhow::Ok((home.location, found))
     })?;
     let text = if args.json { document(&location, &found) } else { page(&location, &found) };
@@ -73,28 +73,28 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
 }
 
-async fn look(safe: &SealedStore, store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
+async fn examine(sealed: &SealedStore, store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
     let now = SystemClock.now();
     let mut report = doctor::examine(store, now).await?;
     if report.is_sound() {
-        doctor::check_sealed(safe, &mut report).await?;
+        doctor::check_sealed(sealed, &mut report).await?;
     }
     let purgeable = match store.purgeable(now).await {
         Err(_) if !report.is_sound() => 0,
         purgeable => purgeable?,
     };
-    // Nothing is removed from what may have to be mended.
+    // A damaged store may need repair, so nothing is removed from it.
     let purged = if purge && report.is_sound() { Some(doctor::purge(store, now).await?) } else { None };
     let stats = match store.stats(true).await {
-        // A damaged file cannot be counted, and that it is damaged was said.
+        // A damaged file cannot be counted, and the report already says that it is damaged.
         Err(_) if !report.is_sound() => Stats::default(),
         stats => stats?,
     };
     Ok(Found { report, stats, purgeable, purged })
 }
 
-/// What the place is called.
-fn sort(location: &Location) -> &'static str {
+/// The label of the location.
+fn location_label(location: &Location) -> &'static str {
     match location {
         Location::Directory(_) => "directory",
         Location::Postgres(_) => "database",
@@ -105,7 +105,7 @@ fn document(location: &Location, found: &Found) -> String {
     let Found { report, stats, purgeable, purged } = found;
     let rows: serde_json::Map<_, _> = stats.rows.iter().map(|(table, rows)| (table.clone(), json!(rows))).collect();
     let document = json!({
-        sort(location): location.to_string(),
+        location_label(location): location.to_string(),
         "sound": report.is_sound(),
         "report": report,
         "size": {"bytes": stats.bytes, "free": stats.free, "journal": stats.journal, "rows": rows},
@@ -119,23 +119,23 @@ fn page(location: &Location, found: &Found) -> String {
     let Found { report, stats, purgeable, purged } = found;
     let mut text = String::new();
     let mut line = |name: &str, what: String| {
-        // A string takes whatever is written.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name:<10}{}", plain(&what));
     };
-    line(sort(location), location.to_string());
+    line(location_label(location), location.to_string());
     let (file, free, journal) = (bytes(stats.bytes), bytes(stats.free), bytes(stats.journal));
     line("size", format!("{file}, {free} of it free; write-ahead log {journal}"));
     let rows: Vec<String> = stats.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
     line("rows", rows.join(", "));
-    line("runs", format!("{}, {} of them unfinished", report.runs, report.unfinished));
+    line("runs", format!("{}, {} unfinished", report.runs, report.unfinished));
     for waits in &report.waiting {
-        line("waiting", format!("{} for {}", waits.count, words::word(&waits.what)));
+        line("waiting", format!("{} for {}", waits.count, describe::word(&waits.what)));
         for oldest in &waits.oldest {
-            line("", format!("  {}: {}", oldest.run, words::waiting(&words::waits(&oldest.waiting))));
+            line("", format!("  {}: {}", oldest.run, describe::waiting(&describe::waiting_view(&oldest.waiting))));
         }
     }
     if report.timers_unchecked {
-        line("", "there are too many timers to look whether each run has its own".into());
+        line("", "too many timers to check whether each run has its own".into());
     }
     line(
         "purge",
@@ -146,7 +146,7 @@ fn page(location: &Location, found: &Found) -> String {
     );
     for fault in &report.faults {
         let run = fault.run.as_deref().map(|run| format!("{run}: ")).unwrap_or_default();
-        line("fault", format!("{run}{} [{}]", fault.message, words::word(&fault.check)));
+        line("fault", format!("{run}{} [{}]", fault.message, describe::word(&fault.check)));
     }
     if report.more_faults > 0 {
         line("fault", format!("and {} more", report.more_faults));
@@ -157,7 +157,7 @@ fn page(location: &Location, found: &Found) -> String {
     text
 }
 
-/// With three digits at the most.
+/// A size with at most three digits.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut amount = bytes as f64;

@@ -1,4 +1,4 @@
-//! `stepwell migrate`: takes a whole installation from a directory to a database, back, or to another.
+//! `stepwell migrate`: moves a whole installation between directories and databases.
 
 use super::{Exit, document};
 use crate::{embedded, home, logging};
@@ -9,13 +9,13 @@ use stepwell_store::{CopiedTable, Location, transfer};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What is taken: a data directory, or `postgres://…`
+    /// Source: a data directory or `postgres://…`
     #[arg(long, value_name = "DIR|URL")]
     from: String,
-    /// Where it is taken: a directory or a database with nothing in it
+    /// Target: an empty directory or database
     #[arg(long, value_name = "DIR|URL")]
     to: String,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -24,8 +24,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     logging::start();
     let begun = Instant::now();
     let (from, to) = (home::location(&args.from)?, home::location(&args.to)?);
-    let taken = embedded::runtime()?.block_on(transfer(from.clone(), to.clone()))?;
-    let done = Done { from, to, taken, took: begun.elapsed() };
+    let copied = embedded::runtime()?.block_on(transfer(from.clone(), to.clone()))?;
+    let done = Done { from, to, copied, took: begun.elapsed() };
     if args.json {
         document(&done.json())?;
     } else {
@@ -37,42 +37,42 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 struct Done {
     from: Location,
     to: Location,
-    taken: Vec<CopiedTable>,
+    copied: Vec<CopiedTable>,
     took: Duration,
 }
 
 impl Done {
     fn rows(&self) -> u64 {
-        self.taken.iter().map(|taken| taken.rows).sum()
+        self.copied.iter().map(|copied| copied.rows).sum()
     }
 
     fn json(&self) -> serde_json::Value {
-        let table = |taken: &CopiedTable| json!({"table": taken.table, "rows": taken.rows, "sha256": taken.digest});
+        let table = |copied: &CopiedTable| json!({"table": copied.table, "rows": copied.rows, "sha256": copied.digest});
         json!({
             "from": self.from.to_string(),
             "to": self.to.to_string(),
             "rows": self.rows(),
-            "tables": self.taken.iter().map(table).collect::<Vec<_>>(),
+            "tables": self.copied.iter().map(table).collect::<Vec<_>>(),
             "verified": true,
             "milliseconds": self.took.as_millis() as u64,
         })
     }
 
     fn page(&self) -> String {
-        let Done { from, to, taken, took } = self;
-        let mut page: String = taken.iter().map(|taken| format!("{:>12}  {}\n", taken.rows, taken.table)).collect();
+        let Done { from, to, copied, took } = self;
+        let mut page: String = copied.iter().map(|copied| format!("{:>12}  {}\n", copied.rows, copied.table)).collect();
         let (rows, took) = (self.rows(), took.as_secs_f64());
         page += &format!("{from} -> {to}: {rows} rows in {took:.1} s, read back and verified\n");
         page +=
-            &format!("Serve {to} from now on. {from} is as it was: never serve both, or runs are executed twice.\n");
+            &format!("Serve {to} from now on. {from} is unchanged: never serve both, or runs are executed twice.\n");
         if let Location::Directory(directory) = from {
             if directory.join("master.key").exists() {
                 let key = directory.join("master.key");
                 page +=
-                    &format!("Secrets are sealed with {}: name it as STEPWELL_MASTER_KEY_FILE there.\n", key.display());
+                    &format!("Secrets are sealed with {}: set STEPWELL_MASTER_KEY_FILE to it there.\n", key.display());
             }
             let directory = directory.display();
-            page += &format!("All keys go on working; key files, if there are any, stay in {directory}.\n");
+            page += &format!("All keys keep working; key files, if any, stay in {directory}.\n");
         }
         page
     }

@@ -1,49 +1,51 @@
-//! One file per command. Each parses nothing itself: arguments come typed, and the result is an exit code.
+//! One file per command or group of commands. Arguments arrive parsed and typed; the result is an exit code.
 
 pub mod apply;
+pub mod approvals;
 pub mod backup;
 pub mod bench;
 pub mod channels;
 pub mod check;
 pub mod control;
 pub mod doctor;
-pub mod gates;
 pub mod graph;
-pub mod look;
+pub mod keys;
+pub mod login;
 pub mod mcp;
+pub mod mcp_servers;
 pub mod migrate;
 pub mod nodes;
-pub mod people;
 pub mod pipe;
 pub mod policy;
 pub mod queries;
 pub mod restore;
 pub mod run;
+pub mod runs;
 pub mod secrets;
 pub mod serve;
-pub mod servers;
 pub mod simulate;
-pub mod start;
+pub mod trigger;
+pub mod users;
 pub mod watch;
 pub mod workflows;
 
-use crate::client::At;
+use crate::client::Target;
 use serde::Serialize;
 use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// What a script can tell from the exit code.
+/// The exit code, for scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     Success,
-    /// It ran, and the outcome is bad.
+    /// The command ran and the outcome is bad.
     Failed,
     /// The definition, the input, the data directory or the command line is wrong.
     BadInput,
     /// The run was cancelled or took too long.
     Stopped,
-    /// A signal came before the end.
+    /// A signal arrived before the end.
     Interrupted,
 }
 
@@ -59,26 +61,36 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What commands take that ask or tell an installation something.
+/// Arguments shared by the commands that talk to an installation.
 #[derive(clap::Args)]
 pub struct Common {
     #[command(flatten)]
-    pub at: At,
-    /// For programs: a JSON document, or in lists one object per line
+    pub at: Target,
+    /// Print JSON: one document, or one object per line for lists
     #[arg(long)]
     pub json: bool,
 }
 
-/// One thing, for programs.
-fn document(what: &impl Serialize) -> anyhow::Result<()> {
-    Ok(writeln!(std::io::stdout().lock(), "{:#}", json!(what))?)
+/// Prints one value as a JSON document.
+fn document(value: &impl Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout().lock(), "{:#}", json!(value))?)
 }
 
-/// A list, a line for each.
-fn lines<T: Serialize>(all: &[T], as_json: bool, words: impl Fn(&T) -> String) -> anyhow::Result<Exit> {
+/// Reports what was done: the result as a JSON document, or one line of text on standard error.
+fn confirm(result: &impl Serialize, as_json: bool, text: &str) -> anyhow::Result<Exit> {
+    if as_json {
+        document(result)?;
+    } else {
+        eprintln!("{}", crate::draw::plain(text));
+    }
+    Ok(Exit::Success)
+}
+
+/// Prints a list, one line per item.
+fn lines<T: Serialize>(items: &[T], as_json: bool, describe: impl Fn(&T) -> String) -> anyhow::Result<Exit> {
     let mut out = std::io::stdout().lock();
-    for one in all {
-        writeln!(out, "{}", if as_json { json!(one).to_string() } else { crate::draw::plain(&words(one)) })?;
+    for item in items {
+        writeln!(out, "{}", if as_json { json!(item).to_string() } else { crate::draw::plain(&describe(item)) })?;
     }
     Ok(Exit::Success)
 }

@@ -2,16 +2,16 @@
 
 use super::{Exit, lines};
 use crate::backend::{Missing, with};
-use crate::client::At;
-use crate::words::{instant, length};
+use crate::client::Target;
+use crate::describe::{instant, length};
 use stepwell_core::time::Millis;
 use stepwell_server::view::NodeView;
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    at: At,
-    /// One JSON object per line
+    at: Target,
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `stepwell pipe`: starts a run for every line it reads, and says on standard output when each is on disk and when it
+//! `stepwell pipe`: starts a run for every input line and reports on standard output when each is on disk and when it
 //! ends. For backfills, and for programs that want durable runs without a server.
 
 use super::Exit;
@@ -22,17 +22,17 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-/// A line may hold the largest input there is, however it is escaped.
+/// A line may contain the largest possible input, however it is escaped.
 const MAX_LINE: usize = 6 * limits::MAX_PAYLOAD_BYTES;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Definitions to store first; `-` is not possible, for standard input has the runs
+    /// Definitions to store first; not `-`, since standard input has the runs
     #[arg(value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
     data: Data,
-    /// Runs in flight at a time
+    /// Maximum runs in flight
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     concurrency: u32,
 }
@@ -52,14 +52,14 @@ async fn pipe(concurrency: u32, sources: &[Source], data: &Data) -> anyhow::Resu
     let commits = engine.activity();
     let caller = embedded::caller();
     let names = embedded::define(&engine, &caller, sources).await?;
-    let (say, said) = mpsc::channel(1_024);
-    let writer = std::thread::spawn(move || write(said));
+    let (output, lines) = mpsc::channel(1_024);
+    let writer = std::thread::spawn(move || write(lines));
     let only = if let [name] = names.as_slice() { Some(name.clone()) } else { None };
     let earlier = Mutex::new(earlier);
-    let pipe = Arc::new(Pipe { engine, store, caller, only, say, earlier, bad: AtomicBool::new(false) });
+    let pipe = Arc::new(Pipe { engine, store, caller, only, output, earlier, bad: AtomicBool::new(false) });
     tokio::select! {
         () = pipe.work(concurrency as usize, commits) => {}
-        () = pipe.say.closed() => {}
+        () = pipe.output.closed() => {}
         () = signals.next() => {
             signals.stop(&pipe.engine).await;
             return Ok(Exit::Interrupted);
@@ -70,16 +70,16 @@ async fn pipe(concurrency: u32, sources: &[Source], data: &Data) -> anyhow::Resu
     drop(pipe);
     match writer.join() {
         Ok(written) => written?,
-        Err(_) => anyhow::bail!("standard output cannot be written"),
+        Err(_) => anyhow::bail!("cannot write to standard output"),
     }
     Ok(if bad { Exit::Failed } else { Exit::Success })
 }
 
-/// A run to start, as a line says it.
+/// A request to start a run: one input line.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Order {
-    /// Needed unless exactly one definition was given.
+struct Request {
+    /// Required unless exactly one definition was given.
     workflow: Option<String>,
     #[serde(default = "nothing")]
     input: Value,
@@ -95,52 +95,54 @@ struct Pipe {
     store: Arc<dyn Store>,
     caller: Caller,
     only: Option<String>,
-    say: mpsc::Sender<String>,
-    /// Unfinished runs of earlier processes that were not reported yet.
+    output: mpsc::Sender<String>,
+    /// Unfinished runs of earlier processes, not yet reported.
     earlier: Mutex<HashSet<RunId>>,
     bad: AtomicBool,
 }
 
 impl Pipe {
-    /// Until the input is at its end and so is every run.
+    /// Works until the input and every run have ended.
     async fn work(self: &Arc<Pipe>, concurrency: usize, commits: broadcast::Receiver<Activity>) {
         let mut tasks = JoinSet::new();
         let pipe = self.clone();
         tasks.spawn(async move { pipe.finish_earlier(commits).await });
         let (send, mut lines) = mpsc::channel(concurrency);
         std::thread::spawn(move || read(send));
-        let places = Arc::new(Semaphore::new(concurrency));
+        let slots = Arc::new(Semaphore::new(concurrency));
         while let Some((number, line)) = lines.recv().await {
             // Never closed.
-            let Ok(place) = places.clone().acquire_owned().await else { break };
+            let Ok(slot) = slots.clone().acquire_owned().await else { break };
             let pipe = self.clone();
             tasks.spawn(async move {
                 pipe.line(number, line).await;
-                drop(place);
+                drop(slot);
             });
-            // So that what is done does not pile up.
+            // Reap finished tasks so that they do not pile up.
             while tasks.try_join_next().is_some() {}
         }
         while tasks.join_next().await.is_some() {}
     }
 
     async fn line(&self, number: u64, line: Result<Vec<u8>, String>) {
-        let order = line.and_then(|line| serde_json::from_slice::<Order>(&line).map_err(|error| error.to_string()));
-        let order = match order {
-            Ok(order) => order,
+        let request = line.and_then(|line| serde_json::from_slice::<Request>(&line).map_err(|error| error.to_string()));
+        let request = match request {
+            Ok(request) => request,
             Err(error) => return self.error(number, None, &error).await,
         };
-        let key = order.key.as_deref();
-        let Some(workflow) = order.workflow.as_deref().or(self.only.as_deref()) else {
-            return self.error(number, key, "`workflow` is missing: several are known").await;
+        let key = request.key.as_deref();
+        let Some(workflow) = request.workflow.as_deref().or(self.only.as_deref()) else {
+            return self
+                .error(number, key, "`workflow` is missing: name one, since there is not exactly one definition")
+                .await;
         };
-        let trigger = Trigger { key, ..Trigger::new(workflow, order.input) };
+        let trigger = Trigger { key, ..Trigger::new(workflow, request.input) };
         match self.engine.runs(&self.caller).trigger_and_watch(trigger).await {
             Ok((started, end)) => {
                 if started.repeated {
                     self.earlier().remove(&started.id);
                 }
-                self.say(json!({"started": started.run, "key": key, "repeated": started.repeated})).await;
+                self.print(json!({"started": started.run, "key": key, "repeated": started.repeated})).await;
                 match self.reached(started.id, end).await {
                     Ok(()) => self.ended(started.id, key).await,
                     Err(error) => self.error(number, key, &format!("{}: {error}", started.run)).await,
@@ -150,7 +152,7 @@ impl Pipe {
         }
     }
 
-    /// Waits for the end. What says that it came is a hint: the store has the last word.
+    /// Waits for the end of a run. The notification is only a hint; the store decides.
     async fn reached(&self, run: RunId, mut end: End) -> Result<(), stepwell_engine::Error> {
         loop {
             end.reached().await?;
@@ -171,32 +173,32 @@ impl Pipe {
                 if let Some(error) = end.error {
                     line["error"] = error;
                 }
-                self.say(line).await;
+                self.print(line).await;
             }
-            Ok(None) => self.complain(json!({"error": "the run is gone", "key": key})).await,
-            Err(error) => self.complain(json!({"error": format!("{error:#}"), "key": key})).await,
+            Ok(None) => self.fail(json!({"error": "the run no longer exists", "key": key})).await,
+            Err(error) => self.fail(json!({"error": format!("{error:#}"), "key": key})).await,
         }
     }
 
     async fn error(&self, line: u64, key: Option<&str>, error: &str) {
-        self.complain(json!({"error": error, "key": key, "line": line})).await;
+        self.fail(json!({"error": error, "key": key, "line": line})).await;
     }
 
-    async fn complain(&self, line: Value) {
+    async fn fail(&self, line: Value) {
         self.bad.store(true, Ordering::SeqCst);
-        self.say(line).await;
+        self.print(line).await;
     }
 
-    async fn say(&self, line: Value) {
-        // If nobody listens any more, `pipe` hears of it.
-        let _ = self.say.send(format!("{line}\n")).await;
+    async fn print(&self, line: Value) {
+        // A closed channel ends `pipe`.
+        let _ = self.output.send(format!("{line}\n")).await;
     }
 
     fn earlier(&self) -> MutexGuard<'_, HashSet<RunId>> {
         self.earlier.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Reports the ends of runs that other processes left behind.
+    /// Reports the ends of runs that earlier processes left unfinished.
     async fn finish_earlier(&self, mut commits: broadcast::Receiver<Activity>) {
         self.sweep().await;
         while !self.earlier().is_empty() {
@@ -214,7 +216,7 @@ impl Pipe {
         }
     }
 
-    /// Looks at all of them: some may have ended unnoticed.
+    /// Checks all earlier runs, since some may have ended without a notification.
     async fn sweep(&self) {
         let all: Vec<RunId> = self.earlier().iter().copied().collect();
         for run in all {
@@ -226,7 +228,7 @@ impl Pipe {
     }
 }
 
-/// Lines from standard input, numbered; empty ones are passed over.
+/// Reads numbered lines from standard input and skips empty ones.
 fn read(lines: mpsc::Sender<(u64, Result<Vec<u8>, String>)>) {
     let mut input = std::io::stdin().lock();
     for number in 1.. {
@@ -235,13 +237,13 @@ fn read(lines: mpsc::Sender<(u64, Result<Vec<u8>, String>)>) {
         let line = match read {
             Ok(0) => return,
             Ok(_) if line.len() > MAX_LINE => {
-                // What is left of it cannot be told from the next line.
+                // The rest of the line cannot be told from the next line, so reading stops.
                 let _ = lines.blocking_send((number, Err(format!("the line is longer than {MAX_LINE} bytes"))));
                 return;
             }
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => Ok(line),
-            Err(error) => Err(format!("standard input cannot be read: {error}")),
+            Err(error) => Err(format!("cannot read standard input: {error}")),
         };
         let last = line.is_err();
         if lines.blocking_send((number, line)).is_err() || last {
@@ -250,7 +252,7 @@ fn read(lines: mpsc::Sender<(u64, Result<Vec<u8>, String>)>) {
     }
 }
 
-/// Writes lines, and lets them go whenever there is no other at hand.
+/// Writes lines and flushes whenever no other is waiting.
 fn write(mut lines: mpsc::Receiver<String>) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     while let Some(line) = lines.blocking_recv() {

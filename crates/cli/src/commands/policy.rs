@@ -1,4 +1,4 @@
-//! `stepwell policy`: what an organisation says about calls, whatever its workflows say.
+//! `stepwell policy`: an organisation's rules for calls, which apply to all its workflows.
 
 use super::{Common, Exit, document, lines};
 use crate::backend::{Missing, with};
@@ -15,7 +15,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Make a policy, or give it another content; it counts from the next call on
+    /// Create or replace a policy; takes effect with the next call
     Set(Box<SetArgs>),
     /// List policies
     List {
@@ -33,29 +33,29 @@ enum Command {
 #[derive(clap::Args)]
 struct SetArgs {
     name: String,
-    /// Which calls: tool:PATTERN, host:PATTERN or connection:PATTERN
+    /// Calls it applies to: tool:PATTERN, host:PATTERN or connection:PATTERN
     calls: String,
-    /// allow, require_approval or deny
+    /// Effect: allow, require_approval or deny
     effect: String,
-    /// A user or role whose approval counts (may be repeated); anyone who may approve without it
+    /// User or role whose approval counts (repeatable; default: anyone who may approve)
     #[arg(long = "approver", value_name = "USER|ROLE")]
     approvers: Vec<String>,
-    /// How many of them must approve
+    /// Number of approvals required
     #[arg(long, value_name = "N", default_value_t = 1)]
     approvals: u32,
-    /// Whoever started the run may not approve
+    /// Exclude the user who started the run from approving
     #[arg(long)]
     not_self: bool,
-    /// After this time an approval that nobody gave is denied, such as 1d
+    /// Deny after this time without an approval, such as 1d
     #[arg(long, value_name = "LENGTH")]
     timeout: Option<String>,
-    /// A tool's call that may have happened is not made again: fail, or ask a person
+    /// If a tool call may have happened, do not repeat it: fail, or ask a person
     #[arg(long, value_name = "fail|ask")]
     at_most_once: Option<String>,
-    /// So many calls in so much time, such as 10/1m
+    /// Rate limit, such as 10/1m
     #[arg(long, value_name = "CALLS/LENGTH")]
     rate: Option<String>,
-    /// For those who are stopped by it
+    /// Reason shown to callers that it stops
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ fn put(set: SetArgs) -> anyhow::Result<Exit> {
             "allow" => EffectName::Allow,
             "require_approval" => EffectName::RequireApproval,
             "deny" => EffectName::Deny,
-            other => bail!("{other:?} is no effect: one of allow, require_approval, deny"),
+            other => bail!("{other:?} is not an effect: expected allow, require_approval or deny"),
         },
         approvers: set.approvers,
         approvals: set.approvals,
@@ -93,7 +93,7 @@ fn put(set: SetArgs) -> anyhow::Result<Exit> {
             None => None,
             Some("fail") => Some(UnknownName::Fail),
             Some("ask") => Some(UnknownName::Ask),
-            Some(other) => bail!("--at-most-once {other}: fail or ask"),
+            Some(other) => bail!("--at-most-once {other}: expected fail or ask"),
         },
         rate: set.rate.as_deref().map(rate).transpose()?,
         reason: set.reason,
@@ -110,12 +110,12 @@ fn put(set: SetArgs) -> anyhow::Result<Exit> {
 }
 
 fn length(text: &str) -> anyhow::Result<Length> {
-    Millis::parse(text).map(Length).with_context(|| format!("{text:?} is not a length of time such as 10m"))
+    Millis::parse(text).map(Length).with_context(|| format!("{text:?} is not a duration such as 10m"))
 }
 
 fn rate(text: &str) -> anyhow::Result<RateView> {
     let parts = text.split_once('/').and_then(|(calls, per)| Some((calls.parse().ok()?, Millis::parse(per)?)));
-    let (calls, per) = parts.with_context(|| format!("--rate {text}: calls and a length of time, such as 10/1m"))?;
+    let (calls, per) = parts.with_context(|| format!("--rate {text}: expected calls and a duration, such as 10/1m"))?;
     Ok(RateView { calls, per: Length(per) })
 }
 
@@ -125,18 +125,18 @@ fn listed(policy: &PolicyView) -> String {
         EffectName::RequireApproval => "require_approval",
         EffectName::Deny => "deny",
     };
-    let mut words = vec![format!("{}  {}  {effect}", policy.name, policy.calls)];
+    let mut parts = vec![format!("{}  {}  {effect}", policy.name, policy.calls)];
     if policy.effect == EffectName::RequireApproval {
         let who = if policy.approvers.is_empty() { "anyone who may".into() } else { policy.approvers.join(", ") };
-        words.push(format!("{} of {who}", policy.approvals));
-        words.extend((!policy.allow_self).then(|| "not whoever started the run".to_string()));
-        words.extend(policy.timeout.map(|timeout| format!("within {}", timeout.0)));
+        parts.push(format!("{} of {who}", policy.approvals));
+        parts.extend((!policy.allow_self).then(|| "not the user who started the run".to_string()));
+        parts.extend(policy.timeout.map(|timeout| format!("within {}", timeout.0)));
     }
-    words.extend(policy.at_most_once.map(|unknown| match unknown {
+    parts.extend(policy.at_most_once.map(|unknown| match unknown {
         UnknownName::Fail => "at most once, else fails".into(),
         UnknownName::Ask => "at most once, else asks".into(),
     }));
-    words.extend(policy.rate.map(|rate| format!("{} calls in {}", rate.calls, rate.per.0)));
-    words.extend(policy.reason.clone());
-    words.join("  ")
+    parts.extend(policy.rate.map(|rate| format!("{} calls in {}", rate.calls, rate.per.0)));
+    parts.extend(policy.reason.clone());
+    parts.join("  ")
 }

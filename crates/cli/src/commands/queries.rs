@@ -1,9 +1,8 @@
 //! `stepwell query`: statements that query steps use by name.
 
-use super::people::said;
-use super::{Common, Exit, lines};
+use super::{Common, Exit, confirm, lines};
 use crate::backend::{Missing, with};
-use crate::words::instant;
+use crate::describe::instant;
 use anyhow::Context;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -17,23 +16,23 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Save a query or make it another one; the statement is read from standard input
+    /// Save or replace a query; reads the statement from standard input
     Set {
-        /// Steps use it by this name
+        /// Name by which steps use it
         name: String,
-        /// The connection that it goes to
+        /// Connection to run it on
         #[arg(long, value_name = "NAME")]
         connection: String,
-        /// Reads the statement from a file
+        /// Read the statement from a file
         #[arg(long, value_name = "FILE")]
         from_file: Option<PathBuf>,
-        /// A value for :name where a step gives none, as JSON or plain text (may be repeated)
+        /// Default for the parameter :NAME, as JSON or plain text (repeatable)
         #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
         params: Vec<(String, Value)>,
-        /// It writes
+        /// Allow the statement to write
         #[arg(long)]
         write: bool,
-        /// The most rows that it gives
+        /// Maximum number of rows returned
         #[arg(long, value_name = "N")]
         rows: Option<u32>,
         #[command(flatten)]
@@ -58,13 +57,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Set { name, connection, from_file, params, write, rows, common } => {
             let sql = match from_file {
                 Some(path) => std::fs::read_to_string(&path).with_context(|| path.display().to_string())?,
-                None => std::io::read_to_string(std::io::stdin()).context("standard input cannot be read as text")?,
+                None => std::io::read_to_string(std::io::stdin()).context("cannot read standard input as text")?,
             };
             let to =
                 QueryRequest { connection, sql: sql.trim().into(), params: params.into_iter().collect(), write, rows };
-            with(&common.at, Missing::Make, async |backend| {
+            with(&common.at, Missing::Create, async |backend| {
                 let query = backend.put_query(&name, to).await?;
-                said(&query, common.json, &format!("{name} is saved, on {}", query.connection))
+                confirm(&query, common.json, &format!("{name} is saved, on {}", query.connection))
             })
         }
         Command::List { common } => {
@@ -72,13 +71,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         Command::Delete { name, common } => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_query(&name).await?;
-            said(&serde_json::json!({"name": name, "deleted": true}), common.json, &format!("{name} is deleted"))
+            confirm(&serde_json::json!({"name": name, "deleted": true}), common.json, &format!("{name} is deleted"))
         }),
     }
 }
 
 fn param(text: &str) -> Result<(String, Value), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_string(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 

@@ -1,4 +1,4 @@
-//! `stepwell restore`: a copy that `stepwell backup` made becomes the store of a new data directory.
+//! `stepwell restore`: restores a backup into a new data directory.
 
 use super::Exit;
 use super::backup::{Done, Keys, beside, embedded_only};
@@ -9,11 +9,11 @@ use stepwell_store::sqlite::backup;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The copy; key files beside it are taken along
+    /// Backup file; key files beside it are restored too
     from: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// One JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -26,5 +26,5 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Keys::check(from, to)?;
     let stats = backup::restore(&args.from, &directory)?;
     let keys = Keys::copy(from, to)?.keep();
-    Done { from: &args.from, to: &directory, stats, keys, begun }.tell(args.json)
+    Done { from: &args.from, to: &directory, stats, keys, begun }.print(args.json)
 }

@@ -1,12 +1,11 @@
-//! `stepwell secret` and `connection`: what steps may use and nobody may read. Values come from standard input, a file or
-//! a variable, never from the command line, which other users of the machine can see.
+//! `stepwell secret` and `connection`: values that steps can use but no one can read. They come from standard input, a
+//! file or a variable, never from the command line, which other users of the machine can see.
 
-use super::people::said;
-use super::{Common, Exit, document, lines};
+use super::{Common, Exit, confirm, document, lines};
 use crate::backend::{Missing, with};
+use crate::describe::{instant, length};
 use crate::draw::plain;
 use crate::home::variable;
-use crate::words::{instant, length};
 use anyhow::{Context, bail};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 use std::io::{BufRead, IsTerminal, Read, Write};
@@ -14,8 +13,8 @@ use std::path::PathBuf;
 use stepwell_core::time::Millis;
 use stepwell_server::view::*;
 
-/// Bytes read of a value: more than any may have.
-const MOST: u64 = 1024 * 1024;
+/// Maximum bytes read of a value; more than any value may have.
+const MAX_BYTES: u64 = 1024 * 1024;
 
 #[derive(clap::Args)]
 pub struct SecretArgs {
@@ -23,31 +22,31 @@ pub struct SecretArgs {
     command: SecretCommand,
 }
 
-/// Where a value is read from; standard input if nothing is named.
+/// The source of a value; standard input by default.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct From {
-    /// Reads it from a file instead of standard input
+    /// Read the value from a file instead of standard input
     #[arg(long, value_name = "FILE")]
     from_file: Option<PathBuf>,
-    /// Reads it from a variable of the environment
+    /// Read the value from an environment variable
     #[arg(long, value_name = "VARIABLE")]
     from_env: Option<String>,
 }
 
 #[derive(clap::Subcommand)]
 enum SecretCommand {
-    /// Make a secret or give it another value, read from standard input
+    /// Create or change a secret; reads the value from standard input
     Set {
-        /// Steps use it as {{secrets.NAME}}
+        /// Name; steps use it as {{secrets.NAME}}
         name: String,
-        /// It may be sent only to this host, such as api.example.com or *.example.org (may be repeated)
+        /// Allow only this host, such as api.example.com or *.example.org (repeatable)
         #[arg(long = "host", value_name = "HOST", conflicts_with = "any_host")]
         hosts: Vec<String>,
-        /// It may be sent to any host again
+        /// Allow any host
         #[arg(long)]
         any_host: bool,
-        /// Changes where it may be sent, and not the value
+        /// Keep the value and change only the hosts
         #[arg(long, conflicts_with_all = ["from_file", "from_env"])]
         keep_value: bool,
         #[command(flatten)]
@@ -66,7 +65,7 @@ enum SecretCommand {
         #[command(flatten)]
         common: Common,
     },
-    /// Seal everything anew under the first master key, so that older ones can be dropped
+    /// Reseal everything under the first master key, so that older keys can be removed
     Rotate {
         #[command(flatten)]
         common: Common,
@@ -78,12 +77,12 @@ pub fn secret(args: SecretArgs) -> anyhow::Result<Exit> {
         SecretCommand::Set { name, hosts, any_host, keep_value, from, common } => {
             let value = if keep_value { None } else { Some(from.read(&format!("The value of {name}"))?) };
             let hosts = (any_host || !hosts.is_empty()).then_some(hosts);
-            with(&common.at, Missing::Make, async |backend| {
+            with(&common.at, Missing::Create, async |backend| {
                 let secret = backend.put_secret(&name, SecretRequest { value, hosts }).await?;
                 if !secret.masked {
-                    eprintln!("{name} is shorter than 8 characters: it shows wherever a service sends it back");
+                    eprintln!("{name} is shorter than 8 characters and is not masked in responses");
                 }
-                said(&secret, common.json, &format!("{name} is set (version {})", secret.version))
+                confirm(&secret, common.json, &format!("{name} is set (version {})", secret.version))
             })
         }
         SecretCommand::List { common } => {
@@ -91,7 +90,7 @@ pub fn secret(args: SecretArgs) -> anyhow::Result<Exit> {
         }
         SecretCommand::Delete { name, common } => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_secret(&name).await?;
-            said(&serde_json::json!({"name": name, "deleted": true}), common.json, &format!("{name} is deleted"))
+            confirm(&serde_json::json!({"name": name, "deleted": true}), common.json, &format!("{name} is deleted"))
         }),
         SecretCommand::Rotate { common } => with(&common.at, Missing::Refuse, async |backend| {
             let done = backend.rotate_secrets().await?;
@@ -100,7 +99,7 @@ pub fn secret(args: SecretArgs) -> anyhow::Result<Exit> {
             } else {
                 done.locked.iter().for_each(|locked| eprintln!("{}", plain(locked)));
                 let RotatedView { key, sealed, .. } = &done;
-                writeln!(std::io::stdout().lock(), "{sealed} sealed anew; everything is under the master key {key}")?;
+                writeln!(std::io::stdout().lock(), "{sealed} resealed; everything is under the master key {key}")?;
             }
             Ok(if done.locked.is_empty() { Exit::Success } else { Exit::Failed })
         }),
@@ -122,20 +121,20 @@ pub struct ConnectionArgs {
 
 #[derive(clap::Subcommand)]
 enum ConnectionCommand {
-    /// Make a connection or give it another URL, read from standard input
+    /// Create or change a connection; reads the URL from standard input
     Set {
-        /// Query steps use it by this name
+        /// Name by which query steps use it
         name: String,
-        /// Lets statements write
+        /// Allow statements to write
         #[arg(long)]
         write: bool,
-        /// The most rows that a query may give
+        /// Maximum number of rows a query returns
         #[arg(long, value_name = "N")]
         rows: Option<u32>,
-        /// How long a statement may take, such as 30s
+        /// Maximum duration of a statement, such as 30s
         #[arg(long, value_name = "TIME")]
         timeout: Option<String>,
-        /// Changes the rest, and not the URL
+        /// Keep the URL and change only the other settings
         #[arg(long, conflicts_with_all = ["from_file", "from_env"])]
         keep_url: bool,
         #[command(flatten)]
@@ -159,15 +158,16 @@ enum ConnectionCommand {
 pub fn connection(args: ConnectionArgs) -> anyhow::Result<Exit> {
     match args.command {
         ConnectionCommand::Set { name, write, rows, timeout, keep_url, from, common } => {
-            let timeout_ms = timeout
-                .as_deref()
-                .map(|text| Millis::parse(text).with_context(|| format!("--timeout {text}: write 500ms, 30s or 5m")));
+            let timeout_ms = timeout.as_deref().map(|text| {
+                Millis::parse(text)
+                    .with_context(|| format!("--timeout {text}: expected a duration such as 500ms, 30s or 5m"))
+            });
             let timeout_ms = timeout_ms.transpose()?.map(|length| length.0);
             let url = if keep_url { None } else { Some(from.read(&format!("The URL of {name}"))?.trim().to_string()) };
-            with(&common.at, Missing::Make, async |backend| {
+            with(&common.at, Missing::Create, async |backend| {
                 let to = ConnectionRequest { url, write, rows, timeout_ms };
                 let connection = backend.put_connection(&name, to).await?;
-                said(&connection, common.json, &format!("{name} is set: {}", place(&connection)))
+                confirm(&connection, common.json, &format!("{name} is set: {}", place(&connection)))
             })
         }
         ConnectionCommand::List { common } => with(&common.at, Missing::Refuse, async |backend| {
@@ -175,7 +175,7 @@ pub fn connection(args: ConnectionArgs) -> anyhow::Result<Exit> {
         }),
         ConnectionCommand::Delete { name, common } => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_connection(&name).await?;
-            said(&serde_json::json!({"name": name, "deleted": true}), common.json, &format!("{name} is deleted"))
+            confirm(&serde_json::json!({"name": name, "deleted": true}), common.json, &format!("{name} is deleted"))
         }),
     }
 }
@@ -195,7 +195,7 @@ fn listed_connection(connection: &ConnectionView) -> String {
 }
 
 impl From {
-    /// One line break at the end is not part of it.
+    /// Reads the value without one trailing line break.
     fn read(&self, what: &str) -> anyhow::Result<String> {
         let mut text = match self {
             From { from_file: Some(path), .. } => {
@@ -204,11 +204,11 @@ impl From {
             From { from_env: Some(name), .. } => {
                 variable(name).with_context(|| format!("the variable {name} is not set"))?
             }
-            From { .. } if std::io::stdin().is_terminal() => typed(what)?,
+            From { .. } if std::io::stdin().is_terminal() => read_hidden(what)?,
             From { .. } => {
                 let mut text = String::new();
-                let read = std::io::stdin().lock().take(MOST).read_to_string(&mut text);
-                read.context("standard input cannot be read as text")?;
+                let read = std::io::stdin().lock().take(MAX_BYTES).read_to_string(&mut text);
+                read.context("cannot read standard input as text")?;
                 text
             }
         };
@@ -219,24 +219,24 @@ impl From {
             }
         }
         if text.is_empty() {
-            bail!("{what} is empty: give it on standard input, or with --from-file or --from-env");
+            bail!("{what} is empty: pass it on standard input, or with --from-file or --from-env");
         }
         Ok(text)
     }
 }
 
-/// A line from the terminal, which does not show it.
-fn typed(what: &str) -> anyhow::Result<String> {
+/// Reads a line from the terminal without echo.
+fn read_hidden(what: &str) -> anyhow::Result<String> {
     eprint!("{}: ", plain(what));
     let stdin = std::io::stdin();
-    let shown = tcgetattr(&stdin).context("the terminal cannot be asked")?;
+    let shown = tcgetattr(&stdin).context("cannot read the terminal settings")?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&stdin, OptionalActions::Flush, &hidden).context("the terminal would show it")?;
+    tcsetattr(&stdin, OptionalActions::Flush, &hidden).context("cannot turn off the terminal's echo")?;
     let mut text = String::new();
     let read = stdin.lock().read_line(&mut text);
-    tcsetattr(&stdin, OptionalActions::Flush, &shown).context("the terminal stays silent: `stty echo` mends it")?;
+    tcsetattr(&stdin, OptionalActions::Flush, &shown).context("cannot restore the terminal's echo: run `stty echo`")?;
     eprintln!();
-    read.context("standard input cannot be read as text")?;
+    read.context("cannot read standard input as text")?;
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! `stepwell serve`: the server on a data directory, until it is told to stop. And `stepwell config check`.
+//! `stepwell serve`: serves from a data directory or database until a signal arrives. And `stepwell config check`.
 
 use super::Exit;
 use crate::home::{Data, Home, configuration, configured, variable};
@@ -12,12 +12,12 @@ use stepwell_store::Location;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where to listen; without it $STEPWELL_LISTEN, else what the configuration says, else 127.0.0.1:7070
+    /// Address to listen on (default: $STEPWELL_LISTEN, else the configuration, else 127.0.0.1:7070)
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     #[command(flatten)]
     data: Data,
-    /// The configuration, YAML or JSON; without it $STEPWELL_CONFIG
+    /// Configuration file, YAML or JSON (default: $STEPWELL_CONFIG)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -30,9 +30,9 @@ pub struct ConfigArgs {
 
 #[derive(clap::Subcommand)]
 enum ConfigCommand {
-    /// Say what is wrong with a configuration, or what it comes to
+    /// Report every fault of a configuration, or print the effective one
     Check {
-        /// YAML or JSON; without it $STEPWELL_CONFIG
+        /// Configuration file, YAML or JSON (default: $STEPWELL_CONFIG)
         file: Option<PathBuf>,
     },
 }
@@ -52,20 +52,20 @@ pub fn config(args: ConfigArgs) -> anyhow::Result<Exit> {
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    // What is said on the command line counts more than the environment.
-    let said = |name: &str| match name {
+    // The command line takes precedence over the environment.
+    let option = |name: &str| match name {
         "STEPWELL_LISTEN" => args.listen.clone(),
         "STEPWELL_DATABASE" => args.data.database(),
         _ => None,
     };
-    let config = configured(args.config.as_deref(), &|name| said(name).or_else(|| variable(name)))?;
+    let config = configured(args.config.as_deref(), &|name| option(name).or_else(|| variable(name)))?;
     logging::start_server(config.log);
     let data = args.data.or(config.data.clone());
     let directory = data.directory()?;
     let started = |served: &Served, location: &Location| {
         println!("Stepwell serves {} from {location}", served.public_url);
         let keys = ["admin.key", "agent.key"].map(|name| directory.join(name));
-        // Another node may have them, or somebody outside.
+        // Another node may have the key files, or the key may come from a variable.
         if keys.iter().all(|file| file.exists()) {
             println!("Keys: {} and {}", keys[0].display(), keys[1].display());
         }
@@ -81,7 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     served.map(|()| Exit::Success)
 }
 
-/// Serves from a data directory or database until `stop` comes.
+/// Serves from a data directory or database until `stop` resolves.
 pub async fn serve(
     data: &Data,
     config: Config,
@@ -106,7 +106,7 @@ pub async fn serve(
     Ok(stepwell_server::serve(server, started, stop).await?)
 }
 
-/// The file that tells other commands where this server listens, for as long as it does.
+/// The file with this server's address, for other commands. Removed when the server stops.
 struct Address(PathBuf);
 
 impl Address {
@@ -121,12 +121,12 @@ impl Address {
             let mut maker = std::fs::DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-            // If this does not work, neither does the next.
+            // If this fails, so does the write below.
             let _ = maker.recursive(true).create(directory);
         }
-        // Without it the others can be told with STEPWELL_URL.
+        // Not fatal: other commands can use STEPWELL_URL instead.
         if let Err(error) = std::fs::write(&self.0, format!("http://{address}\n")) {
-            tracing::warn!(%error, "where this server listens cannot be written down");
+            tracing::warn!(%error, "cannot write the server's address file");
         }
     }
 }

@@ -1,81 +1,81 @@
-//! `stepwell watch`: a run of a server, live, to its end. Drawn as `stepwell run` draws it; a child run is one line of its
-//! parent. A lost connection is made again, and nothing is shown twice.
+//! `stepwell watch`: follows a run on a server to its end, with the display of `stepwell run`; a child run is one line
+//! of its parent. After a lost connection it reconnects and shows nothing twice.
 
-use super::run::{Output, Show, Steps, Told, result};
+use super::run::{Output, Progress, ShownFact, Steps, result};
 use super::{Exit, document};
 use crate::backend::with_server;
-use crate::client::{At, Client, Next, Stream};
+use crate::client::{Client, Next, Stream, Target};
+use crate::describe;
 use crate::embedded::Ended;
 use crate::signals::Signals;
-use crate::words;
 use anyhow::Context;
 use serde_json::json;
 use std::time::Duration;
 use stepwell_engine::{Clock, SystemClock};
 use stepwell_server::view::{Event, Run};
 
-/// How often a terminal is drawn while nothing happens.
+/// Redraw interval of a terminal while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    at: At,
+    at: Target,
     #[command(flatten)]
     output: Output,
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     with_server(&args.at, async |client| {
-        let show = Show::new(args.output.json, args.output.quiet);
+        let progress = Progress::new(args.output.json, args.output.quiet);
         let option = args.at.option();
-        follow(client, &args.run, Watching { show, after: None, limit: None, document: false, option }).await
+        follow(client, &args.run, Watching { progress, after: None, limit: None, document: false, option }).await
     })
 }
 
-/// How a run is watched.
+/// How to follow a run.
 pub struct Watching {
-    pub show: Show,
-    /// What came up to this version is not shown.
+    pub progress: Progress,
+    /// Events up to this version are not shown.
     pub after: Option<i64>,
-    /// Not longer than this.
+    /// How long to follow the run.
     pub limit: Option<Duration>,
-    /// The run is printed at the end, as a document.
+    /// Whether to print the run as a JSON document at the end.
     pub document: bool,
-    /// To be put into commands that are suggested.
+    /// Options to repeat in suggested commands.
     pub option: String,
 }
 
-enum Why {
+enum Stopped {
     Ended,
     Interrupted,
-    TimeIsUp,
+    TimedOut,
 }
 
 pub async fn follow(client: &Client, run: &str, mut watching: Watching) -> anyhow::Result<Exit> {
-    let why = to_the_end(client, run, &mut watching).await;
-    watching.show.close();
-    let Watching { mut show, document: whole, option, .. } = watching;
-    match why? {
-        Why::Ended => {
+    let stopped = stream_to_end(client, run, &mut watching).await;
+    watching.progress.close();
+    let Watching { mut progress, document: whole, option, .. } = watching;
+    match stopped? {
+        Stopped::Ended => {
             let run: Run = client.insist(&["runs", run]).await?;
             let end = ended(&run)?;
             if whole {
                 document(&run)?;
                 return Ok(end.exit());
             }
-            result(&mut show, &end, &option)
+            result(&mut progress, &end, &option)
         }
-        Why::Interrupted => {
+        Stopped::Interrupted => {
             eprintln!("{run} goes on; watch it again with: stepwell watch {run}{option}");
-            show.json(&json!({"run": run, "type": "interrupted"}))?;
+            progress.json(&json!({"run": run, "type": "interrupted"}))?;
             Ok(Exit::Interrupted)
         }
-        Why::TimeIsUp => {
-            eprintln!("{run} has not ended in this time and goes on; watch it with: stepwell watch {run}{option}");
+        Stopped::TimedOut => {
+            eprintln!("{run} has not ended yet and goes on; watch it with: stepwell watch {run}{option}");
             if whole {
                 document(&client.insist::<Run>(&["runs", run]).await?)?;
             }
@@ -84,48 +84,48 @@ pub async fn follow(client: &Client, run: &str, mut watching: Watching) -> anyho
     }
 }
 
-async fn to_the_end(client: &Client, run: &str, watching: &mut Watching) -> anyhow::Result<Why> {
+async fn stream_to_end(client: &Client, run: &str, watching: &mut Watching) -> anyhow::Result<Stopped> {
     let mut signals = Signals::listen()?;
     let mut stream = Stream::new(client, run, watching.after);
     let mut steps = Steps::default();
-    let show = &mut watching.show;
+    let progress = &mut watching.progress;
     let limit = tokio::time::sleep(watching.limit.unwrap_or(Duration::MAX));
     tokio::pin!(limit);
     loop {
         let next = stream.next();
         tokio::pin!(next);
         let next = loop {
-            show.draw(&steps.active, &[String::new()], SystemClock.now());
-            let tick = if show.moves() { TICK } else { Duration::MAX };
+            progress.draw(&steps.active, &[String::new()], SystemClock.now());
+            let tick = if progress.moves() { TICK } else { Duration::MAX };
             tokio::select! {
                 next = &mut next => break next?,
-                () = signals.next() => return Ok(Why::Interrupted),
-                () = &mut limit => return Ok(Why::TimeIsUp),
+                () = signals.next() => return Ok(Stopped::Interrupted),
+                () = &mut limit => return Ok(Stopped::TimedOut),
                 () = tokio::time::sleep(tick) => {}
             }
         };
         match next {
-            Next::Frame(frame) if frame.event == "end" => return Ok(Why::Ended),
-            Next::Over => return Ok(Why::Ended),
-            Next::Lost => show.note("the connection is lost; trying again"),
-            Next::Back => show.note("connected again"),
+            Next::Frame(frame) if frame.event == "end" => return Ok(Stopped::Ended),
+            Next::Over => return Ok(Stopped::Ended),
+            Next::Lost => progress.note("connection lost; reconnecting"),
+            Next::Back => progress.note("reconnected"),
             Next::Frame(frame) => {
-                let event: Event = serde_json::from_str(&frame.data).context("an event cannot be read")?;
-                tell(show, &mut steps, run, &event)?;
+                let event: Event = serde_json::from_str(&frame.data).context("cannot parse an event")?;
+                report(progress, &mut steps, run, &event)?;
             }
         }
     }
 }
 
-fn tell(show: &mut Show, steps: &mut Steps, run: &str, event: &Event) -> anyhow::Result<()> {
-    let (raw, fact) = words::stored(event);
+fn report(progress: &mut Progress, steps: &mut Steps, run: &str, event: &Event) -> anyhow::Result<()> {
+    let (raw, fact) = describe::stored(event);
     let Some(fact) = fact else {
-        show.note(&words::event(event, &words::instant));
+        progress.note(&describe::event(event, &describe::instant));
         return Ok(());
     };
     let (version, at) = (event.version, event.at.0);
-    let done = steps.take(0, at, &fact);
-    Ok(show.fact(&Told { run, prefix: "", version, at, raw: &raw, fact: &fact }, &done)?)
+    let done = steps.apply(0, at, &fact);
+    Ok(progress.fact(&ShownFact { run, prefix: "", version, at, raw: &raw, fact: &fact }, &done)?)
 }
 
 fn ended(run: &Run) -> anyhow::Result<Ended> {

@@ -1,10 +1,10 @@
 //! `stepwell workflows`, `enable`, `disable`, `pause`, `resume` and `schedule`.
 
-use super::{Exit, document, lines};
+use super::{Exit, confirm, lines};
 use crate::backend::{Missing, with};
-use crate::client::At;
+use crate::client::Target;
+use crate::describe::instant;
 use crate::draw::plain;
-use crate::words::instant;
 use anyhow::Context;
 use std::io::Write;
 use stepwell_server::view::{ScheduleSummary, WorkflowSummary};
@@ -12,8 +12,8 @@ use stepwell_server::view::{ScheduleSummary, WorkflowSummary};
 #[derive(clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
-    at: At,
-    /// One JSON object per line
+    at: Target,
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -34,12 +34,12 @@ fn listed(workflow: &WorkflowSummary) -> String {
 
 #[derive(clap::Args)]
 pub struct SwitchArgs {
-    /// By name or `wf_…`
+    /// Workflow, by name or `wf_…`
     #[arg(value_name = "WORKFLOW")]
     workflow: String,
     #[command(flatten)]
-    at: At,
-    /// The workflow as one JSON document
+    at: Target,
+    /// Print the workflow as one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -48,21 +48,21 @@ pub fn enable(args: SwitchArgs, enabled: bool) -> anyhow::Result<Exit> {
     with(&args.at, Missing::Refuse, async |backend| {
         let after = backend.enable(&args.workflow, enabled).await?;
         let word = if enabled { "enabled" } else { "disabled" };
-        switched(&after, args.json, &format!("{} is {word}", after.name))
+        confirm(&after, args.json, &format!("{} is {word}", after.name))
     })
 }
 
 #[derive(clap::Args)]
 pub struct HoldArgs {
-    /// By name or `wf_…`
+    /// Workflow, by name or `wf_…`
     #[arg(value_name = "WORKFLOW")]
     workflow: String,
     /// Only runs with this concurrency key
     #[arg(long, value_name = "JSON")]
     concurrency_key: Option<String>,
     #[command(flatten)]
-    at: At,
-    /// The workflow as one JSON document
+    at: Target,
+    /// Print the workflow as one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -73,18 +73,9 @@ pub fn hold(args: HoldArgs, hold: bool) -> anyhow::Result<Exit> {
     with(&args.at, Missing::Refuse, async |backend| {
         let of = key.as_ref().map(|key| format!(" with the key {key}")).unwrap_or_default();
         let after = backend.hold(&args.workflow, key, hold).await?;
-        let word = if hold { "wait until it is resumed" } else { "are let go" };
-        switched(&after, args.json, &format!("new runs of {}{of} {word}", after.name))
+        let word = if hold { "wait until it is resumed" } else { "are released" };
+        confirm(&after, args.json, &format!("new runs of {}{of} {word}", after.name))
     })
-}
-
-fn switched(after: &WorkflowSummary, json: bool, words: &str) -> anyhow::Result<Exit> {
-    if json {
-        document(after)?;
-    } else {
-        eprintln!("{}", plain(words));
-    }
-    Ok(Exit::Success)
 }
 
 pub fn schedule(args: SwitchArgs) -> anyhow::Result<Exit> {
@@ -98,13 +89,13 @@ pub fn schedule(args: SwitchArgs) -> anyhow::Result<Exit> {
         }
         let mut out = std::io::stdout().lock();
         for schedule in &all {
-            write!(out, "{}", plain(&fires(schedule)))?;
+            write!(out, "{}", plain(&describe_schedule(schedule)))?;
         }
         Ok(Exit::Success)
     })
 }
 
-fn fires(schedule: &ScheduleSummary) -> String {
+fn describe_schedule(schedule: &ScheduleSummary) -> String {
     let mut text = match (&schedule.cron, &schedule.timezone) {
         (Some(cron), zone) => format!("cron {cron}, {}\n", zone.as_deref().unwrap_or("UTC")),
         (None, _) => "once\n".to_string(),
@@ -115,7 +106,7 @@ fn fires(schedule: &ScheduleSummary) -> String {
         text.push_str(&format!("  last {}: {run}{why}\n", instant(last.0)));
     }
     if schedule.next.is_empty() {
-        text.push_str("  nothing more\n");
+        text.push_str("  no further fire times\n");
     }
     schedule.next.iter().for_each(|next| text.push_str(&format!("  {}\n", instant(next.0))));
     text

@@ -1,4 +1,4 @@
-//! A sheet of terminal cells: lines join by themselves, words lie on top.
+//! A grid of terminal cells: lines join automatically and text is drawn over them.
 //!
 //! `┼` is a junction; where two lines only cross, the upright one passes over the other.
 
@@ -10,7 +10,7 @@ const DOWN: u8 = 2;
 const LEFT: u8 = 4;
 const RIGHT: u8 = 8;
 const ALL: u8 = UP | DOWN | LEFT | RIGHT;
-/// Some line turns here, so what meets here belongs together.
+/// A line turns here, so the lines that meet here are connected.
 const TURN: u8 = 16;
 
 /// The shape of a cell, by the sides its lines reach.
@@ -19,7 +19,7 @@ const SHAPES: [char; 16] = [' ', '│', '│', '│', '─', '┘', '┐', '┤'
 pub struct Canvas {
     width: usize,
     sides: Vec<u8>,
-    /// Column and words, per row.
+    /// Column and text, per row.
     words: Vec<Vec<(usize, String)>>,
 }
 
@@ -39,7 +39,7 @@ impl Canvas {
         }
     }
 
-    /// A line through `points`, ends included, in turns of a right angle.
+    /// Draws a line through `points`, ends included, with right angles only.
     pub fn path(&mut self, points: &[Point]) {
         points.windows(2).for_each(|pair| self.line(pair[0], pair[1]));
         if let [_, inner @ .., _] = points {
@@ -69,7 +69,7 @@ impl Canvas {
         }
     }
 
-    /// Words over whatever lines are there; they must be clean and must not overlap other words.
+    /// Draws text over any lines; it must be clean and must not overlap other text.
     pub fn write(&mut self, x: i64, y: i64, words: &str) {
         if let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y))
             && let Some(row) = self.words.get_mut(y)
@@ -78,7 +78,7 @@ impl Canvas {
         }
     }
 
-    /// The sheet as lines without trailing blanks.
+    /// The grid as lines without trailing blanks.
     pub fn finish(mut self) -> String {
         let mut out = String::new();
         for (y, words) in self.words.iter_mut().enumerate() {

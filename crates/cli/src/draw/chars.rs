@@ -4,8 +4,8 @@
 
 /// One line without control characters, direction overrides or invisible characters.
 ///
-/// Line breaks and tabs become a space. What could drive a terminal or reorder a line becomes `�`, so that
-/// an attempt is seen rather than hidden.
+/// Line breaks and tabs become a space. Characters that could control a terminal or reorder a line become `�`,
+/// so that an attempt is visible.
 pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,7 +23,7 @@ pub fn clean(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Several lines for a terminal: as written, but nothing in them drives it or reorders them.
+/// Several lines for a terminal, without characters that control it or reorder text.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if (c.is_control() && c != '\n') || reorders(c) { '\u{fffd}' } else { c }).collect()
 }

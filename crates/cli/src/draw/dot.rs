@@ -1,18 +1,18 @@
-//! A workflow in the language of Graphviz.
+//! A workflow in Graphviz's DOT language.
 //!
-//! Graphviz joins nodes only, never clusters: an edge of a scope is tied to a node inside and clipped at the
-//! frame. A scope joined to its own body holds a small node for its heading.
+//! Graphviz joins nodes only, never clusters: an edge of a scope is attached to a node inside and clipped at
+//! the frame. A scope joined to its own body holds a small node for its heading.
 
 use std::fmt::Write;
 
 use super::palette::{Colours, Family};
 use super::scopes::{End, Link, Scopes, Visit};
-use super::{Drawing, EdgeStyle, chars};
+use super::{EdgeStyle, Outline, chars};
 
 const TEXT_COLUMNS: usize = 48;
 const DEEPEST_INDENT: usize = 20;
 
-pub fn render(drawing: &Drawing) -> String {
+pub fn render(drawing: &Outline) -> String {
     let scopes = Scopes::new(drawing);
     let links = scopes.links(drawing);
     let graph = Graph { drawing, headed: scopes.headed(&links), scopes };
@@ -39,7 +39,7 @@ pub fn render(drawing: &Drawing) -> String {
 }
 
 struct Graph<'a> {
-    drawing: &'a Drawing,
+    drawing: &'a Outline,
     scopes: Scopes,
     headed: Vec<bool>,
 }
@@ -51,13 +51,13 @@ impl Graph<'_> {
         match visit {
             Visit::Leaf(_) => {
                 let Colours { line, fill, .. } = Family::of(&node.kind).colours();
-                let (name, subtitle) = (escaped(&node.name), escaped(&node.subtitle()));
+                let (name, subtitle) = (escaped(&node.name), escaped(&super::subtitle(node)));
                 let label = if subtitle.is_empty() { name } else { format!("{name}\\n{subtitle}") };
                 vec![format!("n{index} [label=\"{label}\", color=\"{line}\", fillcolor=\"{fill}\"]")]
             }
             Visit::Open(_) => {
                 let line = Family::Scope.colours().line;
-                let title = quoted(&node.title());
+                let title = quoted(&super::title(node));
                 let mut lines = vec![
                     format!("subgraph cluster_{index} {{"),
                     format!("  graph [label={title}, style=rounded, color=\"{line}\", fontsize=12]"),
@@ -129,7 +129,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// Text within quotes. Entities are read there too, hence `&amp;`.
+/// Quotes text. Graphviz also decodes entities there, hence `&amp;`.
 fn escaped(text: &str) -> String {
     let text = chars::fit(text, TEXT_COLUMNS);
     text.replace('&', "&amp;").replace('\\', "\\\\").replace('"', "\\\"")

@@ -1,10 +1,10 @@
-//! The drawing with the place of everything in pixels, for programs that draw it themselves.
+//! The outline with pixel coordinates, for programs that draw it themselves.
 
 use serde::Serialize;
 
 use super::layout::{Layout, Point, Rect};
 use super::scopes::Scopes;
-use super::{Drawing, Edge, Node, chars, svg};
+use super::{Edge, Node, Outline, chars, svg};
 
 #[derive(Serialize)]
 struct Picture<'a> {
@@ -17,8 +17,10 @@ struct Picture<'a> {
 
 #[derive(Serialize)]
 struct PlacedNode<'a> {
-    #[serde(flatten)]
-    node: &'a Node,
+    name: &'a str,
+    kind: &'a str,
+    detail: &'a str,
+    parent: Option<usize>,
     /// Counted from the top of its scope.
     layer: usize,
     x: i64,
@@ -35,7 +37,7 @@ struct RoutedEdge<'a> {
     points: Vec<[i64; 2]>,
 }
 
-pub fn render(drawing: &Drawing) -> String {
+pub fn render(drawing: &Outline) -> String {
     let layout = svg::lay_out_pixels(drawing, &Scopes::new(drawing));
     let picture = Picture::new(drawing, &layout);
     let text = serde_json::to_string_pretty(&picture).unwrap_or_else(|_| "{}".to_owned());
@@ -43,10 +45,11 @@ pub fn render(drawing: &Drawing) -> String {
 }
 
 impl<'a> Picture<'a> {
-    fn new(drawing: &'a Drawing, layout: &Layout) -> Self {
+    fn new(drawing: &'a Outline, layout: &Layout) -> Self {
         let place = |((node, area), &layer): ((&'a Node, &Rect), &usize)| {
             let Rect { x, y, width, height } = *area;
-            PlacedNode { node, layer, x, y, width, height }
+            let Node { name, kind, detail, parent, .. } = node;
+            PlacedNode { name, kind, detail, parent: *parent, layer, x, y, width, height }
         };
         let mut points: Vec<&[Point]> = vec![&[]; drawing.edges.len()];
         layout.paths.iter().for_each(|path| points[path.edge] = &path.points);

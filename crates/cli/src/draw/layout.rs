@@ -1,4 +1,4 @@
-//! Where everything goes: a layered (Sugiyama) layout in whole units, columns for text and pixels for SVG.
+//! A layered (Sugiyama) layout in whole units: columns for text and pixels for SVG.
 //!
 //! Each scope's body is laid out on its own, innermost first, and then stands in its parent as one big box.
 //! Within a body: [`rank`] gives layers, [`grid`] cuts long edges into one cell per layer, [`order`] removes
@@ -16,7 +16,7 @@ mod route;
 mod tracks;
 
 use super::scopes::Scopes;
-use super::{Drawing, Node};
+use super::{Node, Outline};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Point {
@@ -66,7 +66,7 @@ pub struct Gaps {
     pub split_styles: bool,
 }
 
-/// How big a format draws things.
+/// The sizes of boxes in a format.
 pub trait Measure {
     fn gaps(&self) -> &Gaps;
     fn leaf(&self, node: &Node) -> Size;
@@ -90,7 +90,7 @@ pub struct Layout {
     pub loose: usize,
 }
 
-/// An edge: from the border of a box to the border of another, in turns of a right angle.
+/// An edge from the border of one box to the border of another, with right angles only.
 #[derive(Debug, Clone)]
 pub struct Path {
     pub edge: usize,
@@ -111,7 +111,7 @@ pub struct Note {
 }
 
 /// Lays out a whole drawing.
-pub fn lay_out(drawing: &Drawing, scopes: &Scopes, measure: &dyn Measure) -> Layout {
+pub fn lay_out(drawing: &Outline, scopes: &Scopes, measure: &dyn Measure) -> Layout {
     let count = drawing.nodes.len();
     let gaps = measure.gaps();
     let mut links = vec![Vec::new(); count + 1];

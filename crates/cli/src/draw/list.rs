@@ -1,13 +1,13 @@
-//! A workflow as an indented list in the order that steps can run, for what is too wide to draw.
+//! A workflow as an indented list in execution order, for graphs that are too wide to draw.
 
 use super::layout::rank::{self, Arc};
 use super::scopes::{End, Link, Scopes, Visit};
-use super::{Drawing, chars};
+use super::{Outline, chars};
 
 const LINE_COLUMNS: usize = 100;
 const DEEPEST_INDENT: usize = 20;
 
-pub fn render(drawing: &Drawing, scopes: &Scopes) -> String {
+pub fn render(drawing: &Outline, scopes: &Scopes) -> String {
     let mut targets: Vec<Vec<String>> = vec![Vec::new(); drawing.nodes.len()];
     for edge in &drawing.edges {
         if let (Some(list), Some(to)) = (targets.get_mut(edge.from), drawing.nodes.get(edge.to)) {
@@ -28,9 +28,9 @@ pub fn render(drawing: &Drawing, scopes: &Scopes) -> String {
         let indent = "  ".repeat(depth.min(DEEPEST_INDENT));
         let node = &drawing.nodes[index];
         let line = match visit {
-            Visit::Open(_) => format!("{}:", chars::fit(&node.title(), 72)),
+            Visit::Open(_) => format!("{}:", chars::fit(&super::title(node), 72)),
             _ => {
-                let (name, what) = (chars::fit(&node.name, 40), chars::fit(&node.subtitle(), 40));
+                let (name, what) = (chars::fit(&node.name, 40), chars::fit(&super::subtitle(node), 40));
                 if what.is_empty() { name } else { format!("{name} ({what})") }
             }
         };
@@ -69,7 +69,7 @@ fn wrap(out: &mut String, first: &str, names: &[String]) {
 }
 
 /// A walk through the tree with every scope's body in topological order.
-fn ordered(drawing: &Drawing, scopes: &Scopes) -> Vec<Visit> {
+fn ordered(drawing: &Outline, scopes: &Scopes) -> Vec<Visit> {
     let count = drawing.nodes.len();
     let links = scopes.links(drawing);
     let arc = |link: &Link| match (link.from, link.to) {
@@ -89,7 +89,7 @@ mod tests {
     use super::super::samples;
     use super::*;
 
-    fn listed(drawing: &Drawing) -> String {
+    fn listed(drawing: &Outline) -> String {
         render(drawing, &Scopes::new(drawing))
     }
 

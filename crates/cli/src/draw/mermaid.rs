@@ -1,15 +1,15 @@
-//! A workflow as a Mermaid flowchart, for pages that draw those.
+//! A workflow as a Mermaid flowchart.
 
 use std::fmt::Write;
 
 use super::palette::Family;
 use super::scopes::{End, Link, Scopes, Visit};
-use super::{Drawing, EdgeStyle, Node, chars};
+use super::{EdgeStyle, Node, Outline, chars};
 
 const TEXT_COLUMNS: usize = 48;
 const DEEPEST_INDENT: usize = 20;
 
-pub fn render(drawing: &Drawing) -> String {
+pub fn render(drawing: &Outline) -> String {
     let scopes = Scopes::new(drawing);
     let links = scopes.links(drawing);
     let headed = scopes.headed(&links);
@@ -25,8 +25,8 @@ pub fn render(drawing: &Drawing) -> String {
             Visit::Close(_) => writeln!(out, "{indent}end"),
             Visit::Open(_) => {
                 depth += 1;
-                let _ = writeln!(out, "{indent}subgraph n{index}[\"{}\"]", label(&node.title()));
-                // A subgraph cannot be joined to itself or what it holds, so a heading stands in for it.
+                let _ = writeln!(out, "{indent}subgraph n{index}[\"{}\"]", label(&super::title(node)));
+                // Mermaid cannot connect a subgraph to itself or to its contents, so a heading node stands in for it.
                 if headed[index] {
                     let _ = writeln!(out, "{indent}  h{index}([\"{}\"])", label(&node.name));
                 }
@@ -49,7 +49,7 @@ pub fn render(drawing: &Drawing) -> String {
     out
 }
 
-fn styles(out: &mut String, drawing: &Drawing, links: &[Link]) {
+fn styles(out: &mut String, drawing: &Outline, links: &[Link]) {
     for (index, link) in links.iter().enumerate() {
         if link.style == EdgeStyle::Error {
             let _ = writeln!(out, "  linkStyle {index} stroke:#dc2626");
@@ -70,7 +70,7 @@ fn styles(out: &mut String, drawing: &Drawing, links: &[Link]) {
 }
 
 fn shape(node: &Node) -> String {
-    let subtitle = node.subtitle();
+    let subtitle = super::subtitle(node);
     let mut text = label(&node.name);
     if !subtitle.is_empty() {
         text = format!("{text}<br/>{}", label(&subtitle));
@@ -85,7 +85,7 @@ fn shape(node: &Node) -> String {
     }
 }
 
-/// Text within quotes: Mermaid reads markup, Markdown and its own entities there, so all of that is encoded.
+/// Quotes text: Mermaid interprets markup, Markdown and its own entities there, so all of them are encoded.
 fn label(text: &str) -> String {
     let mut out = String::new();
     for c in chars::fit(text, TEXT_COLUMNS).chars() {

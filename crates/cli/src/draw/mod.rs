@@ -1,10 +1,10 @@
 //! Draws a workflow: boxes for steps, arrows for order, a frame around the body of every scope.
 //!
-//! The model is neutral of the engine's types: a caller fills a [`Drawing`] and asks [`render`] for one of
-//! the [`Format`]s. Names and details are the user's own text and may hold anything; each format makes them
-//! safe for where its output is read. Broken indices never panic: such an edge or parent is left out.
+//! [`render`] takes an [`Outline`] and a [`Format`]. Names and details are the user's own text and may contain
+//! anything; each format escapes them for the place where its output is read. Invalid indices never panic: such an edge
+//! or parent is left out.
 //!
-//! Not here: reading workflows, and run state; this is the shape of a workflow, not its progress.
+//! Not here: reading workflows, and run state. This draws the shape of a workflow, not its progress.
 
 mod canvas;
 mod chars;
@@ -23,46 +23,7 @@ mod text;
 pub use chars::{fit, plain};
 
 use std::str::FromStr;
-
-use serde::Serialize;
-
-/// A workflow to draw. Indices in `edges` and in [`Node::parent`] point into `nodes`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Drawing {
-    pub name: String,
-    pub nodes: Vec<Node>,
-    pub edges: Vec<Edge>,
-}
-
-/// A step, or a scope when other nodes name it as their parent.
-#[derive(Debug, Clone, Serialize)]
-pub struct Node {
-    pub name: String,
-    /// `http`, `tool`, `sleep`, `approval`, `condition`, `loop`, `for_each`, …: chooses colour and shape.
-    pub kind: String,
-    /// A few words shown under the name: `POST /charge`, `3d`.
-    pub detail: String,
-    /// The scope this node is inside.
-    pub parent: Option<usize>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Edge {
-    pub from: usize,
-    pub to: usize,
-    /// Handle or condition; empty for plain success.
-    pub label: String,
-    pub style: EdgeStyle,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum EdgeStyle {
-    Normal,
-    Error,
-    /// Returns to something earlier, usually from a loop's body to the loop itself.
-    Back,
-}
+use stepwell_core::outline::{Edge, EdgeStyle, Node, Outline};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -95,8 +56,8 @@ impl FromStr for Format {
     }
 }
 
-/// The drawing as text in `format`, ending in a newline. The same drawing always gives the same text.
-pub fn render(drawing: &Drawing, format: Format) -> String {
+/// Renders an outline in `format`, ending in a newline. Deterministic.
+pub fn render(drawing: &Outline, format: Format) -> String {
     match format {
         Format::Text => text::render(drawing),
         Format::Mermaid => mermaid::render(drawing),
@@ -106,24 +67,22 @@ pub fn render(drawing: &Drawing, format: Format) -> String {
     }
 }
 
-impl Node {
-    /// The second line of a box: what kind of step it is and what it does. Empty when the name says it all.
-    fn subtitle(&self) -> String {
-        match (self.kind.as_str(), self.detail.as_str()) {
-            (kind, "") if kind == self.name => String::new(),
-            (kind, "") => kind.to_owned(),
-            ("", detail) => detail.to_owned(),
-            (kind, detail) => format!("{kind} · {detail}"),
-        }
+/// The second line of a box: the step's kind and detail. Empty if the name already says it all.
+fn subtitle(node: &Node) -> String {
+    match (node.kind.as_str(), node.detail.as_str()) {
+        (kind, "") if kind == node.name => String::new(),
+        (kind, "") => kind.to_owned(),
+        ("", detail) => detail.to_owned(),
+        (kind, detail) => format!("{kind} · {detail}"),
     }
+}
 
-    /// The one line that heads a scope's frame.
-    fn title(&self) -> String {
-        let head = [self.kind.as_str(), self.name.as_str()];
-        let head = if self.kind == self.name { &head[1..] } else { &head[..] };
-        let head = head.join(" ");
-        if self.detail.is_empty() { head } else { format!("{head} · {}", self.detail) }
-    }
+/// The heading of a scope's frame, on one line.
+fn title(node: &Node) -> String {
+    let head = [node.kind.as_str(), node.name.as_str()];
+    let head = if node.kind == node.name { &head[1..] } else { &head[..] };
+    let head = head.join(" ");
+    if node.detail.is_empty() { head } else { format!("{head} · {}", node.detail) }
 }
 
 #[cfg(test)]
@@ -201,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_empty_drawing_is_drawn_too() {
-        let empty = Drawing { name: "nothing".to_owned(), nodes: Vec::new(), edges: Vec::new() };
+        let empty = Outline { name: "nothing".to_owned(), nodes: Vec::new(), edges: Vec::new() };
         for (name, format) in Format::ALL {
             assert!(render(&empty, format).contains("nothing"), "{name}");
         }

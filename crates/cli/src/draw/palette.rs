@@ -1,6 +1,6 @@
 //! Colours by kind of step, for light and dark pages.
 
-/// Kinds that look alike. Any kind that is not known is [`Family::Other`].
+/// Kinds that share a colour. An unknown kind is [`Family::Other`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     Http,
@@ -14,7 +14,7 @@ pub enum Family {
     Other,
 }
 
-/// A line colour that is read on both pages' backgrounds, and a quiet fill, for each page.
+/// A line colour that is legible on the background, and a muted fill, for light and dark pages.
 pub struct Colours {
     pub line: &'static str,
     pub fill: &'static str,
@@ -49,7 +49,7 @@ impl Family {
         }
     }
 
-    /// A name for style sheets, never the user's own text.
+    /// The class name in style sheets; never the user's own text.
     pub fn class(self) -> &'static str {
         match self {
             Self::Http => "http",

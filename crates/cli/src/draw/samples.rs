@@ -1,9 +1,10 @@
-//! Drawings that the tests of every format share, and a seeded generator of messy ones.
+//! Outlines shared by the tests of every format, and a seeded generator of messy ones.
 
-use super::{Drawing, Edge, EdgeStyle, Node};
+use super::{Edge, EdgeStyle, Node, Outline};
 
 pub fn node(name: &str, kind: &str, detail: &str) -> Node {
-    Node { name: name.to_owned(), kind: kind.to_owned(), detail: detail.to_owned(), parent: None }
+    let (name, kind, detail) = (name.to_owned(), kind.to_owned(), detail.to_owned());
+    Node { path: name.clone(), name, kind, detail, parent: None }
 }
 
 pub fn inside(parent: usize, node: Node) -> Node {
@@ -19,16 +20,16 @@ pub fn back(from: usize, to: usize) -> Edge {
     Edge { from, to, label: String::new(), style: EdgeStyle::Back }
 }
 
-fn drawing(name: &str, nodes: Vec<Node>, edges: Vec<Edge>) -> Drawing {
-    Drawing { name: name.to_owned(), nodes, edges }
+fn drawing(name: &str, nodes: Vec<Node>, edges: Vec<Edge>) -> Outline {
+    Outline { name: name.to_owned(), nodes, edges }
 }
 
-pub fn chain(length: usize) -> Drawing {
+pub fn chain(length: usize) -> Outline {
     let nodes = (0..length).map(|i| node(&format!("step-{i}"), "http", "")).collect();
     drawing("chain", nodes, (1..length).map(|i| edge(i - 1, i, "")).collect())
 }
 
-pub fn three() -> Drawing {
+pub fn three() -> Outline {
     let nodes = vec![
         node("fetch", "http", "GET /orders"),
         node("transform", "javascript", ""),
@@ -37,7 +38,7 @@ pub fn three() -> Drawing {
     drawing("three", nodes, vec![edge(0, 1, ""), edge(1, 2, "")])
 }
 
-pub fn diamond() -> Drawing {
+pub fn diamond() -> Outline {
     let nodes = vec![
         node("start", "start", ""),
         node("left", "http", "GET /a"),
@@ -48,7 +49,7 @@ pub fn diamond() -> Drawing {
     drawing("diamond", nodes, edges)
 }
 
-pub fn order_processing() -> Drawing {
+pub fn order_processing() -> Outline {
     let nodes = vec![
         node("charge", "http", "POST /charge"),
         node("send-receipt", "tool", "email.send"),
@@ -60,7 +61,7 @@ pub fn order_processing() -> Drawing {
 }
 
 /// A `for_each` between two steps, with a small diamond as its body.
-pub fn nested() -> Drawing {
+pub fn nested() -> Outline {
     let nodes = vec![
         node("list", "http", "GET /users"),
         node("each", "for_each", "users"),
@@ -73,7 +74,7 @@ pub fn nested() -> Drawing {
     drawing("nested", nodes, edges)
 }
 
-pub fn polling() -> Drawing {
+pub fn polling() -> Outline {
     let nodes = vec![
         node("submit", "http", "POST /job"),
         node("poll", "loop", "max 10"),
@@ -85,8 +86,8 @@ pub fn polling() -> Drawing {
     drawing("polling", nodes, edges)
 }
 
-/// One step, `width` beside each other, one step.
-pub fn fan(width: usize) -> Drawing {
+/// One step, then `width` parallel steps, then one step.
+pub fn fan(width: usize) -> Outline {
     let mut nodes = vec![node("split", "condition", "")];
     nodes.extend((1..=width).map(|i| node(&format!("part-{i}"), "http", "")));
     nodes.push(node("gather", "javascript", ""));
@@ -95,7 +96,7 @@ pub fn fan(width: usize) -> Drawing {
 }
 
 /// Scopes inside scopes.
-pub fn deep(depth: usize) -> Drawing {
+pub fn deep(depth: usize) -> Outline {
     let mut nodes: Vec<Node> = (0..depth).map(|i| node(&format!("scope-{i}"), "loop", "")).collect();
     for (i, node) in nodes.iter_mut().enumerate().skip(1) {
         node.parent = Some(i - 1);
@@ -104,7 +105,7 @@ pub fn deep(depth: usize) -> Drawing {
 }
 
 /// Any shape that the model allows: scopes in scopes, long and labelled edges, edges across frames, cycles.
-pub fn random(seed: u64, count: usize) -> Drawing {
+pub fn random(seed: u64, count: usize) -> Outline {
     const KINDS: [&str; 7] = ["http", "tool", "sleep", "approval", "javascript", "condition", "for_each"];
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut out = drawing(&format!("random-{seed}"), Vec::new(), Vec::new());

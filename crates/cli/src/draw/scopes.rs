@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Drawing, EdgeStyle, chars};
+use super::{EdgeStyle, Outline, chars};
 
 /// Which nodes are inside which.
 pub struct Scopes {
@@ -52,7 +52,7 @@ impl Visit {
 }
 
 impl Scopes {
-    pub fn new(drawing: &Drawing) -> Self {
+    pub fn new(drawing: &Outline) -> Self {
         let count = drawing.nodes.len();
         let mut parent: Vec<Option<usize>> =
             drawing.nodes.iter().map(|node| node.parent.filter(|&p| p < count)).collect();
@@ -110,7 +110,7 @@ impl Scopes {
     }
 
     /// The edges as drawn, without those that would repeat another or point nowhere.
-    pub fn links(&self, drawing: &Drawing) -> Vec<Link> {
+    pub fn links(&self, drawing: &Outline) -> Vec<Link> {
         let mut seen = BTreeSet::new();
         let mut links = Vec::with_capacity(drawing.edges.len());
         for (index, edge) in drawing.edges.iter().enumerate() {
@@ -177,7 +177,7 @@ impl Scopes {
     }
 }
 
-/// How deep each node is; cuts parents that go round in a circle.
+/// The depth of each node; cuts cycles of parents.
 fn depths(parent: &mut [Option<usize>]) -> Vec<usize> {
     const UNKNOWN: usize = usize::MAX;
     let mut depth = vec![UNKNOWN; parent.len()];
@@ -210,13 +210,13 @@ mod tests {
     use super::super::samples;
     use super::*;
 
-    fn links(drawing: &Drawing) -> Vec<(Option<usize>, End, End, String)> {
+    fn links(drawing: &Outline) -> Vec<(Option<usize>, End, End, String)> {
         let links = Scopes::new(drawing).links(drawing);
         links.into_iter().map(|l| (l.scope, l.from, l.to, l.label)).collect()
     }
 
     /// `0`, then scope `1` holding `2` and scope `3` holding `4`, then `5`.
-    fn nest() -> Drawing {
+    fn nest() -> Outline {
         let mut drawing = samples::chain(6);
         drawing.edges.clear();
         for (node, parent) in [(2, 1), (3, 1), (4, 3)] {

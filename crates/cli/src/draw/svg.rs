@@ -1,4 +1,4 @@
-//! A workflow as one SVG file that stands alone: no scripts, no outside fonts, light and dark by itself.
+//! A workflow as a standalone SVG file: no scripts, no external fonts, with light and dark colours.
 
 mod measure;
 mod style;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use super::layout::{Layout, Path, Point, Rect, lay_out};
 use super::palette::Family;
 use super::scopes::{Scopes, Visit};
-use super::{Drawing, EdgeStyle, Node, chars};
+use super::{EdgeStyle, Node, Outline, chars};
 use measure::{HEADER, LABEL_COLUMNS, NAME_COLUMNS, Pixels, SUBTITLE_COLUMNS, text_width, title_parts};
 
 const MARGIN: i64 = 28;
@@ -17,7 +17,7 @@ const HEADING: i64 = 36;
 const CORNER: i64 = 8;
 const ARROW: i64 = 8;
 
-pub fn render(drawing: &Drawing) -> String {
+pub fn render(drawing: &Outline) -> String {
     let scopes = Scopes::new(drawing);
     let layout = lay_out(drawing, &scopes, &Pixels::new());
     let mut picture = Picture { drawing, scopes: &scopes, layout: &layout, out: String::new() };
@@ -25,13 +25,13 @@ pub fn render(drawing: &Drawing) -> String {
     picture.out
 }
 
-/// The layout in pixels, for formats that only tell where things are.
-pub fn lay_out_pixels(drawing: &Drawing, scopes: &Scopes) -> Layout {
+/// The layout in pixels, for formats that only need coordinates.
+pub fn lay_out_pixels(drawing: &Outline, scopes: &Scopes) -> Layout {
     lay_out(drawing, scopes, &Pixels::new())
 }
 
 struct Picture<'a> {
-    drawing: &'a Drawing,
+    drawing: &'a Outline,
     scopes: &'a Scopes,
     layout: &'a Layout,
     out: String,
@@ -107,7 +107,7 @@ impl Picture<'_> {
                 "<rect class=\"sw-bar\" x=\"{x}\" y=\"{y}\" width=\"4\" height=\"{bar}\" rx=\"2\"/>"
             ));
         }
-        let subtitle = chars::fit(&node.subtitle(), SUBTITLE_COLUMNS);
+        let subtitle = chars::fit(&super::subtitle(node), SUBTITLE_COLUMNS);
         let name_y = y + if subtitle.is_empty() { height / 2 + 5 } else { 23 };
         let (left, anchor) = match family {
             Family::End => (x + width / 2, " text-anchor=\"middle\""),
@@ -151,7 +151,7 @@ impl Picture<'_> {
 
     fn edges(&mut self, paths: &[&Path]) {
         let mut heads = BTreeSet::new();
-        // Errors last: where lines share a way, the one to see lies on top.
+        // Error edges last, so that they are on top where lines overlap.
         let mut paths = paths.to_vec();
         paths.sort_by_key(|path| self.drawing.edges[path.edge].style == EdgeStyle::Error);
         for path in &paths {
@@ -203,9 +203,9 @@ impl Picture<'_> {
     }
 }
 
-/// All there is to say about a node, for a pointer that rests on it and for screen readers.
+/// The full description of a node, for tooltips and screen readers.
 fn tooltip(node: &Node) -> String {
-    let subtitle = node.subtitle();
+    let subtitle = super::subtitle(node);
     let all = if subtitle.is_empty() { node.name.clone() } else { format!("{}: {subtitle}", node.name) };
     chars::xml(&chars::fit(&all, 400))
 }

@@ -1,20 +1,20 @@
 //! A workflow in a terminal: boxes from top to bottom, joined by lines.
 //!
-//! What would be wider than a terminal can show becomes a [`list`] instead.
+//! A drawing that is too wide for a terminal becomes a [`list`] instead.
 
 use super::canvas::Canvas;
 use super::layout::{Gaps, Layout, Measure, Point, Size, lay_out};
 use super::scopes::Scopes;
-use super::{Drawing, Node, chars, list};
+use super::{Node, Outline, chars, list};
 
-/// Columns beyond which a drawing is no longer read but scrolled.
+/// Maximum width of a drawing; a wider one would have to be scrolled.
 const MOST_COLUMNS: i64 = 200;
 const MOST_CELLS: i64 = 40_000_000;
 const TOO_WIDE: &str = "(too wide to draw as text; svg shows it as a picture)";
 const NAME_COLUMNS: usize = 32;
 const LABEL_COLUMNS: usize = 24;
 
-pub fn render(drawing: &Drawing) -> String {
+pub fn render(drawing: &Outline) -> String {
     let scopes = Scopes::new(drawing);
     let layout = lay_out(drawing, &scopes, &Columns::new());
     let Size { width, height } = layout.size;
@@ -27,7 +27,7 @@ pub fn render(drawing: &Drawing) -> String {
     format!("{}\n\n{body}", chars::fit(&drawing.name, 120))
 }
 
-fn draw(drawing: &Drawing, scopes: &Scopes, layout: &Layout) -> String {
+fn draw(drawing: &Outline, scopes: &Scopes, layout: &Layout) -> String {
     let mut canvas = Canvas::new(layout.size.width, layout.size.height);
     for (index, (node, area)) in drawing.nodes.iter().zip(&layout.boxes).enumerate() {
         canvas.frame(*area);
@@ -70,13 +70,13 @@ fn draw_path(canvas: &mut Canvas, points: &[Point], arrow: bool) {
 }
 
 fn lines(node: &Node) -> Vec<String> {
-    let lines = [&node.name, &node.subtitle()].map(|line| chars::fit(line, NAME_COLUMNS));
+    let lines = [&node.name, &super::subtitle(node)].map(|line| chars::fit(line, NAME_COLUMNS));
     let [name, subtitle] = lines;
     if subtitle.is_empty() { vec![name] } else { vec![name, subtitle] }
 }
 
 fn title(node: &Node) -> String {
-    chars::fit(&node.title(), NAME_COLUMNS)
+    chars::fit(&super::title(node), NAME_COLUMNS)
 }
 
 fn back_to(target: &Node) -> String {
@@ -85,7 +85,7 @@ fn back_to(target: &Node) -> String {
 
 /// The layout in columns and rows.
 #[cfg(test)]
-pub fn lay_out_columns(drawing: &Drawing, scopes: &Scopes) -> Layout {
+pub fn lay_out_columns(drawing: &Outline, scopes: &Scopes) -> Layout {
     lay_out(drawing, scopes, &Columns::new())
 }
 

@@ -13,14 +13,14 @@ fn a_channel_is_made_tried_and_removed() {
     let made =
         place.stepwell(&["channel", "add", "webhook", "hook", "--service", &hook]).expect(0).says("not shown again");
     assert!(made.out.trim().starts_with("whsec_") && made.out.lines().count() == 1, "{}", made.out);
-    place.stepwell(&["channel", "test", "hook"]).expect(0).says("it arrived");
+    place.stepwell(&["channel", "test", "hook"]).expect(0).says("message delivered");
     let add = ["channel", "add", "slack", "team", "--organisation", "--event", "run_failed"];
     let mut child = place.command(&add).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"http://127.0.0.1:9/s3cret\n").unwrap();
     assert!(child.wait().unwrap().success());
     let listed = place.stepwell(&["channel", "list"]).expect(0).says("webhook to").says("run_failed").out;
     assert!(!listed.contains("s3cret") && !listed.contains("whsec_"), "{listed}");
-    let tried = place.stepwell(&["channel", "test", "team"]).expect(1).says("it did not arrive");
+    let tried = place.stepwell(&["channel", "test", "team"]).expect(1).says("message not delivered");
     assert!(!tried.err.contains("s3cret"), "{}", tried.err);
     place.stepwell(&["channel", "remove", "hook"]).expect(0).says("is removed");
     place.stepwell(&["channel", "remove", "hook"]).expect(2).says("there is no channel");

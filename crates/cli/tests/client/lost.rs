@@ -26,9 +26,9 @@ fn survives(address: impl FnOnce(&Served) -> String) {
     words.until("nap sleeps");
     let address = address(&served);
     let place = served.kill();
-    words.until("the connection is lost");
+    words.until("connection lost");
     let served = Served::on(place, &address);
-    words.until("connected again");
+    words.until("reconnected");
     let words = words.end().expect(0);
     assert_eq!(words.json(), "done");
     let seen = lines.end().expect(0).lines();
@@ -36,7 +36,7 @@ fn survives(address: impl FnOnce(&Served) -> String) {
     assert_eq!((&result["type"], &result["status"]), (&"result".into(), &"completed".into()));
     let log = served.run(&["events", &run, "--json"]).expect(0).lines();
     assert_eq!(seen.iter().map(essence).collect::<Vec<_>>(), log.iter().map(essence).collect::<Vec<_>>());
-    let notes = ["the connection is lost", "connected again"];
+    let notes = ["connection lost", "reconnected"];
     let told = words.err.lines().filter(|line| !notes.iter().any(|note| line.contains(note)));
     assert_eq!(told.count(), log.len(), "{}", words.err);
     served.stop().sound();

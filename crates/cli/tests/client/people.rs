@@ -24,7 +24,7 @@ fn a_key_is_printed_alone_and_works_until_it_is_paused_or_revoked() {
     let id = id(place, "mine");
     place.stepwell(&["key", "pause", &id]).expect(0).says("is paused");
     with_key(place, key, &["workflows"]).expect(1).says("is paused");
-    place.stepwell(&["key", "resume", &id]).expect(0).says("works again");
+    place.stepwell(&["key", "resume", &id]).expect(0).says("is resumed");
     with_key(place, key, &["workflows"]).expect(0);
     place.stepwell(&["key", "revoke", &id]).expect(0).says("is revoked");
     with_key(place, key, &["workflows"]).expect(2);
@@ -36,7 +36,7 @@ fn a_key_is_printed_alone_and_works_until_it_is_paused_or_revoked() {
         .stepwell(&["key", "create", "late", "--expires", "2020-01-01T00:00:00Z"])
         .expect(2)
         .says("must be in the future");
-    place.stepwell(&["key", "create", "odd", "--expires", "soon"]).expect(2).says("neither an instant nor a length");
+    place.stepwell(&["key", "create", "odd", "--expires", "soon"]).expect(2).says("neither an instant nor a duration");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn users_are_given_rights_and_lose_them() {
     place.stepwell(&["grant", "remove", "bo", "workflow.run"]).expect(2).says("was not given");
     place.stepwell(&["grant", "add", "bo", "--role", "admin"]).expect(0).says("role admin");
     with_key(place, &key, &["user", "list"]).expect(0).says("bo  roles admin  grants workflow.read");
-    place.stepwell(&["grant", "add", "bo"]).expect(2).says("say which");
+    place.stepwell(&["grant", "add", "bo"]).expect(2).says("name at least one GRANT");
     place.stepwell(&["user", "disable", "bo"]).expect(0).says("bo is disabled");
     with_key(place, &key, &["workflows"]).expect(2);
     place.stepwell(&["user", "list"]).expect(0).says("disabled");
@@ -94,8 +94,8 @@ fn nobody_is_made_before_the_first_start_of_a_server() {
         place.stepwell(&["key", "create", "x"]).expect(2).says("there is no data directory");
     }
     place.stepwell(&["run", &file, "--quiet"]).expect(0);
-    place.stepwell(&["key", "create", "x"]).expect(2).says("no users here yet");
-    place.stepwell(&["user", "create", "x"]).expect(2).says("no users here yet");
+    place.stepwell(&["key", "create", "x"]).expect(2).says("no users yet");
+    place.stepwell(&["user", "create", "x"]).expect(2).says("no users yet");
     // Its first user and keys are made all the same.
     let served = Served::on(place, "127.0.0.1:0");
     served.run(&["user", "list"]).expect(0).says("admin");

@@ -71,9 +71,9 @@ fn a_server_that_is_named_must_answer() {
     // Nobody can listen there.
     let refused = place.stepwell(&["runs", "--url", "http://127.0.0.1:1"]).expect(1);
     refused.says("no server answers at http://127.0.0.1:1").says("stepwell serve");
-    place.stepwell(&["runs", "--url", "127.0.0.1:1"]).expect(2).says("is not the address of a server");
+    place.stepwell(&["runs", "--url", "127.0.0.1:1"]).expect(2).says("is not a server URL");
     assert!(!place.data().exists());
-    place.stepwell(&["trigger", "x"]).expect(1).says("no server runs on").says("stepwell serve");
+    place.stepwell(&["trigger", "x"]).expect(1).says("no server uses").says("stepwell serve");
 }
 
 #[test]

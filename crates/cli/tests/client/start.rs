@@ -19,7 +19,7 @@ fn a_run_is_started_and_left_waited_for_or_watched() {
     assert_eq!((&whole["status"], &whole["tasks"]["b"]["status"]), (&json!("completed"), &json!("success")));
     served.run(&["trigger", "fails", "--wait"]).expect(1).says("no luck");
     served.run(&["trigger", "gate", "--wait", "100ms"]).expect(3).says("goes on; watch it with: stepwell watch run_");
-    served.run(&["trigger", "gate", "--wait", "long"]).expect(2).says("expected a length");
+    served.run(&["trigger", "gate", "--wait", "long"]).expect(2).says("expected a duration");
 
     let watched = served.run(&["trigger", "chain", "--watch"]).expect(0).says("a success").says("run completed");
     assert_eq!(watched.json(), json!({"got": 1}));
@@ -49,7 +49,7 @@ fn a_key_starts_one_run_only_and_labels_are_kept() {
     let once = served.trigger(&["chain", "--key", "k", "--label", "team=a", "--label", "tier=gold"]);
     let again = served.run(&["trigger", "chain", "--key", "k", "--label", "team=a", "--label", "tier=gold"]).expect(0);
     assert_eq!(again.out.trim(), once);
-    again.says("had started before");
+    again.says("already started by this key");
     served.run(&["trigger", "chain", "--key", "k", "--input", "n=2"]).expect(2).says("used for another request");
     served.run(&["show", &once]).expect(0).says("labels team=a, tier=gold");
     served.run(&["trigger", "chain", "--label", "team"]).expect(2).says("expected NAME=VALUE");

@@ -12,7 +12,7 @@ fn switches(place: &Installation) {
     assert_eq!(place.stepwell(&["enable", "chain", "--json"]).expect(0).json()["enabled"], json!(true));
     place.stepwell(&["pause", "chain"]).expect(0).says("new runs of chain wait");
     place.stepwell(&["workflows"]).expect(0).says("chain (1)  paused");
-    place.stepwell(&["resume", "chain"]).expect(0).says("are let go");
+    place.stepwell(&["resume", "chain"]).expect(0).says("are released");
     place.stepwell(&["workflows"]).expect(0).says("chain (1)  enabled");
     place.stepwell(&["pause", "chain", "--concurrency-key", "\"eu\""]).expect(0).says("with the key \"eu\"");
     place.stepwell(&["resume", "chain", "--concurrency-key", "\"eu\""]).expect(0);

@@ -69,7 +69,7 @@ fn a_run_that_times_out_or_is_denied_exits_with_3() {
     let mut running = place.start(&["run", &gate]);
     running.until("ask asks for approval: Send it?");
     running.signal(Signal::TERM);
-    let left = running.end().expect(130).says("go on with: stepwell run --resume run_");
+    let left = running.end().expect(130).says("continue with: stepwell run --resume run_");
     assert_eq!(left.out, "");
     let run = place.newest();
     place.stepwell(&["deny", &run, "ask", "--comment", "not today"]).expect(0).says("ask is denied");
@@ -180,7 +180,7 @@ fn a_key_starts_one_run_only() {
     let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file, "--key", "k", "--input", "n=1"]).expect(0);
-    place.stepwell(&["run", &file, "--key", "k", "--input", "n=1"]).expect(0).says("had started before");
+    place.stepwell(&["run", &file, "--key", "k", "--input", "n=1"]).expect(0).says("already started by this key");
     place.stepwell(&["run", &file, "--key", "k", "--input", "n=2"]).expect(2).says("used for another request");
     assert_eq!(place.stepwell(&["runs", "--json"]).expect(0).lines().len(), 1);
 }

@@ -217,7 +217,7 @@ fn whoever_knows_says_what_became_of_a_call_that_may_not_be_made_twice() {
         server.release();
         let run = place.newest();
         let mut terminal = Terminal::start(&place, &["run", "--resume", &run]);
-        terminal.until("nobody knows whether its call happened");
+        terminal.until("it is unknown whether its call happened");
         terminal.until("[l]ater");
         terminal.types(lines[0]);
         if let Some(line) = lines.get(1) {

@@ -75,6 +75,23 @@ fn an_agent_defines_in_any_dialect_starts_and_follows() {
 }
 
 #[test]
+fn check_only_refuses_what_a_definition_would_be_refused_for() {
+    let place = Place::new().config("plans: {small: {tasks_per_workflow: 2}}\ndefault_plan: small\n");
+    let server = place.serve();
+    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let code = json!({"name": "code", "tasks": {"add": {"javascript": "return (1 +"}}});
+    let nap = json!({"sleep": 0});
+    let wide = json!({"name": "wide", "tasks": {"a": nap, "b": nap, "c": nap}});
+    for (definition, refusal) in [(code, "bad-code"), (wide, "plan-limit")] {
+        for check_only in [true, false] {
+            let text = agent.refused("workflow_define", json!({"definition": definition, "check_only": check_only}));
+            assert!(text.contains(refusal), "check_only {check_only}: {text}");
+        }
+    }
+    assert_eq!(agent.done("workflow_list_definitions", json!({}))["workflows"], json!([]));
+}
+
+#[test]
 fn what_is_wrong_with_a_call_is_listed_with_its_place() {
     let place = Installation::new();
     let server = place.serve();
@@ -159,16 +176,16 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
     let answer = |limit: u32| json!({"action": "accept", "content": {"decision": "approve", "limit": limit}});
     other.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(1)}}));
     let told = other.task(id, "working")["statusMessage"].as_str().unwrap().to_string();
-    assert!(told.contains("was not taken: this key may not answer it"), "{told}");
+    assert!(told.contains("was refused: this key is not allowed to answer it"), "{told}");
     // An answer that the form does not allow is not taken, and the next look says why.
     agent.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(11)}}));
     let told = agent.task(id, "input_required")["statusMessage"].as_str().unwrap().to_string();
-    assert!(told.contains("was not taken") && told.contains("limit") && told.contains("10"), "{told}");
+    assert!(told.contains("was refused") && told.contains("limit") && told.contains("10"), "{told}");
     // Nor is one to another question.
     let stale = format!("ask#1@{}", "0".repeat(64));
     agent.ask("tasks/update", json!({"taskId": id, "inputResponses": {stale: answer(1)}}));
     let told = agent.task(id, "input_required")["statusMessage"].as_str().unwrap().to_string();
-    assert!(told.contains("no longer asked"), "{told}");
+    assert!(told.contains("no longer open"), "{told}");
     agent.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(7)}}));
     let task = agent.task(id, "completed");
     assert_eq!(

@@ -88,8 +88,8 @@ fn a_node_with_another_master_key_says_so_at_its_start_and_rotation_lets_the_old
     let doctor = with(OTHER, &["doctor"]);
     assert!(doctor.contains("the secret KEY cannot be opened"), "{doctor}");
     let both = format!("{OTHER},{MASTER}");
-    assert!(with(&both, &["secret", "rotate"]).contains("1 sealed anew"));
-    assert!(with(&both, &["secret", "rotate"]).contains("0 sealed anew"));
+    assert!(with(&both, &["secret", "rotate"]).contains("1 resealed"));
+    assert!(with(&both, &["secret", "rotate"]).contains("0 resealed"));
     assert!(with(OTHER, &["doctor"]).contains("nothing is wrong"));
     assert!(with(MASTER, &["doctor"]).contains("the secret KEY cannot be opened"));
     assert!(with("hunter22", &["secret", "list"]).contains("STEPWELL_MASTER_KEY: the master key is not 32 bytes"));

@@ -34,12 +34,15 @@ pub use keys::{KeyChange, NewKey};
 pub use organisations::{AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
-pub use runs::{AttemptView, BulkOutcome, EventView, ParentView, Retry, RunQuery, RunView, StepView, Trigger};
+pub use runs::{
+    AttemptView, BulkOutcome, EventView, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
+    StepView, Trigger, page_size,
+};
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
 pub use steps::Override;
 pub use users::{NewUser, UserChange};
-pub use workflows::{ScheduleView, State};
+pub use workflows::{ScheduleView, State, WorkflowPage, WorkflowQuery};
 
 use crate::access::Caller;
 use crate::engine::Engine;

@@ -39,6 +39,40 @@ pub struct State {
     pub switches: Arc<Switches>,
 }
 
+/// Which workflows to list, by name.
+#[derive(Clone, Default, Debug)]
+pub struct WorkflowQuery {
+    /// Part of the name.
+    pub text: Option<String>,
+    /// All of these, as `name=value`.
+    pub labels: Vec<String>,
+    /// The last name on the previous page.
+    pub cursor: Option<String>,
+    pub limit: u32,
+}
+
+impl WorkflowQuery {
+    fn has_name(&self, name: &str) -> bool {
+        let after = self.cursor.as_deref().is_none_or(|cursor| name > cursor);
+        after && self.text.as_deref().is_none_or(|part| name.contains(part))
+    }
+
+    fn has_labels(&self, compiled: &Compiled) -> bool {
+        self.labels.iter().all(|label| {
+            let (name, value) = label.split_once('=').unwrap_or((label, ""));
+            compiled.definition.labels.get(name).is_some_and(|have| have == value)
+        })
+    }
+}
+
+/// A page of workflows: the newest version and the switches of each.
+#[derive(Clone, Debug)]
+pub struct WorkflowPage {
+    pub workflows: Vec<(Arc<Compiled>, State)>,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
+}
+
 impl Workflows<'_> {
     /// The newest version. Needs the right to define, run or read.
     pub async fn find(&self, name: &str) -> Result<Arc<Compiled>, Error> {
@@ -55,6 +89,24 @@ impl Workflows<'_> {
     pub async fn list(&self) -> Result<Vec<DefinitionRow>, Error> {
         self.caller.check(Right::Read)?;
         Ok(self.rooms.cluster.store.definitions(self.caller.org).await?)
+    }
+
+    /// A page of workflows, by name.
+    pub async fn page(&self, query: WorkflowQuery) -> Result<WorkflowPage, Error> {
+        let mut workflows: Vec<(Arc<Compiled>, State)> = Vec::new();
+        for row in self.list().await?.into_iter().filter(|row| query.has_name(&row.name)) {
+            let compiled = self.rooms.workflows.compile(row)?;
+            if !query.has_labels(&compiled) {
+                continue;
+            }
+            if workflows.len() >= query.limit as usize {
+                let next = workflows.last().map(|(last, _)| last.row.name.clone());
+                return Ok(WorkflowPage { workflows, next });
+            }
+            let state = self.state(&compiled).await?;
+            workflows.push((compiled, state));
+        }
+        Ok(WorkflowPage { workflows, next: None })
     }
 
     /// The newest version of a workflow. Needs the right to read.

@@ -26,6 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Pause after the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Every dialect gives calls a timeout. This one is for a graph that no dialect produced.
+const FALLBACK_TIMEOUT: Millis = Millis::from_secs(120);
 
 /// Claims ready work from the store whenever slots are free.
 pub async fn claim(executor: Arc<Executor>) {
@@ -107,7 +109,7 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
     let def = &graph.step(at.step).def;
     let Kind::Call { call, .. } = &def.kind else { return None };
     let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
-    let timeout = def.timeout.unwrap_or(executor.call_timeout);
+    let timeout = def.timeout.unwrap_or(FALLBACK_TIMEOUT);
     let caller = Principal {
         org: live.org,
         name: live.run.by.clone(),

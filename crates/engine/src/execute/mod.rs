@@ -34,7 +34,6 @@ use crate::secrets::Secrets;
 use rate_limit::RateLimits;
 use slots::Slots;
 use std::sync::Arc;
-use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 
 /// Executes the attempts that this node has claimed.
@@ -47,8 +46,6 @@ pub struct Executor {
     pub slots: Slots,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
-    /// Timeout of a call whose definition sets none.
-    call_timeout: Millis,
     /// Whether calls carry a trace header.
     traced: bool,
 }
@@ -57,15 +54,14 @@ pub struct Executor {
 pub struct Settings {
     pub slots: u32,
     pub slots_per_org: Option<u32>,
-    pub call_timeout: Millis,
     pub traced: bool,
 }
 
 impl Executor {
     pub fn new(runner: Arc<Runner>, secrets: Arc<Secrets>, kinds: Kinds, settings: Settings) -> Executor {
         let cluster = runner.cluster.clone();
-        let Settings { slots, slots_per_org, call_timeout, traced } = settings;
-        // A node does not know how many attempts of an organisation other nodes execute.
+        let Settings { slots, slots_per_org, traced } = settings;
+        // A node cannot know how much of an organisation's work others execute.
         let knows_limits = !cluster.shared || slots_per_org.is_none();
         Executor {
             access: runner.workflows.access.clone(),
@@ -76,7 +72,6 @@ impl Executor {
             slots: Slots::new(slots, slots_per_org, knows_limits),
             policies: ByEpoch::default(),
             rates: RateLimits::default(),
-            call_timeout,
             traced,
         }
     }

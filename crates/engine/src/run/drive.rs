@@ -126,7 +126,7 @@ async fn turn(
         // Callers get the error; all other messages are retried until they are written.
         let fail = |envelope| fail(runner, id, envelope, &error);
         messages = messages.into_iter().filter_map(fail).collect();
-        if permanent || runner.cluster.stop.is_cancelled() {
+        if permanent || runner.cluster.stop.is_cancelled() || runner.sink().is_err() {
             return None;
         }
         if messages.is_empty() {

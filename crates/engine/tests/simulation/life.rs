@@ -54,7 +54,6 @@ async fn begin(sim: &Arc<Sim>) {
             slots: sim.mood.slots,
             slots_per_org: sim.mood.slots_per_org,
             live_runs: sim.mood.live_runs,
-            call_timeout: Millis::from_secs(10),
             poll: sim.mood.poll,
             clock: Arc::new(sim.clock),
             ids: Ids::seeded(sim.seed.wrapping_mul(1_000_003).wrapping_add(number)),

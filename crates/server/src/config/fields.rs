@@ -1,9 +1,9 @@
-//! Reads the fields of an object by name. What nobody asked for is a fault, with the name that was probably meant.
+//! Reads the fields of an object by name. Unknown keys are errors that suggest the nearest known name.
 
 use serde_json::{Map, Value};
 use stepwell_core::nearest::nearest;
 
-/// An object being read. Faults begin with `: ` and their path.
+/// An object being read. Each error starts with `: ` and its path.
 pub struct Fields<'v> {
     path: String,
     map: &'v Map<String, Value>,
@@ -11,10 +11,10 @@ pub struct Fields<'v> {
     faults: Vec<String>,
 }
 
-/// What is wrong with a value, and how to mend it.
+/// An error in a value, with a hint how to fix it.
 pub type Wrong = String;
 
-/// Reads an object and tells what was wrong in it.
+/// Reads an object and returns the errors in it.
 pub fn object(value: &Value, path: &str, read: impl FnOnce(&mut Fields<'_>)) -> Vec<String> {
     let Value::Object(map) = value else { return vec![fault(path, &needed("an object", value))] };
     let mut fields = Fields { path: path.into(), map, known: Vec::new(), faults: Vec::new() };
@@ -23,7 +23,7 @@ pub fn object(value: &Value, path: &str, read: impl FnOnce(&mut Fields<'_>)) -> 
 }
 
 impl<'v> Fields<'v> {
-    /// The value, unless it is absent or null.
+    /// The value of a field, unless it is absent or null.
     pub fn get(&mut self, name: &'static str) -> Option<&'v Value> {
         self.known.push(name);
         self.map.get(name).filter(|value| !value.is_null())
@@ -34,14 +34,14 @@ impl<'v> Fields<'v> {
         read(value).map_err(|wrong| self.fault(name, &wrong)).ok()
     }
 
-    /// Leaves what is there if the field is absent.
+    /// Sets the target unless the field is absent.
     pub fn set<T>(&mut self, name: &'static str, to: &mut T, read: impl FnOnce(&Value) -> Result<T, Wrong>) {
         if let Some(value) = self.take(name, read) {
             *to = value;
         }
     }
 
-    /// A list, with the place of each item that is wrong.
+    /// A list. The error of an item has the item's path.
     pub fn list<T>(&mut self, name: &'static str, read: impl Fn(&Value) -> Result<T, Wrong>) -> Vec<T> {
         let items = match self.get(name) {
             None => return Vec::new(),
@@ -67,7 +67,7 @@ impl<'v> Fields<'v> {
         }
     }
 
-    /// An object whose keys are the author's own names.
+    /// An object whose keys are names chosen by the author.
     pub fn named(&mut self, name: &'static str, mut read: impl FnMut(&str, &Value, &str) -> Vec<String>) {
         let map = match self.get(name) {
             None => return,
@@ -87,11 +87,11 @@ impl<'v> Fields<'v> {
 
     fn finish(mut self) -> Vec<String> {
         for key in self.map.keys().filter(|key| !self.known.contains(&key.as_str())) {
-            let mend = match nearest(key, self.known.iter().copied()) {
+            let hint = match nearest(key, self.known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known here: {}", self.known.join(", ")),
             };
-            self.faults.push(fault(&join(&self.path, key), &format!("there is no such key; {mend}")));
+            self.faults.push(fault(&join(&self.path, key), &format!("there is no such key; {hint}")));
         }
         self.faults
     }
@@ -101,7 +101,7 @@ pub fn fault(path: &str, wrong: &str) -> String {
     if path.is_empty() { format!(": {wrong}") } else { format!(": {path}: {wrong}") }
 }
 
-/// `wanted` begins with an article.
+/// `wanted` starts with an article.
 pub fn needed(wanted: &str, found: &Value) -> Wrong {
     let found = match found {
         Value::Null => "null",

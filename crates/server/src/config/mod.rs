@@ -1,15 +1,14 @@
-//! What whoever runs the server can decide, as one typed value: from a file (`read`), the environment, and defaults.
+//! The server's configuration as one typed value, from a file (`read`), the environment and defaults.
 //!
 //! | part | file |
 //! | --- | --- |
-//! | every key, and how it is read | `read.rs` |
-//! | objects field by field, with unknown keys | `fields.rs` |
+//! | all keys and how they are read | `read.rs` |
+//! | objects, field by field, and unknown keys | `fields.rs` |
 //! | MCP servers | `servers.rs` |
-//! | one value: a size, a length of time, a URL | `values.rs` |
+//! | single values: a size, a duration, a URL | `values.rs` |
 //!
-//! All faults are told at once. Nothing here touches the process's environment or a file, but for the master keys that the
-//! configuration names: callers bring both.
-//! `docs/configuration.md` says what the keys mean.
+//! All errors are reported at once. This module reads neither the process environment nor files, except the master keys
+//! that the configuration names: callers pass both in. The keys are documented in `docs/configuration.md`.
 
 mod fields;
 mod read;
@@ -32,15 +31,15 @@ use stepwell_core::time::Millis;
 use stepwell_engine::Vault;
 use stepwell_store::{Location, PostgresOptions, without_password};
 
-/// Everything that can be configured, checked.
+/// The validated configuration.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Config {
     pub listen: SocketAddr,
     pub data: Option<PathBuf>,
-    /// Instead of the embedded store. See [`Config::location`].
+    /// Used in place of the embedded store. See [`Config::location`].
     pub database: Option<Database>,
     pub node: Node,
-    /// Without a slash at its end. See [`Config::public_url`].
+    /// Without a trailing slash. See [`Config::public_url`].
     #[serde(rename = "public_url")]
     pub given_public_url: Option<String>,
     pub insecure_remote: bool,
@@ -55,7 +54,7 @@ pub struct Config {
     #[serde(rename = "private_addresses")]
     pub given_private_addresses: Option<bool>,
     pub limits: Limits,
-    /// The built-in ones among them.
+    /// Includes the built-in plans.
     pub plans: BTreeMap<String, Plan>,
     /// Always one of `plans`.
     pub default_plan: String,
@@ -64,16 +63,16 @@ pub struct Config {
     #[serde(rename = "mcpServers")]
     pub mcp_servers: BTreeMap<String, McpServer>,
     pub metrics: Metrics,
-    /// An administrator's key that was made elsewhere. From the environment only: files are copied and shown.
+    /// An administrator's key created elsewhere. Read only from the environment, because files get copied and shown.
     #[serde(skip)]
     pub admin_key: Option<Secret>,
-    /// What secrets are sealed with. From the environment only, too.
+    /// The key that seals secrets. Also read only from the environment.
     #[serde(skip)]
     pub master_key: Option<Secret>,
     pub master_key_file: Option<PathBuf>,
 }
 
-/// A PostgreSQL database, and how much of it one node takes.
+/// A PostgreSQL database, and how many connections one node uses.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Database {
     pub url: DatabaseUrl,
@@ -85,11 +84,11 @@ pub struct Database {
     pub ca_file: Option<PathBuf>,
 }
 
-/// A URL that is shown without its password.
+/// A URL that is displayed without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
-/// This process among those that share a database.
+/// This process among the nodes that share a database.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Node {
     pub name: Option<String>,
@@ -108,7 +107,7 @@ impl Node {
 
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Cors {
-    /// As browsers write them: scheme, host, and the port if it is not the usual one.
+    /// As browsers write them: scheme, host, and the port unless it is the default.
     pub origins: Vec<String>,
 }
 
@@ -135,16 +134,16 @@ pub enum Level {
     Trace,
 }
 
-/// What one client, or all of them together, may take.
+/// Limits per client and for all clients together.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limits {
-    /// Bytes of a request's body.
+    /// Maximum size of a request body in bytes.
     pub body: u64,
-    /// Nesting of a request's body.
+    /// Maximum nesting of a request body.
     pub depth: NonZeroU32,
-    /// By one key.
+    /// Per API key.
     pub requests_per_second: Option<NonZeroU32>,
-    /// Requests that one key may make at once after a silence. See [`Limits::burst`].
+    /// Burst of requests that one key may send after a pause. See [`Limits::burst`].
     #[serde(rename = "burst")]
     pub given_burst: Option<NonZeroU32>,
     pub connections: NonZeroU32,
@@ -155,7 +154,7 @@ pub struct Limits {
     pub live_streams: NonZeroU32,
 }
 
-/// What an organisation may have. `None` is no limit.
+/// The limits of an organisation. `None` means unlimited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Plan {
     pub workflows: Option<u64>,
@@ -165,16 +164,16 @@ pub struct Plan {
     pub cron: bool,
 }
 
-/// Where traces go.
+/// The destination of traces.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Otlp {
-    /// Without `/v1/traces`, and without a slash at its end.
+    /// Without `/v1/traces` and without a trailing slash.
     pub endpoint: String,
     pub headers: BTreeMap<String, Secret>,
     pub service_name: String,
 }
 
-/// Where notifications by email are handed over.
+/// The mail server for email notifications.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Smtp {
     pub host: String,
@@ -196,7 +195,7 @@ pub enum Encryption {
 }
 
 impl Smtp {
-    /// The usual one, unless the file says otherwise.
+    /// The default port of the encryption, unless the file sets one.
     pub fn port(&self) -> u16 {
         self.given_port.unwrap_or(match self.encryption {
             Encryption::Tls => 465,
@@ -211,7 +210,7 @@ pub struct Metrics {
     pub token: Option<Secret>,
 }
 
-/// Text that is never shown.
+/// Text that is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -311,7 +310,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// As many requests at once as in a second, unless the file says otherwise.
+    /// One second's worth of requests, unless the file sets it.
     pub fn burst(&self) -> Option<NonZeroU32> {
         self.given_burst.or(self.requests_per_second)
     }
@@ -326,7 +325,7 @@ impl Plan {
         cron: true,
     };
 
-    /// Those that the engine knows by itself.
+    /// The plans built into the engine.
     fn built_in() -> BTreeMap<String, Plan> {
         let plan = |limits: stepwell_engine::Limits| Plan {
             workflows: limits.workflows.map(Into::into),
@@ -340,12 +339,12 @@ impl Plan {
 }
 
 impl Config {
-    /// The file alone, without the environment.
+    /// Reads the file alone, without the environment.
     pub fn read(text: impl AsRef<[u8]>, file: &str) -> Result<Config, Vec<String>> {
         Config::load(Some((text.as_ref(), file)), |_| None)
     }
 
-    /// The file, if there is one, and what the environment says over it. `variable` looks a variable up by its name.
+    /// Reads the file, if there is one, and applies the environment on top. `variable` looks up a variable by name.
     pub fn load(file: Option<(&[u8], &str)>, variable: impl Fn(&str) -> Option<String>) -> Result<Config, Vec<String>> {
         let mut config = Config::default();
         let mut faults = Vec::new();
@@ -358,13 +357,13 @@ impl Config {
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }
 
-    /// The file to be read, if the environment names one.
+    /// The configuration file that the environment names, if any.
     pub fn file(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         read::variable(&variable, "STEPWELL_CONFIG").map(PathBuf::from)
     }
 
-    /// The keys that secrets are sealed with: as given, in the file that is named, or in a file of the data directory that
-    /// is made when it is needed. Nodes that share a database must be given theirs.
+    /// The keys that seal secrets: from the environment, from the named file, or from a file in the data directory that
+    /// is created on first use. Nodes that share a database must all be given the same keys.
     pub fn vault(&self, directory: Option<&Path>) -> Result<Vault, String> {
         match (&self.master_key, &self.master_key_file, directory) {
             (Some(key), _, _) => Vault::read(key.reveal()).map_err(|why| format!("STEPWELL_MASTER_KEY: {why}")),
@@ -377,7 +376,7 @@ impl Config {
         }
     }
 
-    /// Where everything is kept: in the database if one is named, else in this directory.
+    /// Where the data is stored: in the database if one is configured, otherwise in this directory.
     pub fn location(&self, directory: PathBuf) -> Location {
         let Some(database) = &self.database else { return Location::Directory(directory) };
         Location::Postgres(PostgresOptions {
@@ -392,18 +391,18 @@ impl Config {
         })
     }
 
-    /// Keys and callbacks would cross the network for anyone to read.
+    /// An error if other machines can reach the server: keys and callbacks would cross the network unencrypted.
     fn exposed(&self) -> Option<String> {
         let listen = self.listen;
         (!is_loopback(listen.ip()) && !self.insecure_remote).then(|| {
             format!(
                 "listen: other machines can reach {listen}, and this server speaks plain HTTP; put a proxy with TLS in \
-                 front of it and say `insecure_remote: true`, or listen on 127.0.0.1"
+                 front of it and set `insecure_remote: true`, or listen on 127.0.0.1"
             )
         })
     }
 
-    /// What callback and sign-in URLs begin with, without a slash at the end; `bound` is where the server listens.
+    /// Prefix of callback and sign-in URLs, without a trailing slash. `bound` is the address the server listens on.
     pub fn public_url(&self, bound: SocketAddr) -> String {
         let ip = match bound.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -414,15 +413,14 @@ impl Config {
         self.given_public_url.clone().unwrap_or_else(own)
     }
 
-    /// Whether steps may reach private addresses: unless it is said, only while nobody else can start runs here.
+    /// Whether steps may reach private addresses. By default, only if no other machine can start runs here.
     pub fn private_addresses(&self) -> bool {
         let public = self.given_public_url.as_ref().and_then(|url| url.parse::<Uri>().ok());
         let shared = public.as_ref().and_then(Uri::host).is_some_and(|host| !is_loopback_name(host));
         self.given_private_addresses.unwrap_or_else(|| is_loopback(self.listen.ip()) && !shared)
     }
 
-    /// Whether a request with this `Host` header was meant for this server. A page that made a name of its own point
-    /// here was not.
+    /// Whether the `Host` header names this server. Protects against DNS rebinding.
     pub fn accepts_host(&self, header: &str) -> bool {
         let Some(host) = host_of(header) else { return false };
         let public = self.public_url(self.listen).parse::<Uri>().ok();
@@ -431,14 +429,14 @@ impl Config {
     }
 }
 
-/// The host of `host:port`, in small letters.
+/// The host of `host:port`, in lower case.
 fn host_of(authority: &str) -> Option<String> {
     let authority = authority.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))?;
     let host = authority.host().trim_end_matches('.').to_ascii_lowercase();
     (!host.is_empty()).then_some(host)
 }
 
-/// Whether a `Host` header names the machine itself.
+/// Whether a `Host` header names the local machine.
 pub fn is_loopback_host(header: &str) -> bool {
     host_of(header).is_some_and(|host| is_loopback_name(&host))
 }
@@ -448,7 +446,7 @@ fn is_loopback_name(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(is_loopback)
 }
 
-/// Also for an IPv4 address in IPv6's clothes.
+/// Also recognises IPv4-mapped IPv6 addresses.
 pub fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }

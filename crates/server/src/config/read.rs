@@ -1,4 +1,4 @@
-//! Every key of the file and every variable of the environment.
+//! All keys of the file and all variables of the environment.
 
 use super::fields::{Fields, fault, object};
 use super::{Config, Database, DatabaseUrl, Encryption, Otlp, Plan, Secret, Smtp, servers, values};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stepwell_core::nearest::nearest;
 
-/// Sets what the file says. Faults lack the file's name in front of them.
+/// Applies the file. Errors do not start with the file's name yet.
 pub fn file(config: &mut Config, text: &[u8], name: &str) -> Vec<String> {
     if says_nothing(text) {
         return Vec::new();
@@ -28,7 +28,7 @@ pub fn file(config: &mut Config, text: &[u8], name: &str) -> Vec<String> {
     object(&document, "", |fields| keys(config, fields))
 }
 
-/// A file in which everything is commented out leaves everything as it is.
+/// A file with only comments changes nothing.
 fn says_nothing(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).all(|line| line.is_empty() || line.starts_with(b"#"))
@@ -39,7 +39,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     config.data = fields.take("data", values::text).map(PathBuf::from);
     match fields.get("database") {
         Some(Value::Object(_)) => fields.section("database", |fields| config.database = database(fields)),
-        // The URL alone.
+        // The short form: only the URL.
         _ => config.database = fields.take("database", values::database).map(Database::new),
     }
     fields.section("node", |fields| {
@@ -60,7 +60,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     config.given_private_addresses = fields.take("private_addresses", values::flag);
     fields.section("limits", |fields| limits(config, fields));
     fields.named("plans", |name, value, path| {
-        // A plan of one's own has no limits but those it states.
+        // A custom plan has only the limits that it sets.
         let plan = config.plans.entry(name.into()).or_insert(Plan::UNLIMITED);
         object(value, path, |fields| self::plan(plan, fields))
     });
@@ -68,8 +68,8 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     if !config.plans.contains_key(&config.default_plan) {
         let names: Vec<&str> = config.plans.keys().map(String::as_str).collect();
         let near = nearest(&config.default_plan, names.iter().copied());
-        let mend = near.map_or(format!("known: {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
-        fields.fault("default_plan", &format!("there is no such plan; {mend}"));
+        let hint = near.map_or(format!("known: {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+        fields.fault("default_plan", &format!("there is no such plan; {hint}"));
     }
     config.master_key_file = fields.take("master_key_file", values::text).map(PathBuf::from);
     fields.section("otlp", |fields| config.otlp = otlp(fields));
@@ -82,7 +82,7 @@ fn database(fields: &mut Fields<'_>) -> Option<Database> {
     if fields.get("url").is_none() {
         fields.fault("url", "this is needed here; write the database's URL, such as postgres://user@host/name");
     }
-    // The others are read all the same, so that their faults are told too.
+    // The other fields are read anyway, so that their errors are reported too.
     let url = fields.take("url", values::database);
     let known = url.is_some();
     let mut database = Database::new(url.unwrap_or(DatabaseUrl(String::new())));
@@ -102,7 +102,7 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     limits.requests_per_second = fields.take("requests_per_second", values::positive);
     limits.given_burst = fields.take("burst", values::positive);
     if limits.given_burst.is_some() && limits.requests_per_second.is_none() {
-        fields.fault("burst", "this says nothing without `requests_per_second`; set that too, or leave this out");
+        fields.fault("burst", "this has no effect without `requests_per_second`; set that too, or leave this out");
     }
     fields.set("connections", &mut limits.connections, values::positive);
     fields.set("header_timeout", &mut limits.header_timeout, values::positive_length);
@@ -148,7 +148,7 @@ fn smtp(fields: &mut Fields<'_>) -> Option<Smtp> {
     let username = fields.take("username", values::text);
     let password = fields.take("password", values::secret);
     if password.is_some() && username.is_none() {
-        fields.fault("username", "a password says nothing without this; set it too");
+        fields.fault("username", "a password has no effect without this; set it too");
     }
     if encryption == Encryption::None && username.is_some() {
         fields.fault("encryption", "a password is not sent unencrypted; write starttls or tls");
@@ -159,11 +159,12 @@ fn smtp(fields: &mut Fields<'_>) -> Option<Smtp> {
 pub fn header(name: &str, value: &Value) -> Result<Secret, String> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_| "this is not the name of a header")?;
     let text = values::text(value)?;
-    HeaderValue::from_str(&text).map_err(|_| "a header may hold no line breaks or other control characters")?;
+    HeaderValue::from_str(&text)
+        .map_err(|_| "a header value must not contain line breaks or other control characters")?;
     Ok(Secret::new(text))
 }
 
-/// Sets what the environment says.
+/// Applies the environment.
 pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut set = |name: &str, to: &mut dyn FnMut(&Value) -> Result<(), String>| {
@@ -177,7 +178,7 @@ pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>
     set("STEPWELL_DATA", &mut |value| values::text(value).map(|data| config.data = Some(data.into())));
     set("STEPWELL_DATABASE", &mut |value| {
         let url = values::database(value)?;
-        // What the file says of how to use it stands.
+        // The other database settings of the file remain.
         match &mut config.database {
             Some(database) => database.url = url,
             None => config.database = Some(Database::new(url)),
@@ -195,7 +196,7 @@ pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>
         values::word_flag(value).map(|may| config.given_private_addresses = Some(may))
     });
     set("STEPWELL_SMTP_PASSWORD", &mut |value| {
-        // Where no mail server is named it says nothing.
+        // Without a mail server, the password has no effect.
         values::secret(value)
             .map(|password| config.smtp.iter_mut().for_each(|smtp| smtp.password = Some(password.clone())))
     });
@@ -204,7 +205,7 @@ pub fn environment(config: &mut Config, lookup: &impl Fn(&str) -> Option<String>
     faults
 }
 
-/// A variable that is set to nothing is not set.
+/// A variable with an empty value counts as unset.
 pub fn variable(lookup: &impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     lookup(name).filter(|value| !value.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! `mcpServers`: the MCP servers whose tools steps can call, written as other programs that use such servers write them.
+//! `mcpServers`: the MCP servers whose tools steps can call, in the format that other MCP clients use.
 
 use super::fields::{Fields, fault, needed, object};
 use super::read::header;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stepwell_core::time::Millis;
 
-/// Characters of a server's name, which begins the names of its tools.
+/// Maximum length of a server's name, which prefixes the names of its tools.
 const NAME: usize = 32;
 const TIMEOUT: Millis = Millis::from_secs(30);
 
@@ -18,12 +18,12 @@ const TIMEOUT: Millis = Millis::from_secs(30);
 pub struct McpServer {
     #[serde(flatten)]
     pub transport: McpTransport,
-    /// Whose it is, by name; the first one's if none is named.
+    /// The organisation that owns it, by name. Defaults to the first one.
     pub organisation: Option<String>,
-    /// Its tools go by their own names.
+    /// Its tools keep their names, without the server's prefix.
     #[serde(rename = "plainNames")]
     pub plain_names: bool,
-    /// For connecting and for the list of its tools.
+    /// Timeout for connecting and for listing its tools.
     #[serde(serialize_with = "shown")]
     pub timeout: Millis,
 }
@@ -58,10 +58,12 @@ pub fn read(fields: &mut Fields<'_>) -> BTreeMap<String, McpServer> {
 }
 
 fn server(fields: &mut Fields<'_>) -> Option<McpServer> {
-    // Whether there is a command or a URL says the same.
+    // Optional: the presence of `command` or `url` implies it.
     let kind = fields.take("type", |value| match value.as_str() {
         Some(kind @ ("stdio" | "http" | "streamable-http" | "streamableHttp")) => Ok(kind.to_string()),
-        Some("sse") => Err("the older transport sse is not spoken; most servers have streamable HTTP, at /mcp".into()),
+        Some("sse") => {
+            Err("the legacy transport sse is not supported; most servers offer streamable HTTP, at /mcp".into())
+        }
         _ => Err("stdio or http is needed here; or leave it out".into()),
     });
     let command = fields.take("command", values::text);
@@ -80,7 +82,7 @@ fn server(fields: &mut Fields<'_>) -> Option<McpServer> {
         }
         (None, Some(url)) if kind.as_deref() != Some("stdio") => McpTransport::Http { url, headers },
         (None, None) => {
-            // A fault of either was told already.
+            // If one of them was invalid, the error has been reported.
             if fields.get("command").is_none() && fields.get("url").is_none() {
                 fields.fault("command", "this or `url` is needed here; a program to start, or an address");
             }
@@ -94,7 +96,7 @@ fn server(fields: &mut Fields<'_>) -> Option<McpServer> {
     Some(McpServer { transport, organisation, plain_names, timeout })
 }
 
-/// Any text: an empty argument or variable is one, too.
+/// Any text. Empty arguments and variables are valid.
 fn text(value: &Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -103,7 +105,7 @@ fn text(value: &Value) -> Result<String, String> {
     }
 }
 
-/// Secrets may stand in it, so it is not parsed here.
+/// The URL may contain secret references, so it is not parsed here.
 fn url(value: &Value) -> Result<String, String> {
     let text = values::text(value)?;
     match text.starts_with("http://") || text.starts_with("https://") {

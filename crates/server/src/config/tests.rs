@@ -1,4 +1,4 @@
-//! What the file and the environment may say, and what is said of them.
+//! Tests of the file format, the environment variables, and their error messages.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn refused(text: &str, expected: &str) {
 }
 
 #[test]
-fn nothing_said_means_the_defaults() {
+fn an_empty_file_gives_the_defaults() {
     for text in ["", "\n", "# listen: 0.0.0.0:1\n\n  # slots: 3\n", "{}"] {
         assert_eq!(Config::read(text, "s.yaml").unwrap(), Config::default(), "{text:?}");
     }
@@ -23,7 +23,7 @@ fn nothing_said_means_the_defaults() {
 }
 
 #[test]
-fn what_is_shown_of_a_configuration_reads_back_as_the_same() {
+fn a_displayed_configuration_reads_back_as_the_same() {
     let text = "listen: '[::1]:0'\nslots_per_organisation: 4\nlimits: {requests_per_second: 5, body: 1KB}\n\
                 cors: {origins: ['https://a.example']}\nplans: {team: {workflows: 0}}\ndrain: 90s\n";
     for config in [Config::default(), Config::read(text, "s.yaml").unwrap()] {
@@ -123,7 +123,7 @@ fn a_database_is_a_url_or_a_mapping_and_the_environment_names_another() {
     assert_eq!(load("database: {url: 'postgresql://db/flows'}", None), plain("postgresql://db/flows"));
     assert_eq!(load("database: postgres://db/flows", Some("postgres://other/x")), plain("postgres://other/x"));
     assert_eq!(load("", Some("postgres://other/x")), plain("postgres://other/x"));
-    // How it is used stands.
+    // The other database settings of the file remain.
     let pooled = PostgresOptions { prepared: false, ..PostgresOptions::new("postgres://other/x") };
     let text = "database: {url: 'postgres://db/flows', prepared: false}";
     assert_eq!(load(text, Some("postgres://other/x")), Location::Postgres(pooled));
@@ -152,7 +152,7 @@ fn every_key_is_in_the_documents() {
 }
 
 #[test]
-fn every_fault_is_told_at_once_with_its_path_and_how_to_mend_it() {
+fn every_fault_is_reported_at_once_with_its_path_and_a_hint() {
     let text = "lisen: 127.0.0.1:1\nslots: 0\ncors: {origins: [nonsense, 'https://ok.example', 'https://a.example/b']}\n\
                 log: {level: inof, colour: 1}\nlimits: {body: ten, header_timeout: 0s, burst: 3}\nhosts: a\n\
                 plans: {team: {workflow: 3, cron: 'yes'}}\ndefault_plan: pr\notlp: {}\nmetrics: [token]\n";
@@ -164,8 +164,8 @@ fn every_fault_is_told_at_once_with_its_path_and_how_to_mend_it() {
         "s.yaml: log.colour: there is no such key; known here: format, level",
         "s.yaml: slots: a whole number from 1 to 4294967295 is needed here",
         "s.yaml: limits.body: this is not a size; write 512KB, 10MB or a number of bytes",
-        "s.yaml: limits.burst: this says nothing without `requests_per_second`; set that too, or leave this out",
-        "s.yaml: limits.header_timeout: this must be longer than nothing; write 500ms, 30s or 5m",
+        "s.yaml: limits.burst: this has no effect without `requests_per_second`; set that too, or leave this out",
+        "s.yaml: limits.header_timeout: this must be longer than zero; write 500ms, 30s or 5m",
         "s.yaml: plans.team.cron: true or false is needed here; write true",
         "s.yaml: plans.team.workflow: there is no such key; did you mean `workflows`?",
         "s.yaml: default_plan: there is no such plan; did you mean `pro`?",
@@ -195,7 +195,7 @@ fn values_that_cannot_be_meant_are_refused() {
     refused("otlp: {endpoint: 'http://c', headers: {'a b': x}}", "otlp.headers[\"a b\"]: this is not the name");
     refused(
         "otlp: {endpoint: 'http://c', headers: {a: \"x\\ny\"}}",
-        "otlp.headers.a: a header may hold no line breaks",
+        "otlp.headers.a: a header value must not contain line breaks",
     );
     refused("cors: {origins: ['*']}", "cors.origins[0]: this is not an origin");
     refused("drain: 5 potatoes", "write 500ms, 30s or 5m");
@@ -238,7 +238,7 @@ fn the_environment_overrides_the_file() {
         };
         Some(value.to_string())
     };
-    // The file alone would be refused for where it listens.
+    // The file alone would be refused because of its listen address.
     let config = Config::load(Some((b"listen: 0.0.0.0:1\nslots: 5\n", "s.yaml")), variables).unwrap();
     assert_eq!((config.listen.to_string().as_str(), config.slots.get()), ("127.0.0.1:0", 5));
     assert_eq!((&config.data, config.log.level), (&Some("/data".into()), Level::Warn));
@@ -331,5 +331,5 @@ fn mail_goes_out_encrypted_unless_nothing_secret_goes_with_it() {
     refused("smtp: {host: m, from: nobody}\n", "smtp.from: this is not an email address");
     refused("smtp: {from: a@b}\n", "smtp.host: this is needed here");
     refused("smtp: {host: m, from: a@b, port: 0}\n", "smtp.port: a port from 1 to 65535");
-    refused("smtp: {host: m, from: a@b, password: x}\n", "smtp.username: a password says nothing");
+    refused("smtp: {host: m, from: a@b, password: x}\n", "smtp.username: a password has no effect");
 }

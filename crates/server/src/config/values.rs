@@ -1,4 +1,4 @@
-//! Single values of the configuration: what they may look like, and what to write instead.
+//! Single configuration values: their syntax, and the hints for fixing them.
 
 use super::fields::{Wrong, needed};
 use super::{DatabaseUrl, Encryption, Level, LogFormat, Secret, host_of};
@@ -9,9 +9,9 @@ use std::num::NonZeroU32;
 use stepwell_core::nearest::nearest;
 use stepwell_core::time::Millis;
 
-/// Characters of a name.
+/// Maximum length of a name.
 const LABEL: usize = 100;
-/// Characters of a key, at the least: with hexadecimal digits 128 bits.
+/// Minimum length of a key: 128 bits in hexadecimal digits.
 const KEY: usize = 32;
 
 pub fn text(value: &Value) -> Result<String, Wrong> {
@@ -27,7 +27,7 @@ pub fn flag(value: &Value) -> Result<bool, Wrong> {
     })
 }
 
-/// A flag in a variable of the environment.
+/// A flag in an environment variable.
 pub fn word_flag(value: &Value) -> Result<bool, Wrong> {
     choice(value, &[("true", true), ("false", false)])
 }
@@ -43,7 +43,7 @@ pub fn positive(value: &Value) -> Result<NonZeroU32, Wrong> {
     }
 }
 
-/// A whole number, or `unlimited`.
+/// An integer, or `unlimited`.
 pub fn limit(value: &Value) -> Result<Option<u64>, Wrong> {
     match value {
         Value::String(text) if text == "unlimited" => Ok(None),
@@ -63,26 +63,26 @@ pub fn length(value: &Value) -> Result<Millis, Wrong> {
 
 pub fn positive_length(value: &Value) -> Result<Millis, Wrong> {
     let found = length(value)?;
-    if found == Millis(0) { Err("this must be longer than nothing; write 500ms, 30s or 5m".into()) } else { Ok(found) }
+    if found == Millis(0) { Err("this must be longer than zero; write 500ms, 30s or 5m".into()) } else { Ok(found) }
 }
 
-/// Shorter, and a moment's silence would cost a node all that it does; longer, and nobody would take over.
+/// With a shorter lease, a brief pause would cost a node all its work. With a longer one, failover takes too long.
 pub fn lease(value: &Value) -> Result<Millis, Wrong> {
     let found = length(value)?;
     let fits = (Millis(500)..=Millis::from_secs(600)).contains(&found);
     if fits { Ok(found) } else { Err("a length of time from 500ms to 10m is needed here; the usual is 10s".into()) }
 }
 
-/// A name for people to read.
+/// A display name.
 pub fn label(value: &Value) -> Result<String, Wrong> {
     let text = text(value)?;
     if text.chars().count() > LABEL || text.chars().any(char::is_control) {
-        return Err(format!("at most {LABEL} characters that can be printed are allowed here"));
+        return Err(format!("at most {LABEL} printable characters are allowed here"));
     }
     Ok(text)
 }
 
-/// What is wrong with a database's URL is said without the URL: there may be a password in it.
+/// Errors do not repeat a database URL, because it may contain a password.
 pub fn database(value: &Value) -> Result<DatabaseUrl, Wrong> {
     let text = text(value)?;
     let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
@@ -92,7 +92,7 @@ pub fn database(value: &Value) -> Result<DatabaseUrl, Wrong> {
     }
 }
 
-/// A key that somebody made up. It is only as good as it is long.
+/// A key chosen by an operator. Only its length can be checked.
 pub fn key(value: &Value) -> Result<Secret, Wrong> {
     let text = text(value)?;
     let long = text.chars().count() >= KEY;
@@ -104,7 +104,7 @@ pub fn key(value: &Value) -> Result<Secret, Wrong> {
     ))
 }
 
-/// Bytes: a number, or a number and a unit. Units are powers of 1024.
+/// A size in bytes: a number, or a number with a unit. Units are powers of 1024.
 pub fn size(value: &Value) -> Result<u64, Wrong> {
     let found = match value {
         Value::Number(number) => number.as_u64(),
@@ -133,11 +133,11 @@ pub fn address(value: &Value) -> Result<SocketAddr, Wrong> {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text,
     };
-    let mend = "an address and a port are needed here; write 127.0.0.1:7070, or [::1]:7070";
-    numbers.parse().map_err(|_| mend.into())
+    let hint = "an address and a port are needed here; write 127.0.0.1:7070, or [::1]:7070";
+    numbers.parse().map_err(|_| hint.into())
 }
 
-/// A URL that paths can be added to.
+/// A URL that paths can be appended to.
 pub fn url(value: &Value) -> Result<String, Wrong> {
     let text = text(value)?;
     let url = text.parse::<Uri>().ok().filter(|url| matches!(url.scheme_str(), Some("http" | "https")));
@@ -164,7 +164,7 @@ pub fn origin(value: &Value) -> Result<String, Wrong> {
     if path { Err("an origin has no path; write scheme, host and port only".into()) } else { Ok(url.to_lowercase()) }
 }
 
-/// A host that may stand in the `Host` header; the port is not looked at.
+/// A host name for the `Host` header. The port is ignored.
 pub fn host(value: &Value) -> Result<String, Wrong> {
     host_of(&text(value)?).ok_or_else(|| "this is not the name of a host; write one such as flows.example.com".into())
 }
@@ -182,14 +182,14 @@ pub fn encryption(value: &Value) -> Result<Encryption, Wrong> {
     choice(value, &[("starttls", Encryption::StartTls), ("tls", Encryption::Tls), ("none", Encryption::None)])
 }
 
-/// An address that mail comes from, perhaps with a name before it.
+/// A sender address, optionally with a display name.
 pub fn mailbox(value: &Value) -> Result<String, Wrong> {
     let text = label(value)?;
     let address = text.rsplit_once('<').map_or(Some(&*text), |(_, rest)| rest.strip_suffix('>'));
     let parts = address.and_then(|address| address.split_once('@'));
     let good = parts.is_some_and(|(name, host)| !name.is_empty() && !name.contains(' ') && host_of(host).is_some());
-    let mend = "this is not an email address; write stepwell@example.com, or Stepwell <stepwell@example.com>";
-    if good { Ok(text) } else { Err(mend.into()) }
+    let hint = "this is not an email address; write stepwell@example.com, or Stepwell <stepwell@example.com>";
+    if good { Ok(text) } else { Err(hint.into()) }
 }
 
 pub fn format(value: &Value) -> Result<LogFormat, Wrong> {

@@ -1,4 +1,4 @@
-//! Reads the log once for everybody who watches, from the moment the first one comes until the last one has gone.
+//! Reads the log once for all watchers, from the arrival of the first to the departure of the last.
 
 use super::frames::{Frames, by_version, without_ids};
 use super::hub::{Hub, State};
@@ -14,19 +14,19 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::sleep;
 
-/// Rows that are read at a time.
+/// Rows read at a time.
 const PAGE: u32 = 200;
 
-/// Rows that follow each other: nothing comes between `after` and the last of them but these.
+/// Consecutive rows: there are no others between `after` and the last of them.
 pub struct Batch {
     pub after: Progress,
     pub rows: Vec<Row>,
 }
 
-/// A log row, and its events in the forms in which watchers want them, made when the first one does.
+/// A log row with its events in each format, rendered when the first watcher needs it.
 pub struct Row {
     pub fed: Fed,
-    /// When it was known to be on disk. Not known for rows of the past.
+    /// When the row was known to be on disk. Unknown for past rows.
     pub since: Option<Instant>,
     by_version: OnceLock<Frames>,
     without_ids: OnceLock<Vec<String>>,
@@ -46,7 +46,7 @@ impl Row {
         self.without_ids.get_or_init(|| without_ids(&self.fed.public, &self.fed.log))
     }
 
-    /// What the row gives to tell this caller of their own organisation.
+    /// Notifications of this row for a caller of the same organisation.
     pub async fn announced(&self, hub: &Hub, caller: &Caller) -> Vec<MessageView> {
         if self.fed.org != caller.org {
             return Vec::new();
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// What cannot be found out now is told to nobody: those who must know have channels.
+/// Errors are only logged: people who must be notified have channels.
 async fn announced(hub: &Hub, fed: &Fed) -> Vec<Announcement> {
     if fed.log.row.facts.contains("\"adopted\"") {
         hub.forget(fed.run);
@@ -69,19 +69,19 @@ async fn announced(hub: &Hub, fed: &Fed) -> Vec<Announcement> {
         }
     };
     told.await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "those who are connected cannot be told of something");
+        tracing::warn!(%error, "cannot send live notifications");
         Vec::new()
     })
 }
 
-/// Until the hub is stopped.
+/// Runs until the hub is stopped.
 pub async fn run(hub: Arc<Hub>) {
     let work = async {
         loop {
             until(&mut hub.state.subscribe(), |state| state.watchers > 0).await;
             if let Err(error) = while_watched(&hub).await {
-                tracing::warn!(%error, "the log cannot be followed for those who watch");
-                sleep(hub.settings.look).await;
+                tracing::warn!(%error, "cannot follow the log for live streams");
+                sleep(hub.settings.poll).await;
             }
         }
     };
@@ -93,7 +93,7 @@ pub async fn run(hub: Arc<Hub>) {
 
 async fn while_watched(hub: &Hub) -> Result<(), Error> {
     let mut state = hub.state.subscribe();
-    // Before the position: what is committed in between is in both.
+    // Subscribes before reading the position, so that commits in between are not missed.
     let mut hints = hub.engine.activity();
     let mut at = hub.engine.log().progress().await?;
     let mut heard = BTreeMap::new();
@@ -102,7 +102,7 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
         tokio::select! {
             biased;
             () = until(&mut state, |state| state.watchers == 0) => {
-                // Somebody may have come since.
+                // A watcher may have arrived in the meantime.
                 if hub.state.send_if_modified(State::rest) {
                     return Ok(());
                 }
@@ -111,24 +111,24 @@ async fn while_watched(hub: &Hub) -> Result<(), Error> {
             hint = hints.recv() => if !hear(hint, &mut hints, &mut heard, &at) {
                 continue;
             },
-            () = sleep(hub.settings.look) => {}
+            () = sleep(hub.settings.poll) => {}
         }
         if let Err(error) = pass_on(hub, &mut at, &heard).await {
-            // Goes on from the same place: nobody could tell otherwise that something is missing.
-            tracing::warn!(%error, "the log cannot be read for those who watch");
-            sleep(hub.settings.look).await;
+            // Continues from the same position, because watchers could not detect a gap.
+            tracing::warn!(%error, "cannot read the log for live streams");
+            sleep(hub.settings.poll).await;
         }
         heard.retain(|position, _| !at.has(*position));
     }
 }
 
-/// What is awaited is not kept: it would be a lock on the state.
+/// Does not hold the awaited value, which would lock the state.
 pub async fn until(state: &mut watch::Receiver<State>, is: impl FnMut(&State) -> bool) {
-    // An error says that the hub is gone, which it cannot be while its tasks run.
+    // An error means that the hub is gone, which cannot happen while its tasks run.
     let _ = state.wait_for(is).await;
 }
 
-/// Everything after `at`, which moves on.
+/// Reads everything after `at`, and advances it.
 async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Error> {
     loop {
         let read = Instant::now();
@@ -139,11 +139,11 @@ async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Erro
         }
         rows.iter().for_each(|fed| at.pass(fed.log.position));
         let rows = rows.into_iter().map(|fed| {
-            // A row can be read before the hint of it comes.
+            // A row may be read before its hint arrives.
             let since = heard.get(&fed.log.position).copied().unwrap_or(read);
             Row::new(fed, Some(since))
         });
-        // The last watcher may have gone.
+        // The last watcher may have left.
         let _ = hub.batches.send(Arc::new(Batch { after, rows: rows.collect() }));
         if count < PAGE as usize {
             return Ok(());
@@ -154,16 +154,16 @@ async fn pass_on(hub: &Hub, at: &mut Progress, heard: &Heard) -> Result<(), Erro
 /// When commits were known to be on disk, until their rows are read.
 type Heard = BTreeMap<Position, Instant>;
 
-/// Takes all hints there are. False if they are about rows up to `at` only.
+/// Drains all pending hints. Returns false if they only concern rows up to `at`.
 fn hear(first: Result<Activity, RecvError>, more: &mut Receiver<Activity>, heard: &mut Heard, at: &Progress) -> bool {
-    // Hints that were lost may have been about anything.
+    // Lost hints may have concerned any row.
     let mut lost = first.is_err();
     let mut next = first.ok();
     loop {
         match next {
             Some(Activity::Committed(hint)) if !at.has(hint.position) => drop(heard.insert(hint.position, hint.at)),
             Some(Activity::Committed(_)) | None => {}
-            // Whoever wrote it does not say where.
+            // The hint has no position.
             Some(Activity::Elsewhere) => lost = true,
         }
         next = match more.try_recv() {

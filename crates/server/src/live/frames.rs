@@ -1,4 +1,4 @@
-//! Events as the text of a stream (`text/event-stream`), and the place in it where a reader stopped.
+//! Events as stream text (`text/event-stream`), and the cursor of a client.
 
 use crate::error::Problem;
 use crate::view::Event;
@@ -12,19 +12,19 @@ use stepwell_store::{Position, Progress, StoredLog};
 #[derive(Clone)]
 pub struct Frames {
     pub text: Bytes,
-    /// What the row did to the run's life, if anything.
+    /// Whether the row ended or resumed the run.
     pub turn: Option<Turn>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// With the status.
+    /// The run ended with this status.
     Ended(String),
-    /// It was retried after its end.
+    /// The run was retried after its end.
     GoesOn,
 }
 
-/// With the run's version and the number of the event as ids; those up to `seen` are left out.
+/// Uses the run's version and the number of the event as ids. Events up to `seen` are left out.
 pub fn by_version(run: &str, log: &StoredLog, seen: Option<usize>) -> Frames {
     let (mut text, mut turn) = (String::new(), None);
     for (n, event) in Event::of_row(run, log).iter().enumerate() {
@@ -43,38 +43,38 @@ pub fn by_version(run: &str, log: &StoredLog, seen: Option<usize>) -> Frames {
     Frames { text: text.into(), turn }
 }
 
-/// The events of a row but for their ids, which are each reader's own.
+/// The events of a row without ids, which differ between clients.
 pub fn without_ids(run: &str, log: &StoredLog) -> Vec<String> {
     Event::of_row(run, log).iter().map(|event| named(&event.kind, event)).collect()
 }
 
-/// Events of the log of all runs, with how far the reader has come as their ids; those up to `seen` are left out.
+/// Events of the log of all runs, with the client's progress as ids. Events up to `seen` are left out.
 pub fn by_progress(events: &[String], reached: &Reached, seen: Option<usize>) -> Bytes {
     let mut text = String::new();
     for (n, event) in events.iter().enumerate().filter(|(n, _)| seen.is_none_or(|seen| *n > seen)) {
-        write!(text, "id: {reached}.{n}\n{event}").expect("text can always grow");
+        write!(text, "id: {reached}.{n}\n{event}").expect("writing to a string cannot fail");
     }
     text.into()
 }
 
 pub fn frame(text: &mut String, id: impl Display, event: &str, data: &impl Serialize) {
-    write!(text, "id: {id}\n{}", named(event, data)).expect("text can always grow");
+    write!(text, "id: {id}\n{}", named(event, data)).expect("writing to a string cannot fail");
 }
 
 pub fn named(event: &str, data: &impl Serialize) -> String {
-    // JSON in one line: it has no line breaks outside of strings, nor inside.
-    let data = serde_json::to_string(data).expect("what is shown has text keys only");
+    // Serialised JSON is a single line.
+    let data = serde_json::to_string(data).expect("views have text keys only");
     format!("event: {event}\ndata: {data}\n\n")
 }
 
-/// How far the reader of the log of all runs has come: what it has, and the row it got last.
+/// The progress of a client in the log of all runs: the rows it has, and the last row it received.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Reached {
     pub progress: Progress,
     pub row: Option<Position>,
 }
 
-/// As [`Progress`], but that the row comes first.
+/// Like [`Progress`], but the row comes first.
 impl Display for Reached {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut positions: Vec<Position> = self.progress.positions().collect();
@@ -90,7 +90,8 @@ impl Display for Reached {
     }
 }
 
-/// Where a reader of the log of all runs stopped, and how many events of the last row it has if that was in its midst.
+/// The cursor of a client in the log of all runs, and how many events of the last row it has if it stopped in the
+/// middle.
 pub fn stopped(headers: &HeaderMap, after: Option<&str>) -> Result<Option<(Reached, Option<usize>)>, Problem> {
     let read = |text: &str| {
         let (at, seen) = match text.split_once('.') {
@@ -104,21 +105,21 @@ pub fn stopped(headers: &HeaderMap, after: Option<&str>) -> Result<Option<(Reach
     asked(headers, after, read)
 }
 
-/// `Last-Event-ID`, or else what the address says: a browser that comes back sends both.
+/// `Last-Event-ID`, or else the query parameter: a browser that reconnects sends both.
 fn asked<T>(headers: &HeaderMap, after: Option<&str>, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Problem> {
     let (name, text) = match headers.get("last-event-id") {
         Some(id) => ("Last-Event-ID", id.to_str().unwrap_or("?")),
         None => ("after", after.unwrap_or_default()),
     };
-    // Browsers may send an empty one.
+    // Browsers may send an empty header.
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = || Problem::input(name, "this is not an id of this stream, such as 12 or 12.0");
+    let wrong = || Problem::input(name, "this is not an event id of this stream, such as 12 or 12.0");
     read(text).map(Some).ok_or_else(wrong)
 }
 
-/// Where a reader of a run's events stopped.
+/// The cursor of a client in the events of one run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cursor {
     /// The row of the last event.
@@ -126,14 +127,14 @@ pub struct Cursor {
     pub seen: Seen,
 }
 
-/// How much of that row.
+/// How much of that row the client has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Seen {
     #[default]
     All,
     /// Up to this event.
     UpTo(usize),
-    /// And the end of the stream after it.
+    /// The whole row and the `end` event after it.
     End,
 }
 
@@ -152,12 +153,12 @@ impl Cursor {
         Some(Cursor { at, seen })
     }
 
-    /// Rows after this one are wanted, the first of them perhaps in part.
+    /// The version after which rows are needed. The first of them may be needed only in part.
     pub fn after(self) -> i64 {
         if matches!(self.seen, Seen::UpTo(_)) { (self.at - 1).max(0) } else { self.at }
     }
 
-    /// How much of a row was seen.
+    /// How much of a row the client has.
     pub fn seen_of(self, row: i64) -> Option<usize> {
         match self.seen {
             Seen::UpTo(n) if row == self.at => Some(n),

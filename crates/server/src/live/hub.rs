@@ -1,4 +1,4 @@
-//! Who watches: how many may, when the log must be followed for them, and when all of it ends.
+//! The watchers: their limit, when the log is followed for them, and their shutdown.
 
 use super::follow::{self, Batch};
 use crate::error::Problem;
@@ -13,28 +13,28 @@ use stepwell_store::RunId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
 use tokio::time::timeout;
 
-/// Runs whose workflow is remembered.
+/// Number of runs whose workflow is cached.
 const MOST_KNOWN: usize = 10_000;
-/// From the first watcher to when the log is being followed.
+/// How long the first watcher waits until the log is being followed.
 const START_WITHIN: Duration = Duration::from_secs(5);
 
-/// How patient streams are.
+/// Limits and timeouts of streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Open at a time.
+    /// Open streams at a time.
     pub streams: u32,
-    /// How long a reader may take nothing before it is dropped.
+    /// How long a client may accept no data before it is dropped.
     pub patience: Duration,
-    /// How often a stream says that it is there, when nothing happens.
+    /// How often an idle stream sends a keep-alive.
     pub keep_alive: Duration,
-    /// How often it is looked whether the caller still may.
+    /// How often the caller's rights are checked again.
     pub recheck: Duration,
     pub ping: Duration,
-    /// How long a socket may say nothing, not even that it got a ping.
+    /// How long a socket may be silent, including pongs.
     pub silence: Duration,
-    /// How often the log is looked at when no hint comes.
-    pub look: Duration,
-    /// Batches that a watcher can be behind before it has to read the store itself.
+    /// How often the log is polled when no hint arrives.
+    pub poll: Duration,
+    /// How many batches a watcher may lag behind before it reads the store itself.
     pub behind: usize,
 }
 
@@ -47,13 +47,13 @@ impl Settings {
             recheck: Duration::from_secs(30),
             ping: Duration::from_secs(20),
             silence: Duration::from_secs(30),
-            look: Duration::from_secs(1),
+            poll: Duration::from_secs(1),
             behind: 256,
         }
     }
 }
 
-/// Follows the log while somebody watches, and passes it on.
+/// Follows the log while there are watchers, and forwards it to them.
 pub struct Hub {
     pub(super) engine: Engine,
     pub(super) settings: Settings,
@@ -64,11 +64,11 @@ pub struct Hub {
     known: Mutex<HashMap<RunId, Arc<About>>>,
 }
 
-/// One value, so that the log is not left the moment somebody comes.
+/// One value, so that following does not stop just as a watcher arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct State {
     pub watchers: u32,
-    /// Everything that is committed from now on will be passed on.
+    /// The log is followed: everything committed from now on is forwarded.
     pub following: bool,
 }
 
@@ -83,14 +83,14 @@ impl State {
         gauge!("stepwell_live_streams").set(self.watchers);
     }
 
-    /// False if somebody watches.
+    /// Returns false if there are watchers.
     pub fn rest(&mut self) -> bool {
         self.following &= self.watchers > 0;
         self.watchers == 0
     }
 }
 
-/// What of a run decides who wants its events.
+/// The attributes of a run that decide which watchers receive its events.
 pub(super) struct About {
     pub workflow: String,
     pub test: bool,
@@ -117,13 +117,13 @@ impl Hub {
         hub
     }
 
-    /// Ends all streams, and lets no new ones begin.
-    /// Comes when the server stops.
+    /// Resolves when the server stops.
     pub async fn stopping(&self) {
-        // An error says that the hub is gone, and the server with it.
+        // An error means that the hub is gone, and the server with it.
         let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 
+    /// Ends all streams and refuses new ones.
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
@@ -132,25 +132,25 @@ impl Hub {
         *self.stopped.borrow()
     }
 
-    /// Comes when all streams must end.
+    /// Resolves when all streams must end.
     pub(super) fn end(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stopped = self.stopped.subscribe();
         async move {
-            // An error says that the hub is gone.
+            // An error means that the hub is gone.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         }
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     pub fn streams(&self) -> u32 {
         self.state.borrow().watchers
     }
 
-    /// A place among the streams. What is committed after this returns is heard of.
+    /// Registers a watcher. Everything committed after this returns is forwarded to it.
     pub(crate) async fn watch(self: &Arc<Hub>) -> Result<Watch, Problem> {
         let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
         let permit = self.places.clone().try_acquire_owned().map_err(|_| {
-            let detail = format!("{} live streams are open, and no more are allowed", self.settings.streams);
+            let detail = format!("the limit of {} live streams is reached", self.settings.streams);
             let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", detail);
             Problem { retry_after: Some(self.settings.keep_alive), ..problem }
         })?;
@@ -164,12 +164,12 @@ impl Hub {
             () = self.end() => Err(unavailable("the server is stopping")),
             following = following => match following {
                 Ok(()) => Ok(watch),
-                Err(_) => Err(unavailable("the log cannot be read now")),
+                Err(_) => Err(unavailable("the log cannot be read at the moment")),
             },
         }
     }
 
-    /// `None` if the run is gone.
+    /// Returns `None` if the run is gone.
     pub(super) async fn about(&self, run: RunId) -> Result<Option<Arc<About>>, Error> {
         if let Some(about) = self.known().get(&run) {
             return Ok(Some(about.clone()));
@@ -187,7 +187,7 @@ impl Hub {
         Ok(Some(about))
     }
 
-    /// The run goes on under another version, with other gates.
+    /// The run continues under another version, with other gates.
     pub(super) fn forget(&self, run: RunId) {
         self.known().remove(&run);
     }
@@ -197,7 +197,7 @@ impl Hub {
     }
 }
 
-/// One who watches, for as long as this lives.
+/// A registered watcher. Dropping it unregisters it.
 pub(crate) struct Watch {
     pub batches: broadcast::Receiver<Arc<Batch>>,
     pub hub: Arc<Hub>,

@@ -1,4 +1,4 @@
-//! What a socket says about a run it has joined: how everything is at first, then each change of a step and of the run.
+//! The messages of a socket about a run it has joined: the full state first, then each change of a step or of the run.
 
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use stepwell_core::run::{Phase, Status, StoredFact, error};
 use stepwell_engine::commands::{RunView, StepView};
 use stepwell_store::StoredLog;
 
-/// A run, as far as the socket was told of it.
+/// The state of a run as last sent to the socket.
 pub struct Joined {
     pub run: String,
     pub version: i64,
@@ -22,28 +22,27 @@ impl Joined {
         Joined { run, version: 0, status: String::new(), steps: HashMap::new() }
     }
 
-    /// What to say after these rows, which lead to this state. Rows that are missing leave out what was only passed
-    /// through.
+    /// The messages after these rows, which lead to this state. If rows are missing, intermediate states are skipped.
     pub fn changes<'r>(&mut self, rows: impl IntoIterator<Item = &'r StoredLog>, view: &RunView) -> Vec<String> {
         let steps: HashMap<&str, &StepView> = view.tasks.iter().map(|step| (step.path.as_str(), step)).collect();
-        let mut said = Said { view, steps, messages: Vec::new() };
-        let told = self.version;
-        for row in rows.into_iter().filter(|row| told < row.version.0 && row.version.0 <= view.version) {
+        let mut messages = Messages { view, steps, texts: Vec::new() };
+        let sent = self.version;
+        for row in rows.into_iter().filter(|row| sent < row.version.0 && row.version.0 <= view.version) {
             let facts: Vec<StoredFact> = serde_json::from_str(&row.row.facts).unwrap_or_default();
-            facts.iter().for_each(|fact| self.fact(fact, &mut said));
+            facts.iter().for_each(|fact| self.fact(fact, &mut messages));
         }
-        // Some changes have no fact of their own: at the end of a run whatever is open is cancelled.
+        // Some changes have no fact of their own: the end of a run cancels all open steps.
         for step in &view.tasks {
             if self.is_news(&step.path, step.attempt, step.status) {
-                let data = (step.output.clone(), step.error.clone());
-                said.step(&step.path, step.status, data);
+                let result = StepResult { output: step.output.clone(), error: step.error.clone() };
+                messages.step(&step.path, step.status, result);
             }
         }
         if self.status != view.status {
-            self.run_is(view.status, &mut said);
+            self.run_is(view.status, &mut messages);
         }
         self.version = view.version;
-        said.messages
+        messages.texts
     }
 
     fn is_news(&mut self, path: &str, attempt: u32, status: &'static str) -> bool {
@@ -54,20 +53,21 @@ impl Joined {
         true
     }
 
-    fn run_is(&mut self, status: &str, said: &mut Said) {
+    fn run_is(&mut self, status: &str, messages: &mut Messages) {
         self.status = status.to_string();
-        said.run(status);
+        messages.run(status);
     }
 
-    fn step_is(&mut self, said: &mut Said, (path, attempt): (&str, u32), phase: Phase, failure: Option<&Failure>) {
+    fn step_is(&mut self, messages: &mut Messages, change: StepChange<'_>) {
+        let StepChange { path, attempt, phase, failure } = change;
         if self.is_news(path, attempt, phase.name()) {
             let over = matches!(phase, Phase::Done(_) | Phase::Backoff);
-            let output = if over { said.output(path, attempt) } else { None };
-            said.step(path, phase.name(), (output, failure.map(error)));
+            let output = if over { messages.output(path, attempt) } else { None };
+            messages.step(path, phase.name(), StepResult { output, error: failure.map(error) });
         }
     }
 
-    fn fact(&mut self, fact: &StoredFact, said: &mut Said) {
+    fn fact(&mut self, fact: &StoredFact, messages: &mut Messages) {
         match fact {
             StoredFact::Entered { step: path, attempt, wait, .. } => {
                 let phase = match wait {
@@ -78,25 +78,35 @@ impl Joined {
                     Wait::Child { .. } => Phase::Child,
                     Wait::Scope { .. } => Phase::Open,
                 };
-                self.step_is(said, (path, *attempt), phase, None);
+                self.step_is(messages, StepChange::new(path, *attempt, phase));
             }
             StoredFact::Retrying { step: path, attempt, failure, .. } => {
-                self.step_is(said, (path, *attempt), Phase::Backoff, Some(failure));
+                let change = StepChange::new(path, *attempt, Phase::Backoff);
+                self.step_is(messages, StepChange { failure: Some(failure), ..change });
             }
-            StoredFact::Again { step: path, attempt, .. } => self.step_is(said, (path, *attempt), Phase::Running, None),
-            StoredFact::Held { step: path, attempt, .. } => self.step_is(said, (path, *attempt), Phase::Gate, None),
-            StoredFact::Unsure { step: path, attempt } => self.step_is(said, (path, *attempt), Phase::Unsure, None),
+            StoredFact::Again { step: path, attempt, .. } => {
+                self.step_is(messages, StepChange::new(path, *attempt, Phase::Running))
+            }
+            StoredFact::Held { step: path, attempt, .. } => {
+                self.step_is(messages, StepChange::new(path, *attempt, Phase::Gate))
+            }
+            StoredFact::Unsure { step: path, attempt } => {
+                self.step_is(messages, StepChange::new(path, *attempt, Phase::Unsure))
+            }
             StoredFact::Finished { step: path, attempt, status, failure, .. } => {
-                self.step_is(said, (path, *attempt), Phase::Done(*status), failure.as_ref());
+                let change = StepChange::new(path, *attempt, Phase::Done(*status));
+                self.step_is(messages, StepChange { failure: failure.as_ref(), ..change });
             }
             StoredFact::Skipped { step: path, .. } => {
-                let attempt = said.steps.get(path.as_str()).map_or(0, |step| step.attempt);
-                self.step_is(said, (path, attempt), Phase::Done(Status::Skipped), None);
+                let attempt = messages.steps.get(path.as_str()).map_or(0, |step| step.attempt);
+                self.step_is(messages, StepChange::new(path, attempt, Phase::Done(Status::Skipped)));
             }
-            // Its end may have come with the rows before.
-            StoredFact::Retried { .. } | StoredFact::Adopted { .. } => self.run_is("running", said),
-            // The end itself is said last, after the steps that it cancelled; unless it was not the end.
-            StoredFact::Ended { status, .. } if status.name() != said.view.status => self.run_is(status.name(), said),
+            // The end may have been reported with earlier rows.
+            StoredFact::Retried { .. } | StoredFact::Adopted { .. } => self.run_is("running", messages),
+            // The end is sent last, after the steps that it cancelled, unless the run was resumed.
+            StoredFact::Ended { status, .. } if status.name() != messages.view.status => {
+                self.run_is(status.name(), messages)
+            }
             StoredFact::Ended { .. }
             | StoredFact::Created { .. }
             | StoredFact::Started { .. }
@@ -110,19 +120,39 @@ impl Joined {
     }
 }
 
-/// Messages, in order.
-struct Said<'v> {
-    view: &'v RunView,
-    steps: HashMap<&'v str, &'v StepView>,
-    messages: Vec<String>,
+/// An attempt that entered a phase.
+struct StepChange<'a> {
+    path: &'a str,
+    attempt: u32,
+    phase: Phase,
+    failure: Option<&'a Failure>,
 }
 
-impl Said<'_> {
-    fn step(&mut self, path: &str, status: &str, (output, error): (Option<Value>, Option<Value>)) {
+impl<'a> StepChange<'a> {
+    fn new(path: &'a str, attempt: u32, phase: Phase) -> StepChange<'a> {
+        StepChange { path, attempt, phase, failure: None }
+    }
+}
+
+struct StepResult {
+    output: Option<Value>,
+    error: Option<Value>,
+}
+
+/// Messages, in order.
+struct Messages<'v> {
+    view: &'v RunView,
+    steps: HashMap<&'v str, &'v StepView>,
+    texts: Vec<String>,
+}
+
+impl Messages<'_> {
+    fn step(&mut self, path: &str, status: &str, result: StepResult) {
+        let StepResult { output, error } = result;
         let data = json!({
             "instanceID": &*self.view.id, "nodeID": path, "status": status, "output": output, "error": error,
         });
-        self.messages.push(message("workflow_node_update", &data));
+        self.texts.push(message("workflow_node_update", &data));
     }
 
     fn run(&mut self, status: &str) {
@@ -132,10 +162,10 @@ impl Said<'_> {
             "input": view.input, "nodes": done.collect::<Map<_, _>>(), "output": view.output, "error": view.error,
         });
         let data = json!({"instanceID": &*view.id, "status": status, "contextData": context});
-        self.messages.push(message("workflow_status_update", &data));
+        self.texts.push(message("workflow_status_update", &data));
     }
 
-    /// What an attempt brought.
+    /// The output of an attempt.
     fn output(&self, path: &str, attempt: u32) -> Option<Value> {
         let step = self.steps.get(path)?;
         if step.attempt == attempt {

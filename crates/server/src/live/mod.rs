@@ -1,16 +1,16 @@
-//! Live events: what happens to runs, to whoever watches.
+//! Live events: streams and sockets that report changes of runs.
 //!
 //! | part | file |
 //! | --- | --- |
-//! | who watches, how many may, and the end of it all | `hub.rs` |
+//! | watchers, their limit and their shutdown | `hub.rs` |
 //! | the log, read once for all watchers | `follow.rs` |
-//! | events as text of a stream, and where a reader stopped | `frames.rs` |
-//! | one stream: a bounded way out, its caller's right | `stream.rs` |
+//! | events as stream text, and cursors | `frames.rs` |
+//! | one stream: bounded buffer, caller's rights | `stream.rs` |
 //! | the events of a run, of an organisation | `run.rs`, `organisation.rs` |
-//! | the socket, and what it says | `socket.rs`, `joined.rs` |
+//! | the socket and its messages | `socket.rs`, `joined.rs` |
 //!
-//! What is passed on is only ever a way to be quick: every watcher has a cursor of its own, and reads the store from there
-//! when it was too slow or came too late. `docs/live.md` says how it looks from outside.
+//! Forwarding is only an optimisation: every watcher has its own cursor and reads the store from there if it was too
+//! slow or late. The protocol is documented in `docs/live.md`.
 
 mod follow;
 mod frames;

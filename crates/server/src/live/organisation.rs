@@ -1,7 +1,7 @@
-//! The events of all runs of an organisation, from now on or from where the reader stopped.
+//! The events of all runs of an organisation, from now on or from a client's cursor.
 
 use super::frames::{Reached, by_progress, named, stopped, without_ids};
-use super::stream::{Next, Over, Shown, Stream};
+use super::stream::{Credentials, Next, Over, Stream};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
@@ -15,37 +15,38 @@ use stepwell_engine::{Caller, Error};
 use stepwell_store::{Fed, Position};
 use utoipa::IntoParams;
 
-/// Rows that are read at a time.
+/// Rows read at a time.
 const PAGE: u32 = 200;
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
-    /// Only runs of this workflow, by name or id.
+    /// Only runs of this workflow, by name or id
     workflow: Option<String>,
-    /// Test runs too.
+    /// Include test runs
     tests: bool,
-    /// Only what came after this place in the log; `Last-Event-ID` counts more.
+    /// Only events after this position in the log; `Last-Event-ID` takes precedence
     after: Option<String>,
 }
 
 /// The events of all runs of the organisation, from now on or from where you stopped
 ///
-/// Server-sent events as those of a run; ids are places in the log of all runs. Events of one run come in their order.
-/// What concerns you yourself, such as a gate that you may answer, also comes as `notification`.
+/// Server-sent events in the format of a run's stream. Ids are positions in the log of all runs. Events of one run
+/// arrive in order. Events that concern you personally, such as a gate that you may answer, are also sent as
+/// `notification`.
 #[utoipa::path(get, path = "/api/v1/events", tag = "live", params(
-    ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that you have"), Filter), responses(
-    (status = 200, description = "Events, as they happen", content_type = "text/event-stream", body = String),
+    ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event you received"), Filter), responses(
+    (status = 200, description = "Events as they happen", content_type = "text/event-stream", body = String),
     Problems))]
 pub async fn event_stream(
     State(app): State<App>,
     Auth(caller): Auth,
-    shown: Shown,
+    credentials: Credentials,
     Params(filter): Params<Filter>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let stopped = stopped(&shown.headers, filter.after.as_deref())?;
+    let stopped = stopped(&credentials.headers, filter.after.as_deref())?;
     let workflow = match &filter.workflow {
         Some(name) => Some(app.engine.workflows(&caller).get(name).await?.row.workflow.clone()),
         None => None,
@@ -54,14 +55,14 @@ pub async fn event_stream(
     let now = app.engine.log().progress().await.map_err(Error::from)?;
     let (mut reached, seen) = stopped.unwrap_or_else(|| (Reached { progress: now.clone(), row: None }, None));
     if !now.covers(&reached.progress) {
-        return Err(Problem::input("Last-Event-ID", format!("the log is at {now}: this id is of another one")));
+        return Err(Problem::input("Last-Event-ID", format!("the log is at {now}: this id belongs to another log")));
     }
     let partly = reached.row.zip(seen);
     if let Some((row, _)) = partly {
-        // It comes again, in part.
+        // The row is sent again in part.
         reached.progress.back(row);
     }
-    let (stream, response) = Stream::new(app, watch, shown);
+    let (stream, response) = Stream::new(app, watch, credentials);
     let mut events = Events { stream, caller, workflow, tests: filter.tests, partly, reached };
     tokio::spawn(async move {
         if let Err(over) = events.send().await {
@@ -76,7 +77,7 @@ struct Events {
     caller: Caller,
     workflow: Option<String>,
     tests: bool,
-    /// A row that the reader has in part, up to this event.
+    /// A row that the client has in part, up to this event.
     partly: Option<(Position, usize)>,
     reached: Reached,
 }
@@ -92,16 +93,16 @@ impl Events {
         }
     }
 
-    /// Tells the reader the place, so that it can come back even if it was not sent any event.
+    /// Sends the position, so that the client can resume even if it received no event.
     async fn here(&mut self) -> Result<(), Over> {
         let text = format!(": here\nid: {}\n\n", self.reached);
-        self.stream.say(text, None).await
+        self.stream.write(text, None).await
     }
 
-    /// What is in the store.
+    /// Sends the rows in the store.
     async fn past(&mut self) -> Result<(), Over> {
         loop {
-            // There may be nothing to say for many pages.
+            // Many pages may contain no event for this client.
             self.stream.tend().await?;
             let rows = self.stream.app.engine.log().feed(&self.reached.progress, PAGE).await?;
             let last = rows.len() < PAGE as usize;
@@ -119,7 +120,7 @@ impl Events {
         }
     }
 
-    /// What happens from now on, until something was missed.
+    /// Sends new rows until some were missed.
     async fn live(&mut self) -> Result<(), Over> {
         loop {
             let batch = match self.stream.next().await? {
@@ -131,7 +132,7 @@ impl Events {
                 }
             };
             if !self.reached.progress.covers(&batch.after) {
-                // It comes again from the store, with what is missing before it.
+                // The batch is read again from the store, together with the missing rows before it.
                 return Ok(());
             }
             for row in &batch.rows {
@@ -143,9 +144,9 @@ impl Events {
                 if self.wants(&row.fed).await? {
                     let text = by_progress(row.without_ids(), &self.reached, None);
                     self.stream.rows(text, row.since).await?;
-                    // Without an id: whoever comes back is not told again.
+                    // Without an id: notifications are not repeated after a reconnect.
                     for message in row.announced(&self.stream.watch.hub, &self.caller).await {
-                        self.stream.say(named("notification", &message), None).await?;
+                        self.stream.write(named("notification", &message), None).await?;
                     }
                 }
             }

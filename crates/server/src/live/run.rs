@@ -1,7 +1,7 @@
-//! The events of one run, from where its reader stopped to its end.
+//! The events of one run, from the client's cursor to the end of the run.
 
 use super::frames::{Cursor, Seen, Turn, by_version, frame};
-use super::stream::{Next, Over, Shown, Stream};
+use super::stream::{Credentials, Next, Over, Stream};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
@@ -17,51 +17,54 @@ use stepwell_engine::{Caller, Error};
 use stepwell_store::{RunId, RunRow, Version};
 use utoipa::IntoParams;
 
-/// Rows that are read at a time.
+/// Rows read at a time.
 const PAGE: u32 = 200;
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct After {
-    /// Only what came after this version of the run; `Last-Event-ID` counts more.
+    /// Only events after this version of the run; `Last-Event-ID` takes precedence
     after: Option<String>,
 }
 
-/// All events of a run as they happen, from its beginning or from where you stopped
+/// All events of a run as they happen, from its start or from where you stopped
 ///
-/// Server-sent events: `event` is the type of the fact, `data` is the event as JSON, `id` is what to send as
-/// `Last-Event-ID` to go on after it. When the run has ended, an event `end` with its status follows, and the stream is
-/// over. Whoever comes back after that gets 204.
+/// Server-sent events: `event` is the type of the fact, `data` is the event as JSON, `id` is the value to send as
+/// `Last-Event-ID` to resume after it. When the run has ended, an event `end` with its status follows and the stream
+/// closes. Reconnecting after that returns 204.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/stream", tag = "live", params(
     ("run" = String, Path, description = "Id of the run"),
-    ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that you have"), After), responses(
-    (status = 200, description = "Events, as they happen", content_type = "text/event-stream", body = String),
-    (status = 204, description = "The run has ended, and you have all of it"), Problems))]
+    ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event you received"), After), responses(
+    (status = 200, description = "Events as they happen", content_type = "text/event-stream", body = String),
+    (status = 204, description = "The run has ended and you have all its events"), Problems))]
 pub async fn run_stream(
     State(app): State<App>,
     Auth(caller): Auth,
-    shown: Shown,
+    credentials: Credentials,
     Path(run): Path<String>,
     Params(after): Params<After>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
-    let cursor = Cursor::asked(&shown.headers, after.after.as_deref())?.unwrap_or_default();
+    let cursor = Cursor::asked(&credentials.headers, after.after.as_deref())?.unwrap_or_default();
     let id = find(&app, &caller, &run).await?.id;
     let watch = app.hub.watch().await?;
-    // From here on whatever is committed is heard of: what is read now joins up with it.
+    // Registered first: commits from here on are forwarded, and the rows read below connect to them.
     let row = find(&app, &caller, &run).await?;
     let ended = is_over(&row.status).then(|| row.status.clone());
     if cursor.at > 0 {
         let rows = app.engine.log().tail(id, Version(cursor.at - 1), 2).await.map_err(Error::from)?;
         if rows.is_empty() {
-            return Err(Problem::input("Last-Event-ID", "the run has not come so far: this id is of another one"));
+            return Err(Problem::input(
+                "Last-Event-ID",
+                "the run has not reached this version: the id belongs to another run",
+            ));
         }
         if ended.is_some() && cursor.seen == Seen::End && rows.len() == 1 {
             return Ok(StatusCode::NO_CONTENT.into_response());
         }
     }
-    let (stream, response) = Stream::new(app, watch, shown);
+    let (stream, response) = Stream::new(app, watch, credentials);
     let mut events = Events { stream, id, run, cursor, at: cursor.after(), ended };
     tokio::spawn(async move {
         if let Err(over) = events.send().await {
@@ -71,7 +74,7 @@ pub async fn run_stream(
     Ok(response)
 }
 
-/// A run of the caller's organisation. Others are not there.
+/// A run of the caller's organisation. Runs of others are reported as missing.
 pub async fn find(app: &App, caller: &Caller, run: &str) -> Result<RunRow, Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
     app.engine.log().find(run).await?.filter(|row| row.org == caller.org).ok_or_else(none)
@@ -88,7 +91,7 @@ struct Events {
     cursor: Cursor,
     /// The version of the last row.
     at: i64,
-    /// How the run ended, as far as the rows up to here say. Before the first of them: as far as is known.
+    /// How the run ended, according to the rows so far. Before the first row: according to the store.
     ended: Option<String>,
 }
 
@@ -100,7 +103,7 @@ impl Events {
         }
     }
 
-    /// What is in the store.
+    /// Sends the rows in the store.
     async fn past(&mut self) -> Result<(), Over> {
         loop {
             let rows = self.stream.app.engine.log().tail(self.id, Version(self.at), PAGE).await?;
@@ -115,15 +118,15 @@ impl Events {
         }
     }
 
-    /// What happens from now on, until something was missed.
+    /// Sends new rows until some were missed.
     async fn live(&mut self) -> Result<(), Over> {
         loop {
             let batch = match self.stream.next().await? {
                 Next::Batch(batch) => batch,
                 Next::Missed => return Ok(()),
                 Next::Quiet => {
-                    self.stream.say(": quiet\n\n", None).await?;
-                    // A test run can be removed before its end.
+                    self.stream.write(": quiet\n\n", None).await?;
+                    // A test run can be deleted before it ends.
                     if self.stream.app.engine.log().run(self.id).await?.is_none() {
                         return Err(Over::Done);
                     }
@@ -156,13 +159,13 @@ impl Events {
         }
     }
 
-    /// If everything up to the run's end was sent, says so.
+    /// Sends the `end` event once everything up to the end of the run was sent.
     async fn end(&mut self) -> Result<(), Over> {
         let Some(status) = &self.ended else { return Ok(()) };
         let mut text = String::new();
         let data = json!({"run_id": self.run, "status": status, "version": self.at});
         frame(&mut text, format_args!("{}.end", self.at), "end", &data);
-        self.stream.say(text, None).await?;
+        self.stream.write(text, None).await?;
         Err(Over::Done)
     }
 }

@@ -1,13 +1,13 @@
-//! The WebSocket: a client joins runs, and is told how they are and what changes.
+//! The WebSocket: a client joins runs, and receives their state and then every change.
 //!
-//! One task reads and writes, so nothing piles up: while the client takes nothing, nothing is read for it, and after a while
-//! it is dropped. What it missed meanwhile is read from the store.
+//! One task reads and writes, so nothing accumulates: while the client accepts no data, nothing is read for it, and
+//! after a timeout it is dropped. Whatever it missed is read from the store.
 
 use super::follow::Batch;
 use super::hub::{Settings, Watch};
 use super::joined::{Joined, message};
 use super::run::find;
-use super::stream::{Over, Shown, measure};
+use super::stream::{Credentials, Over, measure};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::error::Problem;
@@ -27,24 +27,24 @@ use stepwell_store::{RunId, StoredLog, Version};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Runs that one socket may have joined.
+/// Maximum number of runs joined on one socket.
 const MOST_JOINED: usize = 100;
-/// Bytes of a client's message.
+/// Maximum size of a client's message in bytes.
 const MAX_MESSAGE: usize = 64 * 1024;
-/// Rows of one run whose changes are told one by one; what lies further back only counts by what it led to.
+/// Rows of one run that are reported change by change. Older rows only contribute to the state.
 const MOST_ROWS: i64 = 1_000;
 
-/// A WebSocket on which runs can be joined
+/// A WebSocket for joining runs
 ///
-/// Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You get
-/// `workflow_node_update` and `workflow_status_update` for how the run is, then for each change; `notification` for what
-/// concerns you yourself, joined or not; and `error` with a problem for what cannot be done.
+/// Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You receive
+/// `workflow_node_update` and `workflow_status_update` with the state of the run and then for each change;
+/// `notification` for events that concern you personally, joined or not; and `error` with a problem if a message fails.
 #[utoipa::path(get, path = "/api/v1/ws", tag = "live", responses(
-    (status = 101, description = "The connection is a WebSocket now"), Problems))]
+    (status = 101, description = "The connection was upgraded to a WebSocket"), Problems))]
 pub async fn live_socket(
     State(app): State<App>,
     Auth(caller): Auth,
-    shown: Shown,
+    credentials: Credentials,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
@@ -56,7 +56,7 @@ pub async fn live_socket(
         let settings = watch.hub.settings;
         let due = Due { recheck: now + settings.recheck, ping: now + settings.ping, silence: now + settings.silence };
         let joined = BTreeMap::new();
-        let mut session = Session { socket, app, watch, shown, caller, joined, due, settings };
+        let mut session = Session { socket, app, watch, credentials, caller, joined, due, settings };
         let Err(over) = session.serve().await else { return };
         over.count();
         session.close(over).await;
@@ -67,7 +67,7 @@ struct Session {
     socket: WebSocket,
     app: App,
     watch: Watch,
-    shown: Shown,
+    credentials: Credentials,
     caller: Caller,
     joined: BTreeMap<RunId, Joined>,
     due: Due,
@@ -78,11 +78,11 @@ struct Session {
 struct Due {
     recheck: Instant,
     ping: Instant,
-    /// When the client will have said nothing for too long.
+    /// When the client will have been silent for too long.
     silence: Instant,
 }
 
-/// What a client asked for that cannot be done, and about which run.
+/// A message that failed, and the run it was about.
 struct Refused {
     problem: Problem,
     run: Option<String>,
@@ -95,7 +95,7 @@ impl<P: Into<Problem>> From<P> for Refused {
 }
 
 impl Session {
-    /// Never ends well: there is always more to come.
+    /// Returns only with the reason why the session ended.
     async fn serve(&mut self) -> Result<(), Over> {
         let end = self.watch.hub.end();
         tokio::pin!(end);
@@ -109,7 +109,7 @@ impl Session {
                     self.due.ping = Instant::now() + self.settings.ping;
                     self.send(Message::Ping(Bytes::new())).await?;
                 }
-                // Before the next: an answer may have come while nothing was read.
+                // Before the silence timeout: a message may have arrived while nothing was read.
                 said = self.socket.recv() => {
                     let Some(Ok(said)) = said else { return Err(Over::Left) };
                     self.due.silence = Instant::now() + self.settings.silence;
@@ -144,12 +144,12 @@ impl Session {
         Ok(())
     }
 
-    /// Says why, if anyone hears it.
+    /// Closes the socket with the reason.
     async fn close(mut self, over: Over) {
         let (code, reason) = match over {
             Over::Stopped => (close_code::AWAY, "the server is stopping"),
-            Over::Barred => (close_code::POLICY, "you may no longer look at runs"),
-            Over::Broken => (close_code::ERROR, "the log cannot be read now"),
+            Over::Barred => (close_code::POLICY, "you are no longer allowed to read runs"),
+            Over::Broken => (close_code::ERROR, "the log cannot be read at the moment"),
             Over::Done | Over::Left | Over::Slow | Over::Silent => return,
         };
         let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
@@ -158,14 +158,14 @@ impl Session {
 
     async fn recheck(&mut self) -> Result<(), Over> {
         self.due.recheck = Instant::now() + self.settings.recheck;
-        if self.shown.is_barred(&self.app).await { Err(Over::Barred) } else { Ok(()) }
+        if self.credentials.is_barred(&self.app).await { Err(Over::Barred) } else { Ok(()) }
     }
 
     async fn hear(&mut self, said: Message) -> Result<(), Over> {
         let done = match said {
             Message::Text(text) => self.obey(&text).await,
             Message::Binary(_) => {
-                Err(Problem::bad_request("invalid-message", "send JSON as text, not as bytes").into())
+                Err(Problem::bad_request("invalid-message", "send JSON in text messages, not in binary ones").into())
             }
             Message::Ping(_) | Message::Pong(_) => Ok(Vec::new()),
             Message::Close(_) => return Err(Over::Left),
@@ -174,7 +174,7 @@ impl Session {
         self.send_all(messages).await
     }
 
-    /// What to answer.
+    /// Handles a message and returns the responses.
     async fn obey(&mut self, text: &str) -> Result<Vec<String>, Refused> {
         let invalid = |error| Problem::bad_request("invalid-json", format!("the message is not JSON: {error}"));
         let said: Value = serde_json::from_str(text).map_err(invalid)?;
@@ -184,7 +184,7 @@ impl Session {
             Some("workflow_run_join") => self.join(run.as_deref()).await,
             Some("workflow_run_leave") => self.leave(run.as_deref()),
             _ => {
-                let detail = "this is no event that is known here: send workflow_run_join or workflow_run_leave";
+                let detail = "unknown event: send workflow_run_join or workflow_run_leave";
                 Err(Problem::bad_request("unknown-event", detail))
             }
         };
@@ -192,13 +192,13 @@ impl Session {
     }
 
     async fn join(&mut self, run: Option<&str>) -> Result<Vec<String>, Problem> {
-        let run = run.ok_or_else(|| Problem::input("runId", "say which run, such as run_…"))?;
-        // As a request of its own: rights and rates count.
-        self.caller = self.shown.again(&self.app).await?;
+        let run = run.ok_or_else(|| Problem::input("runId", "a run id is required, such as run_…"))?;
+        // Counts as a request: rights and rate limits apply.
+        self.caller = self.credentials.again(&self.app).await?;
         let id = find(&self.app, &self.caller, run).await?.id;
         if self.joined.len() >= MOST_JOINED && !self.joined.contains_key(&id) {
             let detail =
-                format!("{MOST_JOINED} runs are joined, and no more are allowed: leave one, or open another socket");
+                format!("the limit of {MOST_JOINED} joined runs is reached: leave one, or open another socket");
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-joined", detail));
         }
         let view = self.app.engine.runs(&self.caller).get(run).await?;
@@ -209,12 +209,12 @@ impl Session {
     }
 
     fn leave(&mut self, run: Option<&str>) -> Result<Vec<String>, Problem> {
-        let run = run.ok_or_else(|| Problem::input("runId", "say which run, such as run_…"))?;
+        let run = run.ok_or_else(|| Problem::input("runId", "a run id is required, such as run_…"))?;
         self.joined.retain(|_, joined| joined.run != run);
         Ok(Vec::new())
     }
 
-    /// Tells of everything in a batch that was not told yet.
+    /// Sends all changes in a batch that were not sent yet.
     async fn pass_on(&mut self, batch: &Batch) -> Result<(), Over> {
         let mut news: BTreeMap<RunId, (Vec<&StoredLog>, Option<std::time::Instant>)> = BTreeMap::new();
         for row in &batch.rows {
@@ -243,19 +243,19 @@ impl Session {
         Ok(())
     }
 
-    /// What has changed about a run; `rows` may be some of what led there.
+    /// Sends the changes of a run. `rows` may be only some of the rows in between.
     async fn tell(&mut self, run: RunId, rows: &[&StoredLog]) -> Result<(), Over> {
         let Some(joined) = self.joined.get_mut(&run) else { return Ok(()) };
         let view = match self.app.engine.runs(&self.caller).get(&joined.run).await {
             Ok(view) => view,
-            // A test run that was removed, or one whose time was over.
+            // A test run that was deleted, or a run past its retention.
             Err(error @ Error::NotFound { .. }) => {
                 let gone = Refused { problem: error.into(), run: Some(joined.run.clone()) };
                 self.joined.remove(&run);
                 return self.send(Message::text(gone.message())).await;
             }
             Err(error) => {
-                tracing::warn!(%error, "a live socket cannot read a run");
+                tracing::warn!(%error, "cannot read a run for a live socket");
                 return Err(Over::Broken);
             }
         };
@@ -273,7 +273,7 @@ impl Session {
 
 impl Refused {
     fn message(self) -> String {
-        // The answer of a request has it in words for the log; the socket's client gets the same.
+        // The response has the view of the problem as an extension; the client receives that.
         let response = self.problem.into_response();
         let mut problem = json!(response.extensions().get::<ProblemView>());
         if let (Some(run), Value::Object(fields)) = (self.run, &mut problem) {

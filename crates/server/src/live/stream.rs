@@ -1,7 +1,7 @@
-//! One stream of text: a bounded way to its reader, and the caller's right to it.
+//! One event stream: a bounded buffer to its client, and the caller's right to read it.
 //!
-//! The task that makes the text waits for the reader only so long. Whoever is dropped has the id of the last event, and can
-//! come back with it.
+//! The task that produces the text waits for the client only for a limited time. A dropped client has the id of its
+//! last event and can resume from there.
 
 use super::follow::Batch;
 use super::hub::Watch;
@@ -27,26 +27,26 @@ use tokio::sync::mpsc;
 use tokio::time::{self, sleep_until, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Pieces of text that wait for the reader; each is a log row at the most.
+/// Chunks buffered for the client. Each is at most one log row.
 const WAITING: usize = 16;
 
-/// What a caller showed, to be looked at again.
+/// The credentials of a request, kept so that they can be checked again.
 #[derive(Clone)]
-pub struct Shown {
+pub struct Credentials {
     pub headers: HeaderMap,
     peer: Option<ConnectInfo<SocketAddr>>,
 }
 
-impl FromRequestParts<App> for Shown {
+impl FromRequestParts<App> for Credentials {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Shown, Infallible> {
-        Ok(Shown { headers: parts.headers.clone(), peer: parts.extensions.get().copied() })
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Credentials, Infallible> {
+        Ok(Credentials { headers: parts.headers.clone(), peer: parts.extensions.get().copied() })
     }
 }
 
-impl Shown {
-    /// Who this is now, if they may still look at runs.
+impl Credentials {
+    /// Authenticates again, and requires the right to read runs.
     pub async fn again(&self, app: &App) -> Result<Caller, Problem> {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.headers.clone_from(&self.headers);
@@ -58,25 +58,25 @@ impl Shown {
         Ok(caller)
     }
 
-    /// Whether they may no longer. What only failed now is tried again later.
+    /// Whether the caller has lost access. Temporary errors are checked again later.
     pub async fn is_barred(&self, app: &App) -> bool {
         let problem = self.again(app).await.err();
         problem.is_some_and(|problem| matches!(problem.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 }
 
-/// Why a stream is over.
+/// Why a stream ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// All there is was sent.
+    /// Everything was sent.
     Done,
-    /// The reader has gone.
+    /// The client disconnected.
     Left,
-    /// The reader took nothing for too long.
+    /// The client accepted no data for too long.
     Slow,
-    /// The other side of a socket said nothing for too long.
+    /// The other side of a socket was silent for too long.
     Silent,
-    /// The caller may no longer look.
+    /// The caller may no longer read runs.
     Barred,
     /// The server stops.
     Stopped,
@@ -85,7 +85,7 @@ pub enum Over {
 }
 
 impl Over {
-    /// Counts those who did not leave by themselves.
+    /// Counts streams that the server ended.
     pub fn count(self) {
         let why = match self {
             Over::Done | Over::Left | Over::Stopped => return,
@@ -100,7 +100,7 @@ impl Over {
 
 impl From<stepwell_engine::Error> for Over {
     fn from(error: stepwell_engine::Error) -> Over {
-        tracing::warn!(%error, "a live stream cannot read the log");
+        tracing::warn!(%error, "cannot read the log for a live stream");
         Over::Broken
     }
 }
@@ -116,30 +116,30 @@ struct Piece {
     since: Option<Instant>,
 }
 
-/// What all streams of text do.
+/// The parts common to all event streams.
 pub struct Stream {
     pub app: App,
     pub watch: Watch,
-    shown: Shown,
+    credentials: Credentials,
     out: mpsc::Sender<Piece>,
-    /// When it is to be looked whether the caller still may.
+    /// When to check the caller's rights again.
     recheck: time::Instant,
-    /// When to say that it is still there.
+    /// When to send the next keep-alive.
     keep_alive: time::Instant,
 }
 
-/// What comes next.
+/// The next thing to send.
 pub enum Next {
     Batch(Arc<Batch>),
-    /// Some were missed: the store has them.
+    /// Some batches were missed: read them from the store.
     Missed,
-    /// Nothing for a while: the reader is to be told.
+    /// Nothing happened for a while: send a keep-alive.
     Quiet,
 }
 
 impl Stream {
-    /// With the answer that carries it.
-    pub fn new(app: App, watch: Watch, shown: Shown) -> (Stream, Response) {
+    /// Returns the stream and the response that carries it.
+    pub fn new(app: App, watch: Watch, credentials: Credentials) -> (Stream, Response) {
         let (out, pieces) = mpsc::channel(WAITING);
         let pieces = ReceiverStream::new(pieces).map(|piece: Piece| {
             measure(piece.since);
@@ -149,18 +149,18 @@ impl Stream {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        // Some proxies gather answers otherwise.
+        // Otherwise some proxies buffer the response.
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
         let (now, settings) = (time::Instant::now(), watch.hub.settings);
         let (recheck, keep_alive) = (now + settings.recheck, now + settings.keep_alive);
-        (Stream { app, watch, shown, out, recheck, keep_alive }, response)
+        (Stream { app, watch, credentials, out, recheck, keep_alive }, response)
     }
 
     pub async fn rows(&mut self, text: Bytes, since: Option<Instant>) -> Result<(), Over> {
-        if text.is_empty() { Ok(()) } else { self.say(text, since).await }
+        if text.is_empty() { Ok(()) } else { self.write(text, since).await }
     }
 
-    pub async fn say(&mut self, text: impl Into<Bytes>, since: Option<Instant>) -> Result<(), Over> {
+    pub async fn write(&mut self, text: impl Into<Bytes>, since: Option<Instant>) -> Result<(), Over> {
         self.tend().await?;
         let settings = self.watch.hub.settings;
         self.keep_alive = time::Instant::now() + settings.keep_alive;
@@ -176,7 +176,7 @@ impl Stream {
         }
     }
 
-    /// Looks whether it is over for a reason outside of the log.
+    /// Checks whether the stream must end for a reason outside the log.
     pub async fn tend(&mut self) -> Result<(), Over> {
         if self.out.is_closed() {
             return Err(Over::Left);
@@ -187,14 +187,14 @@ impl Stream {
         let now = time::Instant::now();
         if now >= self.recheck {
             self.recheck = now + self.watch.hub.settings.recheck;
-            if self.shown.is_barred(&self.app).await {
+            if self.credentials.is_barred(&self.app).await {
                 return Err(Over::Barred);
             }
         }
         Ok(())
     }
 
-    /// Waits for something to tell.
+    /// Waits for something to send.
     pub async fn next(&mut self) -> Result<Next, Over> {
         let end = self.watch.hub.end();
         tokio::pin!(end);

@@ -1,13 +1,12 @@
-//! Calling tools: read the arguments, give one command, show what came of it.
+//! Tool calls: parse the arguments, call one command, return the result.
 
 use super::proxied::{self, Other};
 use super::runs::{self, Detail};
 use super::tools::Named;
-use super::{Client, exposed, gates, say, tasks};
+use super::{Client, exposed, gates, tasks, text};
 use crate::app::App;
 use crate::body::{printable, shallow, typed};
 use crate::error::Problem;
-use crate::rest::look::{cursor, query, summaries};
 use crate::view::*;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult};
@@ -15,16 +14,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stepwell_engine::commands::{Decision, Source, Trigger};
+use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, WorkflowQuery};
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
-/// Faults of arguments that are told.
+/// Maximum number of errors in arguments that are reported.
 const MOST_FAULTS: usize = 20;
-/// Arguments that may hold anything: what they are checked against is not ours.
+/// Arguments with arbitrary content, which other schemas check.
 const FREE: [&str; 3] = ["definition", "input", "data"];
 
-/// Who calls, and from what client.
+/// The caller and the capabilities of its client.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     pub app: &'a App,
@@ -96,25 +95,25 @@ struct Events {
     limit: Option<u32>,
 }
 
-/// How long a call waits for the end of what it started, unless it says.
+/// How long a call waits for the end of a run by default.
 const USUAL_WAIT: Duration = Duration::from_secs(5);
 
 impl Call<'_> {
-    /// What cannot be done is a result that says so: agents read those, and not errors of the protocol.
+    /// Failures are results rather than protocol errors, because agents read results.
     pub async fn tool(self, name: &str, arguments: Value) -> Result<CallToolResponse, ErrorData> {
         let answer = match Named::parse(name) {
             Some(named) => self.named(named, arguments).await,
             None => match proxied::find(self.app, self.caller, name).await {
                 Ok(Some(Other::Workflow(exposed))) => self.exposed(&exposed, arguments).await,
                 Ok(Some(Other::Tool(offered))) => self.proxied(&offered, arguments).await,
-                // Nobody is told here which tools others have.
+                // Does not reveal which tools others have.
                 Ok(None) | Err(Error::Forbidden { .. }) => {
                     return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
                 }
                 Err(error) => Err(error.into()),
             },
         };
-        Ok(answer.unwrap_or_else(|problem| say::refusal(&problem).into()))
+        Ok(answer.unwrap_or_else(|problem| text::refusal(&problem).into()))
     }
 
     async fn named(self, named: Named, arguments: Value) -> Result<CallToolResponse, Problem> {
@@ -142,8 +141,8 @@ impl Call<'_> {
         let source = Source { text: &text, file: None };
         if define.check_only {
             let name = self.app.engine.workflows(self.caller).check_only(source).await?.definition.name;
-            let said = format!("The definition of {name:?} is good. Nothing was stored.");
-            return Ok(say::result(json!({"name": name, "valid": true, "changed": false}), said));
+            let text = format!("The definition of {name:?} is valid. Nothing was stored.");
+            return Ok(text::result(json!({"name": name, "valid": true, "changed": false}), text));
         }
         let defined = self.app.engine.workflows(self.caller).define(source).await?;
         let row = &defined.compiled.row;
@@ -152,51 +151,41 @@ impl Call<'_> {
             false => None,
         };
         let tool = tool.map(|exposed| exposed.name);
-        let what = if defined.changed { "is stored" } else { "was there already, just so" };
-        let mut said = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
+        let what = if defined.changed { "was stored" } else { "is unchanged" };
+        let mut text = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
         match &tool {
-            Some(tool) => said += &format!(" or the tool {tool}."),
-            None => said.push('.'),
+            Some(tool) => text += &format!(" or the tool {tool}."),
+            None => text.push('.'),
         }
         let shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
             "changed": defined.changed, "tool": tool});
-        Ok(say::result(shown, said))
+        Ok(text::result(shown, text))
     }
 
     async fn list_definitions(self, list: List) -> Result<CallToolResult, Problem> {
-        let limit = page_size(list.limit, 50)? as usize;
-        let (mut found, mut next) = (Vec::new(), None::<String>);
-        let mut said = String::new();
-        for row in self.app.engine.workflows(self.caller).list().await? {
-            let after = list.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
-            if !after || list.query.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
-                continue;
-            }
-            if found.len() == limit {
-                next = Some(last_name(&found));
-                break;
-            }
-            let compiled = self.app.engine.workflows(self.caller).get(&row.workflow).await?;
-            let enabled = self.app.engine.workflows(self.caller).state(&compiled).await?.enabled;
-            let definition = &compiled.definition;
+        let limit = page_size(list.limit, 50)?;
+        let query = WorkflowQuery { text: list.query, labels: Vec::new(), cursor: list.cursor, limit };
+        let page = self.app.engine.workflows(self.caller).page(query).await?;
+        let (mut found, mut lines) = (Vec::new(), String::new());
+        for (compiled, State { enabled, .. }) in &page.workflows {
+            let (row, definition) = (&compiled.row, &compiled.definition);
             let about = definition.description.as_deref().unwrap_or("no description");
             let first: String = about.lines().next().unwrap_or_default().chars().take(200).collect();
-            said += &format!("\n- {}{}: {first}", row.name, if enabled { "" } else { " (disabled)" });
+            lines += &format!("\n- {}{}: {first}", row.name, if *enabled { "" } else { " (disabled)" });
             found.push(json!({"name": row.name, "id": row.workflow, "version": row.version,
                 "description": definition.description, "enabled": enabled, "dialect": definition.graph.dialect.name(),
                 "input_schema": definition.input_schema}));
         }
-        let count = found.len();
-        let said = match count {
-            0 => "There are no such workflows. Make one with workflow_define.".to_string(),
-            _ => format!("{count} workflow{}:{said}", if count == 1 { "" } else { "s" }),
+        let text = match found.len() {
+            0 => "No workflows match. Create one with workflow_define.".to_string(),
+            count => format!("{count} workflow{}:{lines}", plural(count)),
         };
-        Ok(say::result(json!({"workflows": found, "next": next}), said))
+        Ok(text::result(json!({"workflows": found, "next": page.next}), text))
     }
 
     async fn start(self, start: Start) -> Result<CallToolResponse, Problem> {
         let wait = start.wait_seconds.map_or(USUAL_WAIT, seconds);
-        // An empty object is what most workflows take, and what REST makes of an empty body.
+        // Most workflows take an object, and REST also turns an empty body into one.
         let input = start.input.unwrap_or_else(|| json!({}));
         let mut trigger = Trigger::new(&start.workflow, input);
         trigger.key = start.idempotency_key.as_deref();
@@ -210,7 +199,7 @@ impl Call<'_> {
         self.begin(Trigger::new(&exposed.compiled.row.workflow, input), runs::LONGEST_WAIT).await
     }
 
-    /// A call is a run of one step: if it has to be approved, the run waits, and nobody's socket does.
+    /// A call is a run of one step: if it needs approval, the run waits, not the connection.
     async fn proxied(self, offered: &Offered, arguments: Value) -> Result<CallToolResponse, Problem> {
         shallow(&arguments, self.app)?;
         let started = self.app.engine.mcp_servers(self.caller).call_tool(&offered.name, arguments).await?;
@@ -218,58 +207,56 @@ impl Call<'_> {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
         runs::settled(self.app, started.id, runs::LONGEST_WAIT).await?;
-        let seen = runs::look(self.app, self.caller, &started.run).await?;
-        Ok(proxied::result(&seen).into())
+        let state = runs::read(self.app, self.caller, &started.run).await?;
+        Ok(proxied::result(&state).into())
     }
 
-    /// Starts a run: as a task if the client knows them, else with a wait for the end.
+    /// Starts a run: as a task if the client supports tasks, otherwise waiting for its end.
     async fn begin(self, trigger: Trigger<'_>, wait: Duration) -> Result<CallToolResponse, Problem> {
         let started = self.app.engine.runs(self.caller).trigger(trigger).await?;
         if self.client.tasks {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
         runs::settled(self.app, started.id, wait).await?;
-        Ok(runs::look(self.app, self.caller, &started.run).await?.outcome().into())
+        Ok(runs::read(self.app, self.caller, &started.run).await?.outcome().into())
     }
 
     async fn status(self, status: Status) -> Result<CallToolResult, Problem> {
-        // A run of others is not there.
-        let seen = runs::look(self.app, self.caller, &status.run_id).await?;
+        // Checks access: runs of others are reported as missing.
+        let state = runs::read(self.app, self.caller, &status.run_id).await?;
         if status.wait_seconds > 0.0
-            && seen.run.finished_at.is_none()
+            && state.run.finished_at.is_none()
             && let Some(row) = self.app.engine.log().find(&status.run_id).await?
         {
             runs::settled(self.app, row.id, seconds(status.wait_seconds)).await?;
         }
-        Ok(runs::look(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
+        Ok(runs::read(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
     }
 
     async fn list_runs(self, list: ListRuns) -> Result<CallToolResult, Problem> {
         let status = Some(list.status.join(",")).filter(|status| !status.is_empty());
-        let filters = RunFilters {
+        let filters = engine::RunFilters {
             status,
             workflow: list.workflow,
-            limit: Some(page_size(list.limit, 50)?),
+            limit: list.limit,
             cursor: list.cursor,
-            ..RunFilters::default()
+            ..engine::RunFilters::default()
         };
-        let query = query(filters)?;
-        let limit = query.limit as usize;
-        let rows = self.app.engine.runs(self.caller).list(query).await?;
-        let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
-        let found = summaries(self.app, &rows).await?;
+        let page = self.app.engine.runs(self.caller).page(filters.query()?).await?;
+        let Page { data: found, next } = Page::<RunSummary>::from(page);
         let lines =
             found.iter().map(|run| format!("\n- {} {:?}: {}, {}", run.id, run.workflow, run.status, run.created_at.0));
-        let said = match found.len() {
-            0 => "There are no such runs.".to_string(),
+        let text = match found.len() {
+            0 => "No runs match.".to_string(),
             count => format!("{count} run{}, newest first:{}", plural(count), lines.collect::<String>()),
         };
-        Ok(say::result(json!({"runs": found, "next": next}), said))
+        Ok(text::result(json!({"runs": found, "next": next}), text))
     }
 
     async fn answer(self, answer: Answer, approve: bool) -> Result<CallToolResult, Problem> {
         if !gates::may_answer(self.caller) {
-            let detail = "over MCP a gate is answered only with workflow.approve by name: admin does not stand for it";
+            let detail =
+                "over MCP, answering a gate requires an explicit grant of workflow.approve: admin does not imply it";
             return Err(Problem::new(axum::http::StatusCode::FORBIDDEN, "forbidden", detail));
         }
         let (run, step) = match (answer.step_id, answer.run_id, answer.step_name) {
@@ -277,7 +264,7 @@ impl Call<'_> {
                 step_named(&id).ok_or_else(|| Problem::not_found(format!("there is no step {id:?}")))?
             }
             (None, Some(run), Some(step)) => (run, step),
-            _ => return Err(Problem::input("step_name", "give run_id and step_name, or step_id alone")),
+            _ => return Err(Problem::input("step_name", "pass run_id and step_name, or only step_id")),
         };
         let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
         self.app.engine.gates(self.caller).answer(&run, &step, decision).await?;
@@ -289,10 +276,10 @@ impl Call<'_> {
         self.after(&cancel.run_id).await
     }
 
-    /// The run as it stands after something was done to it.
+    /// The state of a run after a change.
     async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
         let run = Run::from(self.app.engine.runs(self.caller).get_after_change(run).await?);
-        Ok(runs::Seen::alone(run, self.caller).shown(Detail::Brief))
+        Ok(runs::RunState::alone(run, self.caller).shown(Detail::Brief))
     }
 
     async fn events(self, events: Events) -> Result<CallToolResult, Problem> {
@@ -305,16 +292,12 @@ impl Call<'_> {
             format!("\n- {} {}{step}", event.at.0, event.kind)
         };
         let lines: String = found.iter().map(line).collect();
-        let said = match found.len() {
-            0 => "Nothing more has happened.".to_string(),
+        let text = match found.len() {
+            0 => "No further events.".to_string(),
             count => format!("{count} event{}:{lines}", plural(count)),
         };
-        Ok(say::result(json!({"events": found, "next": next}), said))
+        Ok(text::result(json!({"events": found, "next": next}), text))
     }
-}
-
-fn last_name(found: &[Value]) -> String {
-    found.last().and_then(|last| last["name"].as_str()).unwrap_or_default().to_string()
 }
 
 fn plural(count: usize) -> &'static str {
@@ -325,10 +308,10 @@ fn seconds(wait: f64) -> Duration {
     Duration::try_from_secs_f64(wait).unwrap_or_default().min(runs::LONGEST_WAIT)
 }
 
-/// Everything that is wrong with the arguments of a call.
+/// Reports everything wrong with the arguments of a call.
 fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     shallow(arguments, app)?;
-    let schema = jsonschema::validator_for(&named.input()).expect("a test looks at every schema");
+    let schema = jsonschema::validator_for(&named.input()).expect("a test compiles every schema");
     let faults = schema.iter_errors(arguments).take(MOST_FAULTS).map(|fault| FaultView {
         path: fault.instance_path().to_string().trim_start_matches('/').replace('/', "."),
         message: fault.to_string(),
@@ -337,7 +320,7 @@ fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     let errors: Vec<FaultView> = faults.collect();
     if let Some(first) = errors.first() {
         let Problem { detail, .. } = Problem::input(&first.path, first.message.clone());
-        let detail = format!("the arguments of {} cannot be used: {detail}", named.name());
+        let detail = format!("invalid arguments for {}: {detail}", named.name());
         let status = axum::http::StatusCode::UNPROCESSABLE_ENTITY;
         return Err(Problem { errors, ..Problem::new(status, "invalid-input", detail) });
     }

@@ -1,4 +1,4 @@
-//! Workflows as tools of their own: each that says `expose_as_tool`, under its name and with its `input_schema`.
+//! Workflows as tools: each workflow with `expose_as_tool`, under its name and with its `input_schema`.
 
 use super::tools::{Named, object, run_schema};
 use crate::app::App;
@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_engine::{Caller, Compiled, Error};
 
-/// Characters of a tool's name that all clients take.
+/// Maximum length of a tool name that all clients accept.
 const LONGEST: usize = 64;
-/// Where an input that is no object stands among the arguments.
+/// The argument for an input that is not an object.
 const INPUT: &str = "input";
 
 pub struct Exposed {
-    /// What it is called as a tool.
+    /// The name of the tool.
     pub name: String,
     pub compiled: Arc<Compiled>,
 }
@@ -33,7 +33,8 @@ impl Exposed {
         tool
     }
 
-    /// What it takes, and whether that is under `input`: arguments are always an object, inputs need not be.
+    /// The schema of the arguments, and whether the input is under `input`: arguments are always an object, inputs need
+    /// not be.
     fn schema(&self) -> (Value, bool) {
         match &self.compiled.definition.input_schema {
             None | Some(Value::Bool(true)) => (json!({"type": "object"}), false),
@@ -55,7 +56,7 @@ impl Exposed {
     }
 }
 
-/// The workflows that are tools, with names of which no two are the same.
+/// The workflows that are tools, with unique names.
 pub async fn list(app: &App, caller: &Caller) -> Result<Vec<Exposed>, Error> {
     let mut taken: BTreeSet<String> = Named::ALL.iter().map(|tool| tool.name().to_string()).collect();
     let exposed = app.engine.workflows(caller).exposed().await?;
@@ -78,7 +79,7 @@ fn free(workflow: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// A name that clients take. Two underscores in a row set servers and their tools apart, so no workflow has them.
+/// A name that clients accept. A double underscore separates servers from their tools, so workflow tools have none.
 fn plain(workflow: &str) -> String {
     let mut name = String::new();
     for c in workflow.chars() {
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_workflow_gets_a_name_of_its_own_that_clients_take() {
+    fn every_workflow_gets_a_unique_name_that_clients_accept() {
         let mut taken = BTreeSet::from(["workflow_start".to_string()]);
         let mut name = |workflow: &str| free(workflow, &mut taken);
         assert_eq!(name("deploy-it"), "deploy-it");

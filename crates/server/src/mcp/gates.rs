@@ -1,7 +1,8 @@
-//! Gates as questions to whoever is behind a client, and their answers.
+//! Gates as elicitation requests to the user of a client, and their answers.
 //!
-//! A question's name is the gate's path, its attempt and the digest of what is shown: an answer is for just that. Over MCP
-//! gates are answered only with the right to do so by name: an administrator's key in the hands of a program is none.
+//! The key of a request is the gate's path, its attempt and the digest of what is shown, so an answer is valid only for
+//! exactly that. Over MCP, answering gates requires the right to be granted explicitly: an administrator's key used by
+//! a program does not suffice.
 
 use crate::app::App;
 use crate::error::Problem;
@@ -11,26 +12,26 @@ use serde_json::{Map, Value, json};
 use stepwell_engine::Caller;
 use stepwell_engine::commands::{Decision, Right};
 
-/// Gates of one run that are looked at.
+/// Maximum number of gates of one run that are read.
 const MOST: usize = 20;
-/// Characters of the calls behind a gate that a question shows.
+/// Maximum length of the calls behind a gate in a message.
 const SHOWN: usize = 4_000;
-/// What every question asks beside the gate's own form.
+/// Fields of every request besides the gate's own form.
 const DECISION: &str = "decision";
 const COMMENT: &str = "comment";
-/// The whole form as one text, where it cannot be asked field by field.
+/// The field for the whole form as JSON, if it cannot be asked field by field.
 const DATA: &str = "data";
 
-/// Whether this caller answers gates here at all.
+/// Whether this caller may answer gates over MCP.
 pub fn may_answer(caller: &Caller) -> bool {
     caller.may(Right::Approve) && caller.grants.names().iter().any(|grant| grant == Right::Approve.name())
 }
 
-/// The open gates of a run that the caller may see, and which of them are theirs to answer.
+/// The open gates of a run that the caller may see, with those the caller may answer marked.
 pub async fn open(app: &App, caller: &Caller, run: &Run) -> Result<Vec<ApprovalView>, Problem> {
     let mut found = Vec::new();
     for wait in run.waiting_for.iter().filter(|wait| wait.what == "approval").take(MOST) {
-        // Answered just now, or not for their eyes.
+        // Answered just now, or not visible to the caller.
         let Ok(approval) = app.engine.gates(caller).get(&run.id, &wait.step).await else { continue };
         let mut view = ApprovalView::from(approval);
         view.mine &= may_answer(caller) && !view.approved_by.iter().any(|by| **by == *caller.name);
@@ -39,18 +40,18 @@ pub async fn open(app: &App, caller: &Caller, run: &Run) -> Result<Vec<ApprovalV
     Ok(found)
 }
 
-/// The name of a question.
+/// The key of a request.
 pub fn key(approval: &ApprovalView) -> String {
     format!("{}#{}@{}", approval.step, approval.attempt, approval.digest.as_deref().unwrap_or_default())
 }
 
-/// The path of the gate that a question is about.
+/// The path of the gate in a key.
 pub fn path(key: &str) -> &str {
     let before = key.rsplit_once('@').map_or(key, |(before, _)| before);
     before.rsplit_once('#').map_or(before, |(path, _)| path)
 }
 
-/// What a client puts to its user. `None` if the question cannot be written as one.
+/// The elicitation request of a gate. `None` if it cannot be expressed as one.
 pub fn question(approval: &ApprovalView) -> Option<InputRequest> {
     let asked = json!({"method": "elicitation/create", "params": {
         "mode": "form", "message": message(approval), "requestedSchema": schema(&approval.asks["form"])}});
@@ -70,7 +71,7 @@ fn message(approval: &ApprovalView) -> String {
     }
     if let Some(calls) = asks.get("calls").filter(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())) {
         let calls: String = calls.to_string().chars().take(SHOWN).collect();
-        text += &format!("\nApproved would be: {calls}");
+        text += &format!("\nCalls to approve: {calls}");
     }
     text
 }
@@ -83,25 +84,25 @@ fn asked() -> Map<String, Value> {
     fields
 }
 
-/// The fields of the gate's form beside ours, if they are plain values under other names.
+/// Our fields and those of the gate's form, if they are plain values with other names.
 fn schema(form: &Value) -> Value {
     let Some(properties) = fields(form) else { return whole(form) };
     let mut all = asked();
     all.extend(properties.clone());
-    // Somebody who denies fills nothing in: what is missing is found when the answer comes.
+    // Denying needs no data, so required fields are checked when the answer arrives.
     json!({"type": "object", "properties": all, "required": [DECISION]})
 }
 
 fn whole(form: &Value) -> Value {
     let mut all = asked();
     if !form.is_null() {
-        let description = format!("JSON that fits this schema: {form}");
+        let description = format!("JSON that matches this schema: {form}");
         all.insert(DATA.into(), json!({"type": "string", "title": "Data", "description": description}));
     }
     json!({"type": "object", "properties": all, "required": [DECISION]})
 }
 
-/// The form's own fields, if a client can ask for each of them.
+/// The fields of the form, if a client can ask for each of them.
 fn fields(form: &Value) -> Option<&Map<String, Value>> {
     let properties = form.get("properties")?.as_object()?;
     let plain = |(name, field): (&String, &Value)| {
@@ -111,7 +112,7 @@ fn fields(form: &Value) -> Option<&Map<String, Value>> {
     properties.iter().all(plain).then_some(properties)
 }
 
-/// What was answered. `None` if the question was put aside: then it stays open.
+/// Parses an answer. `None` if the user dismissed the request: the gate stays open.
 pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Decision>, String> {
     let digest = approval.digest.clone();
     let content = &response["content"];
@@ -121,7 +122,7 @@ pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Deci
         Some("decline") => return Ok(Some(deny)),
         Some("cancel") => return Ok(None),
         Some("accept") => {}
-        _ => return Err("an answer has the action accept, decline or cancel".into()),
+        _ => return Err("the action of an answer must be accept, decline or cancel".into()),
     }
     match content[DECISION].as_str() {
         Some("approve") => {
@@ -129,7 +130,7 @@ pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Deci
             Ok(Some(Decision { approve: true, comment, data, digest }))
         }
         Some("deny") => Ok(Some(deny)),
-        _ => Err("the content's decision is approve or deny".into()),
+        _ => Err("the decision in the content must be approve or deny".into()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Notices to clients that listen: the list of tools has changed, a run has moved on.
+//! Notifications to subscribed clients: the list of tools has changed, or a run has changed.
 //!
-//! A notice only says that it is worth looking again. Definitions and grants move the organisation's epoch, so that one
-//! number tells whether the list of tools may have changed; but for tools of connected servers, which are compared.
+//! A notification only tells the client to read again. Definitions and grants advance the organisation's epoch, so one
+//! number shows whether the list of tools may have changed. Tools of connected servers do not, so they are compared.
 
 use super::{resources, tools};
 use crate::app::App;
@@ -17,14 +17,14 @@ use stepwell_engine::upstream::Server;
 use stepwell_engine::{Caller, Error};
 use stepwell_store::{RunId, Version};
 
-/// How often is looked whether anything has changed.
+/// How often changes are polled.
 const LOOK: Duration = Duration::from_secs(1);
-/// Every so many looks it is asked whether the key is still good, even if nothing has changed.
+/// After this many polls, the key is checked again even if nothing has changed.
 const RECHECK: u32 = 30;
-/// Runs that one client follows at a time.
+/// Maximum number of runs that one client follows.
 const MOST: usize = 100;
 
-/// What can be listened to: the list of tools, and runs.
+/// The supported subscriptions: the list of tools, and runs.
 pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let mut accepted = SubscriptionFilter::new();
     accepted.tools_list_changed = requested.tools_list_changed.filter(|wanted| *wanted);
@@ -40,18 +40,18 @@ struct Listener<'a> {
     parts: Parts,
     subscription: &'a SubscriptionContext,
     epoch: Option<i64>,
-    /// What connected servers offer, which moves no epoch.
+    /// The tools of connected servers, which do not advance the epoch.
     offered: Vec<Server>,
     tools: Option<Vec<Tool>>,
     runs: Vec<(String, RunId, Version)>,
 }
 
-/// Tells until the client goes away, its key is no longer good, or the server stops.
+/// Sends notifications until the client disconnects, its key becomes invalid, or the server stops.
 pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) -> Result<(), Problem> {
-    // As many as there may be of other streams.
+    // Counts towards the limit of live streams.
     let _place = app.hub.watch().await?;
     let parts = subscription.request_context().extensions.get::<Parts>();
-    let parts = parts.ok_or_else(|| Problem::from(Error::Unavailable("nobody knows who asks".into())))?.clone();
+    let parts = parts.ok_or_else(|| Problem::from(Error::Unavailable("the request has no caller".into())))?.clone();
     let offered = app.engine.mcp_servers(&caller).offered();
     let (tools, runs) = (None, Vec::new());
     let mut listener = Listener { app, caller, parts, subscription, epoch: None, offered, tools, runs };
@@ -62,7 +62,7 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
             () = app.hub.stopping() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {}
         }
-        if !listener.look(n.is_multiple_of(RECHECK)).await? {
+        if !listener.poll(n.is_multiple_of(RECHECK)).await? {
             return Ok(());
         }
     }
@@ -78,7 +78,7 @@ impl Listener<'_> {
         for uri in self.subscription.accepted().resource_subscriptions.iter().flatten() {
             self.caller.check(Right::Read)?;
             let Some(run) = resources::run_named(uri) else { continue };
-            // One of another organisation is not there, and nothing ever happens to it.
+            // Runs of other organisations are ignored.
             if let Ok(row) = crate::live::find(self.app, &self.caller, &run).await {
                 let version = self.latest(row.id, Version(0)).await?;
                 self.runs.push((uri.clone(), row.id, version));
@@ -87,8 +87,8 @@ impl Listener<'_> {
         Ok(())
     }
 
-    /// False if there is nobody to tell any more.
-    async fn look(&mut self, recheck: bool) -> Result<bool, Problem> {
+    /// Returns false if the client has disconnected.
+    async fn poll(&mut self, recheck: bool) -> Result<bool, Problem> {
         let epoch = self.app.engine.log().epoch(self.caller.org).await.map_err(Error::from)?;
         if epoch != self.epoch || recheck {
             let Auth(caller) = Auth::from_request_parts(&mut self.parts, self.app).await?;
@@ -108,9 +108,9 @@ impl Listener<'_> {
         }
         (self.epoch, self.offered) = (epoch, offered);
         for at in 0..self.runs.len() {
-            let (uri, id, seen) = self.runs[at].clone();
-            let version = self.latest(id, seen).await?;
-            if version != seen {
+            let (uri, id, last) = self.runs[at].clone();
+            let version = self.latest(id, last).await?;
+            if version != last {
                 self.runs[at].2 = version;
                 let notice = ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri));
                 let notice = ServerNotification::ResourceUpdatedNotification(notice);
@@ -122,7 +122,7 @@ impl Listener<'_> {
         Ok(true)
     }
 
-    /// How far the run's log goes, as far as one look sees.
+    /// The newest version of the run's log within one page.
     async fn latest(&self, run: RunId, after: Version) -> Result<Version, Error> {
         let rows = self.app.engine.log().tail(run, after, 1_000).await?;
         Ok(rows.last().map_or(after, |row| row.version))

@@ -1,15 +1,15 @@
 //! The MCP server: streamable HTTP at `/mcp`, thin over `engine::commands`.
 //!
-//! There are no sessions: each request stands for itself, so any node answers any of them. What lasts is a run, which is
-//! also what a task is. `stepwell mcp` carries the same messages over standard input and output.
+//! There are no sessions: every request is independent, so any node can serve it. A task is a run, which is durable.
+//! `stepwell mcp` carries the same messages over standard input and output.
 //!
 //! | part | where |
 //! | --- | --- |
-//! | who may come in, and the protocol's methods | `mod.rs` |
-//! | the tools and what they take | `tools.rs`, `exposed.rs` (workflows), `proxied.rs` (tools of connected servers) |
-//! | calling them, and what is said of it | `call.rs`, `runs.rs`, `say.rs` |
-//! | runs as tasks, gates as questions | `tasks.rs`, `gates.rs` |
-//! | resources, prompts, notices of changes | `resources.rs`, `prompts.rs`, `listen.rs` |
+//! | authentication, and the methods of the protocol | `mod.rs` |
+//! | the tools and their schemas | `tools.rs`, `exposed.rs` (workflows), `proxied.rs` (tools of connected servers) |
+//! | tool calls and their results | `call.rs`, `runs.rs`, `text.rs` |
+//! | runs as tasks, gates as elicitation requests | `tasks.rs`, `gates.rs` |
+//! | resources, prompts, notifications | `resources.rs`, `prompts.rs`, `listen.rs` |
 
 mod call;
 mod exposed;
@@ -19,8 +19,8 @@ mod prompts;
 mod proxied;
 mod resources;
 mod runs;
-mod say;
 mod tasks;
+mod text;
 mod tools;
 
 use crate::app::App;
@@ -44,19 +44,19 @@ use serde_json::Value;
 use std::sync::Arc;
 use stepwell_engine::Caller;
 
-/// Told to every client that asks what this server is for.
-const INSTRUCTIONS: &str = "Stepwell runs durable workflows: steps survive crashes, waits cost nothing, and people approve \
-what needs approval. Look with workflow_list_definitions, start with workflow_start, follow with workflow_status. A run \
-that waits for an approval goes on once somebody who may has answered: do not start it again. The prompt define_workflow \
-has the format of definitions.";
+/// The server's instructions for clients.
+const INSTRUCTIONS: &str = "Stepwell runs durable workflows: steps survive crashes, waits cost nothing, and people \
+approve what needs approval. List workflows with workflow_list_definitions, start one with workflow_start and follow \
+its run with workflow_status. A run that waits for an approval continues once an approver has answered: do not start \
+it again. The prompt define_workflow documents the format of definitions.";
 
-/// `/mcp`, for those who show a key.
+/// `/mcp`, for callers with a key.
 pub fn router(app: &App) -> Router<App> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(usize::try_from(app.config.limits.body).unwrap_or(usize::MAX))
-        // Hosts and origins are checked for all paths alike, and before the key is.
+        // Hosts and origins are checked for all paths, before the key.
         .disable_allowed_hosts();
     let handler = Mcp { app: app.clone() };
     let service =
@@ -64,7 +64,7 @@ pub fn router(app: &App) -> Router<App> {
     Router::new().route_service("/mcp", service).layer(middleware::from_fn_with_state(app.clone(), admit))
 }
 
-/// Finds out who asks, and reads the body within its bounds.
+/// Authenticates the caller, and reads the body within its limits.
 async fn admit(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
     check_origin(request.headers(), &app)?;
     let (mut parts, body) = request.into_parts();
@@ -74,18 +74,18 @@ async fn admit(State(app): State<App>, request: Request, next: Next) -> Result<R
     Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)
 }
 
-/// Programs send no origin. A page of another one could be anybody's.
+/// Programs send no origin. Pages of other origins are not trusted.
 fn check_origin(headers: &HeaderMap, app: &App) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let named = app.config.cors.origins.iter().any(|known| origin == known.as_str());
     if named || is_own_origin(headers, &app.public_url) {
         return Ok(());
     }
-    let detail = "pages of this origin may not ask: name it in `cors.origins`";
+    let detail = "pages of this origin are not allowed: add it to `cors.origins`";
     Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail))
 }
 
-/// Answers what clients ask. One is made for each request.
+/// Serves the protocol. Created for each request.
 #[derive(Clone)]
 struct Mcp {
     app: App,
@@ -93,18 +93,18 @@ struct Mcp {
 
 type Context = RequestContext<RoleServer>;
 
-/// Whoever showed the key.
+/// The authenticated caller.
 fn caller(context: &Context) -> Result<Caller, ErrorData> {
     let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
-    caller.cloned().ok_or_else(|| ErrorData::internal_error("nobody knows who asks", None))
+    caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
 }
 
-/// What the client of this very request can do.
+/// The capabilities of the client of this request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Client {
-    /// It knows runs as tasks.
+    /// It supports runs as tasks.
     tasks: bool,
-    /// It can put a question to its user.
+    /// It can ask its user.
     elicits: bool,
 }
 
@@ -129,7 +129,7 @@ impl ServerHandler for Mcp {
         ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)
     }
 
-    /// Clients that begin this way are older than tasks, and without a session nothing can be sent to them unasked.
+    /// Clients that use `initialize` predate tasks, and without a session the server cannot send them notifications.
     async fn initialize(&self, request: InitializeRequestParams, _: Context) -> Result<InitializeResult, ErrorData> {
         let mut info = self.negotiate_initialize(&request)?;
         info.capabilities.extensions = None;
@@ -145,7 +145,7 @@ impl ServerHandler for Mcp {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = caller(&context)?;
         let tools = tools::all(&self.app, &caller).await.map_err(failed)?;
-        // It depends on the key what is in it.
+        // The list depends on the key.
         Ok(ListToolsResult::with_all_items(tools).with_cache_scope(CacheScope::Private).with_ttl_ms(0))
     }
 
@@ -219,7 +219,7 @@ impl ServerHandler for Mcp {
     }
 }
 
-/// For requests that are not calls of tools: what went wrong is told by the protocol.
+/// An error of the protocol, for requests other than tool calls.
 fn failed(problem: impl Into<Problem>) -> ErrorData {
     let problem = problem.into();
     let code = match problem.status {
@@ -227,5 +227,5 @@ fn failed(problem: impl Into<Problem>) -> ErrorData {
         StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => ErrorCode::INTERNAL_ERROR,
         _ => ErrorCode::INVALID_REQUEST,
     };
-    ErrorData::new(code, say::problem(&problem), Some(serde_json::json!({"code": problem.code})))
+    ErrorData::new(code, text::problem(&problem), Some(serde_json::json!({"code": problem.code})))
 }

@@ -1,4 +1,4 @@
-//! The prompt that lets an agent write a correct definition: what is asked for, and the format's own documents.
+//! The prompt for writing a definition: the goal, and the documentation of the format.
 
 use rmcp::ErrorData;
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Role};
@@ -7,33 +7,37 @@ use std::fmt::Write;
 const DEFINE: &str = "define_workflow";
 const DEFINITIONS: &str = include_str!("../../../../docs/definitions.md");
 const EXPRESSIONS: &str = include_str!("../../../../docs/expressions.md");
-/// Parts that say nothing to somebody who writes a definition for a call of workflow_define.
+/// Sections that do not help with writing a definition for workflow_define.
 const NEEDLESS: [&str; 2] = ["Limits", "Size"];
-/// The dialects, by the parts that explain them.
+/// The dialects and the sections that document them.
 const DIALECTS: [(&str, &str); 3] = [("tasks", "Tasks"), ("flow", "Flow"), ("graph", "Graph")];
 
 pub fn list() -> Vec<Prompt> {
-    let goal = PromptArgument::new("goal").with_description("What the workflow is to do").with_required(true);
-    let dialect = "tasks (the usual one), flow or graph; without it all three are explained";
+    let goal = PromptArgument::new("goal").with_description("What the workflow should do").with_required(true);
+    let dialect = "tasks (the default choice), flow or graph; if omitted, all three are documented";
     let dialect = PromptArgument::new("dialect").with_description(dialect).with_required(false);
-    let about = "Write a workflow definition and store it: with the documentation of the format";
+    let about = "Write a workflow definition and store it; includes the documentation of the format";
     vec![Prompt::new(DEFINE, Some(about), Some(vec![goal, dialect])).with_title("Define a workflow")]
 }
 
 pub fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
     if name != DEFINE {
-        return Err(ErrorData::invalid_params(format!("there is no prompt {name:?}; there is {DEFINE:?}"), None));
+        return Err(ErrorData::invalid_params(
+            format!("there is no prompt {name:?}; the only one is {DEFINE:?}"),
+            None,
+        ));
     }
     let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).filter(|text| !text.is_empty());
-    let goal = text("goal").ok_or_else(|| ErrorData::invalid_params("goal: say what the workflow is to do", None))?;
+    let goal =
+        text("goal").ok_or_else(|| ErrorData::invalid_params("goal: describe what the workflow should do", None))?;
     let dialect = text("dialect");
     if let Some(unknown) = dialect.filter(|name| DIALECTS.iter().all(|(known, _)| known != name)) {
         let message = format!("dialect: {unknown:?} is not one of tasks, flow, graph");
         return Err(ErrorData::invalid_params(message, None));
     }
     let mut prompt = format!("Write a Stepwell workflow that does this:\n\n{goal}\n\n");
-    prompt += "Try it with workflow_define and check_only, mend what it lists, then store it with workflow_define. Put an \
-               approval gate before what cannot be taken back. ";
+    prompt += "Check it with workflow_define and check_only, fix the reported errors, then store it with \
+               workflow_define. Put an approval gate before irreversible actions. ";
     if let Some(dialect) = dialect {
         let _ = write!(prompt, "Write it in the {dialect} dialect. ");
     }
@@ -44,7 +48,7 @@ pub fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorD
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, prompt)]))
 }
 
-/// A document without the parts that are not needed.
+/// A document without the sections that are not needed.
 fn trimmed(document: &str, dialect: Option<&str>) -> String {
     let mut kept = String::new();
     let mut keeps = true;
@@ -55,7 +59,7 @@ fn trimmed(document: &str, dialect: Option<&str>) -> String {
             let other = DIALECTS.iter().any(|(name, part)| *part == title && dialect.is_some_and(|one| one != *name));
             keeps = !other && !NEEDLESS.contains(&title);
         }
-        // Notes for the tests of the documents.
+        // Markers for the tests of the documentation.
         if keeps && !line.starts_with("<!--") {
             kept += line;
             kept.push('\n');

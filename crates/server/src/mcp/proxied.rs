@@ -1,7 +1,7 @@
-//! Tools of connected servers, offered on under the caller's grants, and what comes of calling them.
+//! Tools of connected servers, offered within the caller's grants, and the results of calling them.
 
 use super::exposed::{self, Exposed};
-use super::runs::{Detail, Seen};
+use super::runs::{Detail, RunState};
 use super::tools::object;
 use crate::app::App;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
@@ -11,7 +11,7 @@ use stepwell_engine::commands::CALLED;
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
-/// What can be called beside the tools that are always there.
+/// A tool that is not one of the fixed ones.
 pub enum Other {
     Workflow(Exposed),
     Tool(Arc<Offered>),
@@ -25,7 +25,8 @@ pub async fn find(app: &App, caller: &Caller, name: &str) -> Result<Option<Other
     Ok(offered.map(Other::Tool))
 }
 
-/// As its server offers it, but for its name. What it gives is not promised: a call may have to wait for an approval.
+/// The tool as its server offers it, except for its name. It has no output schema, because a call may have to wait for
+/// approval.
 pub fn tool(offered: &Offered) -> Tool {
     let mut tool = Tool::new(offered.name.clone(), offered.description.clone(), object(offered.input_schema.clone()));
     tool.title = offered.title.clone();
@@ -34,14 +35,14 @@ pub fn tool(offered: &Offered) -> Tool {
     tool
 }
 
-/// Whether the run is nothing but the call of a tool.
-pub fn is_call(seen: &Seen) -> bool {
-    seen.run.labels.get(CALLED) == Some(&seen.run.workflow)
+/// Whether the run is a single call of a tool.
+pub fn is_call(state: &RunState) -> bool {
+    state.run.labels.get(CALLED) == Some(&state.run.workflow)
 }
 
-/// The tool's own result; of a call that has not ended, how its run stands.
-pub fn result(seen: &Seen) -> CallToolResult {
-    let run = &seen.run;
+/// The tool's own result, or the state of the run if the call has not ended.
+pub fn result(state: &RunState) -> CallToolResult {
+    let run = &state.run;
     match run.status.as_str() {
         "completed" => {
             let output = run.output.clone().unwrap_or_default();
@@ -53,7 +54,7 @@ pub fn result(seen: &Seen) -> CallToolResult {
             result.structured_content = Some(output).filter(Value::is_object);
             result
         }
-        "failed" | "timeout" | "cancelled" => seen.outcome(),
-        _ => seen.shown(Detail::Brief),
+        "failed" | "timeout" | "cancelled" => state.outcome(),
+        _ => state.shown(Detail::Brief),
     }
 }

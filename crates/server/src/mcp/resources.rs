@@ -1,9 +1,8 @@
-//! Runs and workflows to read: `stepwell://runs/{id}` and `stepwell://workflows/{name}`.
+//! Runs and workflows as resources: `stepwell://runs/{id}` and `stepwell://workflows/{name}`.
 
 use crate::app::App;
 use crate::error::Problem;
-use crate::rest::look::summaries;
-use crate::view::{Run, WorkflowSummary};
+use crate::view::{Run, RunSummary, WorkflowSummary};
 use reqwest::Url;
 use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -14,18 +13,18 @@ use stepwell_engine::{Caller, Error};
 const RUNS: &str = "stepwell://runs";
 const WORKFLOWS: &str = "stepwell://workflows";
 const JSON: &str = "application/json";
-/// Runs that are listed, the newest; the others can be read all the same.
+/// Number of runs listed, newest first. Older ones can still be read.
 const LISTED: u32 = 20;
 
 pub fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{RUNS}/{{id}}"), "run")
             .with_title("A run")
-            .with_description("How a run stands: its steps with input, output and errors, and what it waits for")
+            .with_description("The state of a run: its steps with input, output and errors, and what it waits for")
             .with_mime_type(JSON),
         ResourceTemplate::new(format!("{WORKFLOWS}/{{name}}"), "workflow")
             .with_title("A workflow")
-            .with_description("The newest version of a workflow, with its definition as it was written")
+            .with_description("The newest version of a workflow, with the source of its definition")
             .with_mime_type(JSON),
     ]
 }
@@ -40,8 +39,8 @@ pub async fn list(app: &App, caller: &Caller) -> Result<Vec<Resource>, Error> {
         let resource = Resource::new(address(WORKFLOWS, &row.name), format!("workflow {}", row.name));
         found.push(resource.with_mime_type(JSON));
     }
-    let rows = app.engine.runs(caller).list(RunQuery { limit: LISTED, ..RunQuery::default() }).await?;
-    for run in summaries(app, &rows).await? {
+    let page = app.engine.runs(caller).page(RunQuery { limit: LISTED, ..RunQuery::default() }).await?;
+    for run in page.runs.into_iter().map(RunSummary::from) {
         let about = format!("{} of {:?}, {}", run.status, run.workflow, run.created_at.0);
         let resource = Resource::new(address(RUNS, &run.id), format!("run {}", run.id));
         found.push(resource.with_description(about).with_mime_type(JSON));
@@ -73,16 +72,16 @@ async fn workflow(app: &App, caller: &Caller, name: &str) -> Result<serde_json::
     Ok(shown)
 }
 
-/// The address of a thing by its name, which may hold spaces and letters of any script.
+/// The URI of a resource. Names may contain spaces and any script.
 fn address(base: &str, name: &str) -> String {
-    let mut url = Url::parse(base).expect("both are addresses");
+    let mut url = Url::parse(base).expect("both are valid URIs");
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().push(name);
     }
     url.to_string()
 }
 
-/// The name in an address; `None` if it is another's.
+/// The name in a URI; `None` if the URI is of another kind.
 fn name(base: &str, uri: &str) -> Option<String> {
     let name = uri.strip_prefix(base)?.strip_prefix('/')?;
     let mut bytes = Vec::new();
@@ -104,7 +103,7 @@ fn name(base: &str, uri: &str) -> Option<String> {
     (!name.is_empty() && !name.contains(['/', '\0'])).then_some(name)
 }
 
-/// The run that an address names.
+/// The run that a URI names.
 pub fn run_named(uri: &str) -> Option<String> {
     name(RUNS, uri)
 }

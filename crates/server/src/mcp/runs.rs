@@ -1,6 +1,6 @@
-//! Runs as tools show them, and waiting for them.
+//! Runs as results of tools, and waiting for them.
 
-use super::{gates, say};
+use super::{gates, text};
 use crate::app::App;
 use crate::error::Problem;
 use crate::view::{ApprovalView, Run};
@@ -13,46 +13,46 @@ use stepwell_store::RunId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-/// A call does not wait longer than this: proxies and clients give up not long after.
+/// Maximum wait of a call: proxies and clients time out soon after.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// How often a run that another node moves on is looked at.
-const LOOK: Duration = Duration::from_millis(500);
-/// Statuses of runs that did not come to a good end.
+/// How often a run is polled, in case another node executes it.
+const POLL: Duration = Duration::from_millis(500);
+/// Statuses of runs that did not succeed.
 const BAD: [&str; 3] = ["failed", "timeout", "cancelled"];
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
-    /// How it stands.
+    /// Its state.
     Brief,
-    /// And its steps.
+    /// Its state and its steps.
     Full,
 }
 
-/// A run and the gates that are open in it.
-pub struct Seen {
+/// A run and its open gates.
+pub struct RunState {
     pub run: Run,
     pub approvals: Vec<ApprovalView>,
     may_read: bool,
 }
 
-/// A run as this caller may see it.
-pub async fn look(app: &App, caller: &Caller, run: &str) -> Result<Seen, Problem> {
+/// Reads a run with what the caller may see.
+pub async fn read(app: &App, caller: &Caller, run: &str) -> Result<RunState, Problem> {
     if !caller.may(Right::Run) {
         caller.check(Right::Read)?;
     }
     let run = Run::from(app.engine.runs(caller).get_after_change(run).await?);
     let approvals = gates::open(app, caller, &run).await?;
-    Ok(Seen { run, approvals, may_read: caller.may(Right::Read) })
+    Ok(RunState { run, approvals, may_read: caller.may(Right::Read) })
 }
 
-impl Seen {
-    /// Without a look at its gates.
-    pub fn alone(run: Run, caller: &Caller) -> Seen {
-        Seen { run, approvals: Vec::new(), may_read: caller.may(Right::Read) }
+impl RunState {
+    /// Without reading its gates.
+    pub fn alone(run: Run, caller: &Caller) -> RunState {
+        RunState { run, approvals: Vec::new(), may_read: caller.may(Right::Read) }
     }
 
-    /// For a call that was about the run itself: it is an error if the run came to a bad end.
+    /// The result of a call whose subject is the run itself: an error if the run did not succeed.
     pub fn outcome(&self) -> CallToolResult {
         let mut result = self.shown(Detail::Brief);
         result.is_error = Some(BAD.contains(&self.run.status.as_str()));
@@ -60,11 +60,11 @@ impl Seen {
     }
 
     pub fn shown(&self, detail: Detail) -> CallToolResult {
-        let mut text = say::run(&self.run, &self.approvals, self.may_read);
+        let mut text = text::run(&self.run, &self.approvals, self.may_read);
         if detail == Detail::Full {
-            text += &say::steps(&self.run);
+            text += &text::steps(&self.run);
         }
-        say::result(self.structured(detail), text)
+        text::result(self.structured(detail), text)
     }
 
     fn structured(&self, detail: Detail) -> Value {
@@ -94,10 +94,10 @@ impl Seen {
     }
 }
 
-/// Waits until a run has ended or nothing but a person can move it on, and no longer than this.
+/// Waits until a run has ended or only a person can continue it, at most for this time.
 pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Problem> {
     let until = Instant::now() + longest.min(LONGEST_WAIT);
-    // From before the first look, so that nothing is missed in between.
+    // Subscribes before the first read, so that nothing is missed in between.
     let mut commits = app.engine.activity();
     loop {
         let row = app.engine.log().run(run).await.map_err(stepwell_engine::Error::from)?;
@@ -108,18 +108,18 @@ pub async fn settled(app: &App, run: RunId, longest: Duration) -> Result<(), Pro
             biased;
             () = moved(&mut commits, run) => {}
             () = app.hub.stopping() => return Ok(()),
-            () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
+            () = tokio::time::sleep_until(until.min(Instant::now() + POLL)) => {}
         }
     }
 }
 
-/// Comes when something happened to the run.
+/// Resolves when the run has changed.
 async fn moved(commits: &mut tokio::sync::broadcast::Receiver<Activity>, run: RunId) {
     loop {
         match commits.recv().await {
             Ok(Activity::Committed(commit)) if commit.run != run => {}
             Ok(_) | Err(RecvError::Lagged(_)) => return,
-            // The engine has stopped: whoever waits ends by the clock.
+            // The engine has stopped: the caller ends by its timeout.
             Err(RecvError::Closed) => std::future::pending().await,
         }
     }

@@ -1,77 +1,78 @@
-//! Runs as tasks: a task's id is the run's, so what there is to know of it is on disk before the client knows the id, and
-//! every node can say how it stands.
+//! Runs as tasks: the id of a task is the id of its run, so its state is on disk before the client knows the id, and
+//! every node can report it.
 //!
-//! A run that failed is a task that completed with an error as its result: the call was carried out, to a bad end.
+//! A failed run is a completed task whose result is an error: the call was carried out and failed.
 
-use super::runs::{Seen, look};
-use super::{Client, gates, proxied, say};
+use super::runs::{RunState, read};
+use super::{Client, gates, proxied, text};
 use crate::app::App;
 use crate::error::Problem;
+use crate::view::ApprovalView;
 use rmcp::model::*;
 use serde_json::Value;
 use stepwell_core::event::Ignored;
 use stepwell_engine::commands::Refusal;
 use stepwell_engine::{Caller, Error};
 
-/// How often a client should ask: of work, and of what a person has to answer.
+/// Poll intervals for clients: while steps run, and while a person has to answer.
 const SOON: u64 = 1_000;
 const LATER: u64 = 5_000;
-/// Answers that one request brings.
+/// Maximum number of answers in one request.
 const MOST: usize = 50;
 
 /// The task of a run that was just started.
 pub async fn begun(app: &App, caller: &Caller, run: &str) -> Result<CreateTaskResult, Problem> {
-    let seen = look(app, caller, run).await?;
-    Ok(CreateTaskResult::new(task(&seen, TaskStatus::Working)))
+    let state = read(app, caller, run).await?;
+    Ok(CreateTaskResult::new(task(&state, TaskStatus::Working)))
 }
 
 pub async fn get(app: &App, caller: &Caller, run: &str, client: Client) -> Result<GetTaskResult, Problem> {
-    let seen = look(app, caller, run).await?;
-    let mut task = task(&seen, TaskStatus::Working);
-    let payload = match seen.run.status.as_str() {
-        "completed" | "failed" | "timeout" if proxied::is_call(&seen) => {
-            TaskPayload::Completed { result: fields(&proxied::result(&seen)) }
+    let state = read(app, caller, run).await?;
+    let mut task = task(&state, TaskStatus::Working);
+    let payload = match state.run.status.as_str() {
+        "completed" | "failed" | "timeout" if proxied::is_call(&state) => {
+            TaskPayload::Completed { result: fields(&proxied::result(&state)) }
         }
-        "completed" | "failed" | "timeout" => TaskPayload::Completed { result: fields(&seen.outcome()) },
+        "completed" | "failed" | "timeout" => TaskPayload::Completed { result: fields(&state.outcome()) },
         "cancelled" => TaskPayload::Cancelled,
         _ => {
-            let asked = seen.approvals.iter().filter(|gate| gate.mine && client.elicits);
+            let asked = state.approvals.iter().filter(|gate| gate.mine && client.elicits);
             let input_requests: InputRequests =
                 asked.filter_map(|gate| Some((gates::key(gate), gates::question(gate)?))).collect();
-            task.status_message = Some(waiting(app, caller, &seen).await?);
+            task.status_message = Some(waiting(app, caller, &state).await?);
             match input_requests.is_empty() {
                 true => TaskPayload::Working,
                 false => TaskPayload::InputRequired { input_requests },
             }
         }
     };
-    if seen.run.waiting_for.iter().all(|wait| wait.what != "executor") && seen.run.finished_at.is_none() {
+    if state.run.waiting_for.iter().all(|wait| wait.what != "executor") && state.run.finished_at.is_none() {
         task.poll_interval_ms = Some(LATER);
     }
     Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
 }
 
-/// How the run stands; and the last answer of the caller that was not taken, if what it was about is still open.
-async fn waiting(app: &App, caller: &Caller, seen: &Seen) -> Result<String, Problem> {
-    let said = say::run(&seen.run, &seen.approvals, false);
-    let open = |refusal: &Refusal| seen.approvals.iter().any(|gate| gate.step == gates::path(&refusal.step));
-    let refusal = app.engine.gates(caller).last_refusal(&seen.run.id).await?.filter(open);
+/// The state of the run, with the caller's last refused answer if its gate is still open.
+async fn waiting(app: &App, caller: &Caller, state: &RunState) -> Result<String, Problem> {
+    let text = text::run(&state.run, &state.approvals, false);
+    let open = |refusal: &Refusal| state.approvals.iter().any(|gate| gate.step == gates::path(&refusal.step));
+    let refusal = app.engine.gates(caller).last_refusal(&state.run.id).await?.filter(open);
     Ok(match refusal {
         Some(Refusal { step, reason }) => {
-            format!("The answer to {:?} was not taken: {reason}\n{said}", gates::path(&step))
+            format!("The answer to {:?} was refused: {reason}\n{text}", gates::path(&step))
         }
-        None => said,
+        None => text,
     })
 }
 
-fn task(seen: &Seen, status: TaskStatus) -> Task {
-    let run = &seen.run;
+fn task(state: &RunState, status: TaskStatus) -> Task {
+    let run = &state.run;
     let steps = run.tasks.0.iter().flat_map(|(_, step)| [step.started_at, step.finished_at]);
     let waits = run.waiting_for.iter().map(|wait| wait.since);
     let times = steps.chain(waits).chain([Some(run.created_at), run.started_at, run.finished_at]);
     let updated = times.flatten().max().unwrap_or(run.created_at);
     let mut task = Task::new(&run.id, status, run.created_at.0.to_string(), updated.0.to_string());
-    task.status_message = Some(say::run(run, &[], false));
+    task.status_message = Some(text::run(run, &[], false));
     task.poll_interval_ms = Some(SOON);
     task
 }
@@ -83,31 +84,31 @@ fn fields(result: &CallToolResult) -> JsonObject {
     }
 }
 
-/// Takes answers to gates. One that cannot be taken is written down and told by the next look at the task.
+/// Submits answers to gates. A refused answer is recorded and reported by the next read of the task.
 pub async fn update(app: &App, caller: &Caller, run: &str, answers: InputResponses) -> Result<(), Problem> {
-    let seen = look(app, caller, run).await?;
+    let state = read(app, caller, run).await?;
     for (key, response) in answers.into_iter().take(MOST) {
-        if let Err(reason) = answer(app, caller, &seen, (&key, &response)).await {
+        let gate = state.approvals.iter().find(|gate| gates::key(gate) == key);
+        if let Err(reason) = answer(app, caller, gate, &response).await {
             app.engine.gates(caller).note_refusal(run, Refusal { step: key, reason }).await?;
         }
     }
     Ok(())
 }
 
-async fn answer(app: &App, caller: &Caller, seen: &Seen, (key, response): (&str, &Value)) -> Result<(), String> {
-    let of_key = seen.approvals.iter().find(|gate| gates::key(gate) == key);
-    let Some(gate) = of_key else {
-        return Err("what it was about is no longer asked, or was asked otherwise".into());
+async fn answer(app: &App, caller: &Caller, gate: Option<&ApprovalView>, response: &Value) -> Result<(), String> {
+    let Some(gate) = gate else {
+        return Err("the question is no longer open, or has changed".into());
     };
     if !gate.mine {
-        return Err("this key may not answer it".into());
+        return Err("this key is not allowed to answer it".into());
     }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
     let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;
-    done.map_err(|error| say::problem(&Problem::from(error)))
+    done.map_err(|error| text::problem(&Problem::from(error)))
 }
 
-/// Asks the run to stop. One that has ended stays as it is.
+/// Cancels the run. A finished run is left as it is.
 pub async fn cancel(app: &App, caller: &Caller, run: &str) -> Result<(), Problem> {
     match app.engine.runs(caller).cancel(run, Some("cancelled by its client")).await {
         Ok(()) | Err(Error::Conflict(Ignored::RunFinished)) => Ok(()),

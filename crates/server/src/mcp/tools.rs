@@ -1,4 +1,4 @@
-//! The tools: their names, what they take and give, and which right each needs.
+//! The tools: their names, their schemas, and the right that each requires.
 
 use super::{exposed, gates, proxied};
 use crate::app::App;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stepwell_engine::commands::Right;
 use stepwell_engine::{Caller, Error};
 
-/// What can be called by these names, whatever workflows there are.
+/// The fixed tools, independent of workflows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Named {
     Define,
@@ -69,37 +69,40 @@ impl Named {
         }
     }
 
-    /// Title, what it does, and what can be relied on.
+    /// Title, description, and behaviour hints.
     fn about(self) -> (&'static str, &'static str, ToolAnnotations) {
-        let looks = || ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
+        let reads = || ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
         let changes = || ToolAnnotations::new().read_only(false).open_world(false);
         match self {
             Named::Define => (
                 "Define a workflow",
-                "Store a workflow definition, or its next version if the name is taken. Takes any of the three dialects \
-                 (tasks, flow, or nodes and edges), as an object or as YAML or JSON text. Everything that is wrong with \
-                 it is listed at once, with places. The prompt define_workflow explains the format.",
+                "Store a workflow definition, or its next version if the name is taken. Accepts all three dialects \
+                 (tasks, flow, or nodes and edges), as an object or as YAML or JSON text. All errors are reported at \
+                 once, with their locations. The prompt define_workflow documents the format.",
                 changes().destructive(false).idempotent(true),
             ),
-            Named::ListDefinitions => {
-                ("List workflows", "The workflows that can be started, by name, with what input they take.", looks())
-            }
+            Named::ListDefinitions => (
+                "List workflows",
+                "List the workflows that can be started, by name, with their input schemas.",
+                reads(),
+            ),
             Named::Start => (
                 "Start a run",
-                "Start a run of a workflow. It is on disk before this answers and survives crashes. Waits a while for \
-                 its end; a run that is still under way goes on by itself and is followed with workflow_status.",
+                "Start a run of a workflow. The run is on disk before this returns and survives crashes. Waits a while \
+                 for its end; a run that has not finished continues by itself: follow it with workflow_status.",
                 ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true),
             ),
             Named::Status => (
-                "Look at a run",
-                "How a run stands: its steps with input, output and errors, what it waits for, and who can move it on.",
-                looks(),
+                "Read a run",
+                "The state of a run: its steps with input, output and errors, what it waits for, and who can continue \
+                 it.",
+                reads(),
             ),
-            Named::ListRuns => ("List runs", "Runs, newest first, by status or workflow.", looks()),
+            Named::ListRuns => ("List runs", "List runs, newest first, filtered by status or workflow.", reads()),
             Named::Approve => (
                 "Approve at a gate",
-                "Approve what a run asks at an approval gate. Say the digest that workflow_status showed, so that the \
-                 approval is for just that.",
+                "Approve what a run asks at an approval gate. Pass the digest from workflow_status, so that the \
+                 approval covers exactly what was shown.",
                 changes().destructive(true).idempotent(false),
             ),
             Named::Deny => (
@@ -109,10 +112,10 @@ impl Named {
             ),
             Named::Cancel => (
                 "Cancel a run",
-                "Stop a run that is under way. What it has done already stays done.",
+                "Stop a running run. Effects of finished steps are not undone.",
                 changes().destructive(true).idempotent(true),
             ),
-            Named::Events => ("Read a run's log", "Everything that happened to a run, oldest first.", looks()),
+            Named::Events => ("Read a run's log", "Read everything that happened to a run, oldest first.", reads()),
         }
     }
 
@@ -120,12 +123,12 @@ impl Named {
     pub fn input(self) -> Value {
         let run_id = json!({"type": "string", "description": "The run's id, run_…"});
         let limit = json!({"type": "integer", "minimum": 1, "maximum": 200, "default": 50});
-        let cursor = json!({"type": "string", "description": "`next` of an earlier answer"});
+        let cursor = json!({"type": "string", "description": "`next` of an earlier result"});
         let fields = match self {
             Named::Define => json!({
                 "definition": {"anyOf": [{"type": "object"}, {"type": "string"}],
                     "description": "The definition: an object, or YAML or JSON text"},
-                "check_only": {"type": "boolean", "default": false, "description": "Only say what is wrong with it"},
+                "check_only": {"type": "boolean", "default": false, "description": "Only report errors; store nothing"},
             }),
             Named::ListDefinitions => json!({
                 "query": {"type": "string", "description": "Part of the name"},
@@ -133,12 +136,12 @@ impl Named {
                 "cursor": cursor,
             }),
             Named::Start => json!({
-                "workflow": {"type": "string", "description": "Its name or id"},
-                "input": {"description": "The run's input, as the workflow's input_schema says"},
+                "workflow": {"type": "string", "description": "Name or id of the workflow"},
+                "input": {"description": "The run's input, matching the workflow's input_schema"},
                 "wait_seconds": {"type": "number", "minimum": 0, "maximum": 20, "default": 5,
                     "description": "How long to wait for the end"},
                 "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 255,
-                    "description": "The same key with the same input starts one run only: give one to be able to repeat"},
+                    "description": "The same key with the same input starts only one run: pass one to retry safely"},
                 "labels": {"type": "object", "additionalProperties": {"type": "string"}},
             }),
             Named::Status => json!({
@@ -156,15 +159,15 @@ impl Named {
             Named::Approve | Named::Deny => json!({
                 "run_id": run_id,
                 "step_name": {"type": "string", "description": "The gate's name or path"},
-                "step_id": {"type": "string", "description": "Instead of both: the step's id, step_…"},
+                "step_id": {"type": "string", "description": "The step's id, step_…; replaces run_id and step_name"},
                 "comment": {"type": "string"},
-                "data": {"description": "What the gate's form asks for"},
-                "digest": {"type": "string", "description": "Of what was shown, as workflow_status has it"},
+                "data": {"description": "Data for the gate's form"},
+                "digest": {"type": "string", "description": "Digest of what was shown, from workflow_status"},
             }),
             Named::Cancel => json!({"run_id": run_id, "reason": {"type": "string"}}),
             Named::Events => json!({
                 "run_id": run_id,
-                "after": {"type": "integer", "minimum": 0, "default": 0, "description": "`next` of an earlier answer"},
+                "after": {"type": "integer", "minimum": 0, "default": 0, "description": "`next` of an earlier result"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 200},
             }),
         };
@@ -181,7 +184,7 @@ impl Named {
     fn output(self) -> Value {
         let page = |name: &str, item: Value| {
             let kinds = json!([{"type": "string"}, {"type": "integer"}, {"type": "null"}]);
-            let next = json!({"anyOf": kinds, "description": "Where to go on, if there is more"});
+            let next = json!({"anyOf": kinds, "description": "Cursor of the next page, if there is one"});
             json!({"type": "object", "required": [name],
                 "properties": {name: {"type": "array", "items": item}, "next": next}})
         };
@@ -193,14 +196,14 @@ impl Named {
                 "version": {"type": "integer"},
                 "changed": {"type": "boolean", "description": "False if the newest version was the same"},
                 "tool": {"anyOf": [{"type": "string"}, {"type": "null"}],
-                    "description": "The tool that starts it, if it is one"},
+                    "description": "The tool that starts it, if it is exposed as one"},
             }}),
             Named::ListDefinitions => page(
                 "workflows",
                 json!({"type": "object", "required": ["name", "id", "version", "enabled"], "properties": {
                     "name": {"type": "string"}, "id": {"type": "string"}, "version": {"type": "integer"},
                     "description": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "enabled": {"type": "boolean"},
-                    "input_schema": {"description": "JSON Schema of its input, if it says"},
+                    "input_schema": {"description": "JSON Schema of its input, if it has one"},
                 }}),
             ),
             Named::ListRuns => page(
@@ -231,7 +234,7 @@ impl Named {
     }
 }
 
-/// What every tool gives that shows a run.
+/// The output schema of all tools that return a run.
 pub fn run_schema() -> Value {
     json!({"type": "object", "required": ["run_id", "workflow", "status", "finished"], "properties": {
         "run_id": {"type": "string"},
@@ -241,14 +244,14 @@ pub fn run_schema() -> Value {
         "finished": {"type": "boolean"},
         "output": {"description": "The run's result, once it has one"},
         "error": {"anyOf": [{"type": "object"}, {"type": "null"}]},
-        "waiting_for": {"type": "array", "items": {"type": "object"}, "description": "Why it is not finished"},
-        "approvals": {"type": "array", "description": "Gates that are open, and whether you may answer (mine)",
+        "waiting_for": {"type": "array", "items": {"type": "object"}, "description": "What the run waits for"},
+        "approvals": {"type": "array", "description": "Open gates, and whether you may answer them (mine)",
             "items": {"type": "object"}},
         "tasks": {"type": "object", "description": "Steps by path, with input, output, errors and attempts"},
     }})
 }
 
-/// Schemas are written as objects here.
+/// Converts a schema to an object.
 pub fn object(schema: Value) -> Arc<JsonObject> {
     match schema {
         Value::Object(fields) => Arc::new(fields),
@@ -256,13 +259,13 @@ pub fn object(schema: Value) -> Arc<JsonObject> {
     }
 }
 
-/// Everything that this caller may call.
+/// All tools that this caller may call.
 pub async fn all(app: &App, caller: &Caller) -> Result<Vec<Tool>, Error> {
     let mut tools: Vec<Tool> = Named::ALL.into_iter().filter(|tool| tool.is_for(caller)).map(Named::tool).collect();
     if caller.may(Right::Run) {
         tools.extend(exposed::list(app, caller).await?.iter().map(exposed::Exposed::tool));
         for offered in app.engine.mcp_servers(caller).proxied().await? {
-            // Of two with one name the workflow is called.
+            // If two have the same name, the workflow takes precedence.
             if tools.iter().all(|tool| *tool.name != *offered.name) {
                 tools.push(proxied::tool(&offered));
             }

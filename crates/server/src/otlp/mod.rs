@@ -1,13 +1,13 @@
-//! Traces, sent to a collector by OTLP over HTTP: a run is a trace, an attempt of a step is a span in it.
+//! Traces, exported to a collector by OTLP over HTTP: a run is a trace, and an attempt of a step is a span in it.
 //!
 //! | part | file |
 //! | --- | --- |
 //! | facts of the log to spans | `spans.rs` |
-//! | spans to a request, and what its answer means | `send.rs` |
+//! | spans to a request, and handling of its response | `send.rs` |
 //!
-//! The exporter follows the log and holds one page of it at the most. While the collector is down it reads no further: the
-//! log waits on disk, and the engine never waits for it. It begins at the end of the log, so what happened while the
-//! process was not there, or what had not been sent when it ended, has no spans.
+//! The exporter follows the log and holds at most one page of it. While the collector is down it reads no further: the
+//! log waits on disk, and the engine never waits for the exporter. It starts at the end of the log, so events from
+//! while the process was down, and events not yet sent when it stopped, have no spans.
 
 mod send;
 mod spans;
@@ -22,21 +22,21 @@ use stepwell_store::Progress;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::{sleep, timeout};
 
-/// Log rows read in one go.
+/// Log rows read at a time.
 const PAGE: u32 = 256;
-/// Spans in one request.
+/// Spans per request.
 const BATCH: usize = 512;
-/// How long sending what is left may take when the server stops.
+/// How long sending the remaining spans may take when the server stops.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// How patient the exporter is.
+/// Intervals and timeouts of the exporter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
-    /// After something happened, so that what follows shares its request.
+    /// Delay after a commit, so that later spans share the request.
     pub linger: Duration,
-    /// The log is looked at this often even if nobody says that something happened.
-    pub look: Duration,
-    /// After a request that did not work; then twice as long, and so on.
+    /// How often the log is polled without a hint.
+    pub poll: Duration,
+    /// Backoff after a failed request; doubles each time.
     pub first_pause: Duration,
     pub longest_pause: Duration,
 }
@@ -45,7 +45,7 @@ impl Default for Pace {
     fn default() -> Pace {
         Pace {
             linger: Duration::from_secs(1),
-            look: Duration::from_secs(10),
+            poll: Duration::from_secs(10),
             first_pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(30),
         }
@@ -54,9 +54,9 @@ impl Default for Pace {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the log cannot be followed: {0}")]
+    #[error("cannot follow the log: {0}")]
     Log(#[from] stepwell_engine::Error),
-    #[error("no client for the collector: {0}")]
+    #[error("cannot create the client for the collector: {0}")]
     Client(#[from] reqwest::Error),
 }
 
@@ -65,14 +65,14 @@ pub struct Exporter {
     hints: broadcast::Receiver<Activity>,
     progress: Progress,
     collector: Collector,
-    /// Not sent yet: no more than one page of the log brings.
+    /// Not sent yet: at most the spans of one page of the log.
     pending: VecDeque<Span>,
     sender: Sender,
     pace: Pace,
 }
 
 impl Exporter {
-    /// Everything committed from now on will be sent, once [`Exporter::run`] runs.
+    /// Everything committed from now on is exported once [`Exporter::run`] runs.
     pub async fn new(engine: &Engine, config: &Otlp, pace: Pace) -> Result<Exporter, Error> {
         let hints = engine.activity();
         let log = engine.log();
@@ -82,14 +82,14 @@ impl Exporter {
         Ok(Exporter { log, hints, progress, collector, pending: VecDeque::new(), sender, pace })
     }
 
-    /// Sends spans until `stop`, then what is left, if that does not take long.
+    /// Exports spans until `stop`, then the remaining ones within a time limit.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::select! {
             () = self.follow() => {}
             () = stop => {}
         }
         if timeout(FLUSH, self.flush()).await.is_err() {
-            tracing::warn!("the last spans could not be sent in time");
+            tracing::warn!("the last spans were not sent in time");
         }
     }
 
@@ -116,7 +116,7 @@ impl Exporter {
         loop {
             while !self.pending.is_empty() {
                 if let Sent::Later(_) = self.send().await {
-                    tracing::warn!("the last spans were not sent: the collector does not take them");
+                    tracing::warn!("the last spans were not sent: the collector does not accept them");
                     return;
                 }
             }
@@ -126,7 +126,7 @@ impl Exporter {
         }
     }
 
-    /// Until something was committed, or may have been.
+    /// Waits until something was or may have been committed.
     async fn something(&mut self) {
         let hint = async {
             match self.hints.recv().await {
@@ -135,16 +135,16 @@ impl Exporter {
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         };
-        // Nothing is missed without a hint, it only takes longer.
-        let _ = timeout(self.pace.look, hint).await;
+        // Without a hint nothing is missed, it only takes longer.
+        let _ = timeout(self.pace.poll, hint).await;
     }
 
-    /// Reads on in the log. False if there was nothing, or nothing could be read.
+    /// Reads the next page of the log. Returns false if there was nothing or reading failed.
     async fn gather(&mut self) -> bool {
         let rows = match self.log.feed(&self.progress, PAGE).await {
             Ok(rows) => rows,
             Err(error) => {
-                tracing::warn!(%error, "the log cannot be read for traces");
+                tracing::warn!(%error, "cannot read the log for traces");
                 return false;
             }
         };
@@ -153,19 +153,19 @@ impl Exporter {
         }
         match self.collector.collect(&rows).await {
             Ok(spans) => {
-                // Together, so that being stopped in between neither loses nor repeats anything.
+                // Updated together, so that a cancellation in between neither loses nor repeats spans.
                 self.pending.extend(spans);
                 rows.iter().for_each(|row| self.progress.pass(row.log.position));
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "runs cannot be read for traces");
+                tracing::warn!(%error, "cannot read runs for traces");
                 false
             }
         }
     }
 
-    /// Sends some of what is pending. What was taken, or never will be, is pending no more.
+    /// Sends some of the pending spans. Spans that were accepted or rejected for good are removed.
     async fn send(&mut self) -> Sent {
         let count = self.pending.len().min(BATCH);
         let sent = self.sender.send(self.pending.range(..count)).await;

@@ -1,4 +1,4 @@
-//! Spans as OTLP in JSON, and the request that brings them to the collector.
+//! Spans as OTLP in JSON, and the request that sends them to the collector.
 
 use super::Error;
 use super::spans::{Fact, Span};
@@ -13,12 +13,12 @@ use stepwell_engine::trace::hex;
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// Taken, or refused for good.
+    /// Accepted, or rejected for good.
     Done,
-    /// To be tried again; after so long, if the collector said.
+    /// To be retried, after this time if the collector set one.
     Later(Option<Duration>),
 }
 
@@ -27,7 +27,7 @@ pub struct Sender {
     url: String,
     headers: HeaderMap,
     service: String,
-    /// The last request did not work. Said once, not with every try.
+    /// Whether the last request failed. Logged once, not on every attempt.
     ill: bool,
 }
 
@@ -38,7 +38,7 @@ impl Sender {
         let client = client.redirect(reqwest::redirect::Policy::none()).build()?;
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
-            // The configuration was checked: both are what they should be.
+            // The configuration was validated, so both conversions succeed.
             let name = HeaderName::from_bytes(name.as_bytes());
             if let (Ok(name), Ok(mut value)) = (name, HeaderValue::from_str(value.reveal())) {
                 value.set_sensitive(true);
@@ -56,7 +56,7 @@ impl Sender {
         match answer {
             Ok(response) if response.status().is_success() => {
                 if std::mem::take(&mut self.ill) {
-                    tracing::info!("the collector takes spans again");
+                    tracing::info!("the collector accepts spans again");
                 }
                 Sent::Done
             }
@@ -70,7 +70,7 @@ impl Sender {
                 Sent::Done
             }
             Err(error) => {
-                // Without the URL, which may hold a password.
+                // Without the URL, which may contain a password.
                 self.complain(&error.without_url());
                 Sent::Later(None)
             }
@@ -79,12 +79,12 @@ impl Sender {
 
     fn complain(&mut self, why: &dyn std::fmt::Display) {
         if !std::mem::replace(&mut self.ill, true) {
-            tracing::warn!(%why, "the collector does not take spans; trying again");
+            tracing::warn!(%why, "the collector does not accept spans; retrying");
         }
     }
 }
 
-/// Those that the protocol says are worth another try.
+/// The statuses that the protocol declares retryable.
 fn is_temporary(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
 }
@@ -104,7 +104,7 @@ fn span(span: &Span) -> Value {
     let attributes = span.attributes.iter().map(|(key, fact)| {
         let value = match fact {
             Fact::Text(text) => json!({"stringValue": text}),
-            // 64-bit numbers are text in this mapping.
+            // 64-bit integers are strings in this mapping.
             Fact::Number(number) => json!({"intValue": number.to_string()}),
             Fact::Flag(flag) => json!({"boolValue": flag}),
         };
@@ -116,7 +116,7 @@ fn span(span: &Span) -> Value {
         "name": span.name,
         "kind": span.kind as u8,
         "startTimeUnixNano": nanos(span.start),
-        // A clock that was set back makes no span of negative length.
+        // Avoids a negative duration after the clock was set back.
         "endTimeUnixNano": nanos(span.end.max(span.start)),
         "attributes": attributes.collect::<Vec<Value>>(),
         "status": match &span.error {

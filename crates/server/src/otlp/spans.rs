@@ -1,5 +1,5 @@
-//! Facts of the log as spans. When an attempt began is remembered from its own fact; of runs that were under way before
-//! anybody looked it is read from the store, once. What is remembered is bounded: it can always be read again.
+//! Facts of the log as spans. The start of an attempt is cached from its own fact. For runs already in progress when
+//! the exporter started, it is read from the store, once. The caches are bounded: entries can always be read again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use stepwell_engine::trace::{run_span, step_span, trace_id};
 use stepwell_engine::{Error, LogReader};
 use stepwell_store::{Fed, RunId, StepRow};
 
-/// Attempts under way that are remembered.
+/// Number of attempts in progress that are cached.
 const MAX_OPEN: usize = 100_000;
-/// Runs that are remembered.
+/// Number of runs that are cached.
 const MAX_RUNS: usize = 20_000;
-/// Versions of workflows that are remembered.
+/// Number of workflow versions that are cached.
 const MAX_WORKFLOWS: usize = 1_000;
-/// Characters of an error's message.
+/// Maximum length of an error message.
 const MAX_MESSAGE: usize = 1_000;
 
-/// A span that is over.
+/// A finished span.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Span {
     pub trace: [u8; 16],
@@ -38,7 +38,7 @@ pub struct Span {
     pub attributes: Vec<(&'static str, Fact)>,
 }
 
-/// Numbers of the protocol.
+/// Numeric values of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanKind {
     Internal = 1,
@@ -59,11 +59,11 @@ impl From<&str> for Fact {
     }
 }
 
-/// A version of a workflow, as far as spans need it.
+/// The parts of a workflow version that spans need.
 struct Workflow {
     name: String,
     version: u32,
-    /// Kinds of steps by path, without the numbers of passes and items.
+    /// Kinds of steps by path, without iteration and item numbers.
     kinds: HashMap<String, &'static str>,
 }
 
@@ -79,11 +79,11 @@ pub struct Collector {
     log: LogReader,
     workflows: HashMap<i64, Arc<Workflow>>,
     runs: HashMap<RunId, Known>,
-    /// When attempts began, by run, path and attempt.
+    /// Start times of attempts, by run, path and attempt.
     open: HashMap<(RunId, String, u32), Time>,
 }
 
-/// An attempt that is over.
+/// A finished attempt.
 struct Ended<'f> {
     path: &'f str,
     attempt: u32,
@@ -99,18 +99,18 @@ impl Collector {
         Collector { log, workflows: HashMap::new(), runs: HashMap::new(), open: HashMap::new() }
     }
 
-    /// The spans that these rows of the log bring to their end.
+    /// The spans that end with these rows of the log.
     pub async fn collect(&mut self, rows: &[Fed]) -> Result<Vec<Span>, Error> {
         let mut spans = Vec::new();
         for row in rows {
             let facts: Vec<StoredFact> = match serde_json::from_str(&row.log.row.facts) {
                 Ok(facts) => facts,
                 Err(error) => {
-                    tracing::warn!(run = row.public, %error, "a row of the log cannot be read for traces");
+                    tracing::warn!(run = row.public, %error, "cannot read a log row for traces");
                     continue;
                 }
             };
-            // What was purged meanwhile has no spans any more.
+            // A run purged in the meantime has no spans.
             if self.know(row, &facts).await? {
                 for fact in &facts {
                     self.take(row, fact, &mut spans).await?;
@@ -123,7 +123,7 @@ impl Collector {
         Ok(spans)
     }
 
-    /// Learns what is needed about the run of a row. False if it is gone.
+    /// Loads the data needed about the run of a row. Returns false if the run is gone.
     async fn know(&mut self, row: &Fed, facts: &[StoredFact]) -> Result<bool, Error> {
         if self.open.len() > MAX_OPEN || self.runs.len() > MAX_RUNS {
             self.open.clear();
@@ -135,7 +135,7 @@ impl Collector {
         let Some(found) = self.log.run(row.run).await? else { return Ok(false) };
         let Some(workflow) = self.workflow(found.definition).await? else { return Ok(false) };
         if !matches!(facts.first(), Some(LogFact::Created { .. })) {
-            // The store may know more than this row: what ended since had begun too.
+            // The store may be ahead of this row: attempts that have ended since had also started.
             let attempts = self.log.attempts(row.run).await?;
             let open = attempts.into_iter().filter(|step| step.ended.is_none_or(|ended| ended >= row.log.row.at));
             self.open.extend(open.map(|step| ((row.run, step.path, step.attempt), step.since)));
@@ -150,7 +150,7 @@ impl Collector {
             return Ok(Some(known.clone()));
         }
         let Some(row) = self.log.definition(definition).await? else { return Ok(None) };
-        // JSON or YAML, and YAML may look like JSON at first. What cannot be read has steps of unknown kinds.
+        // JSON or YAML, and YAML may look like JSON at first. If it cannot be parsed, the kinds of steps are unknown.
         let read = |file| stepwell_formats::read(row.source.as_bytes(), file);
         let read = read(None).or_else(|_| read(Some("stored.yaml")));
         let kinds = read.map(|definition| kinds(&definition.graph)).unwrap_or_default();
@@ -170,7 +170,7 @@ impl Collector {
                 self.open.insert((row.run, step.clone(), *attempt), at);
             }
             LogFact::Again { step, attempt, reason, .. } => {
-                // Before a retry the attempt has ended already.
+                // Before a retry, the attempt has already ended.
                 if !matches!(reason, Reason::Retry | Reason::Deferred)
                     && let Some(start) = self.open.remove(&(row.run, step.clone(), attempt.saturating_sub(1)))
                 {
@@ -188,7 +188,7 @@ impl Collector {
                 spans.push(known.attempt(Ended { path, attempt, start, end: at, status, failure, status_code }));
             }
             LogFact::Finished { step, attempt, status, failure, output, .. } => {
-                // A step that needs no time ends without having begun.
+                // A step that takes no time ends without a start.
                 let start = self.open.remove(&(row.run, step.clone(), *attempt)).unwrap_or(at);
                 let status_code = output.and_then(|output| output.status_code);
                 let (path, attempt, status, failure) = (step.as_str(), *attempt, status.name(), failure.as_ref());
@@ -221,7 +221,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The run's own span, and those of attempts that its end cut off.
+    /// The span of the run itself, and of attempts that its end cut off.
     async fn ended(
         &mut self,
         row: &Fed,
@@ -299,7 +299,7 @@ impl Known {
         ]);
         attributes.extend(status_code.map(|code| ("http.response.status_code", Fact::Number(code.into()))));
         attributes.extend(failure.map(|failure| ("error.type", (*failure.code).into())));
-        // A person who says no is no error, nor is a run that was called off.
+        // A denied approval or a cancelled run is not an error.
         let failed = !["success", "denied", "cancelled", "skipped"].contains(&status);
         Span {
             trace: trace_id(&self.public),
@@ -320,13 +320,13 @@ fn message(failure: &Failure) -> String {
     failure.message.chars().take(MAX_MESSAGE).collect()
 }
 
-/// An attempt that was under way when its run ended. Passes and items have rows too, under a path that ends in a bracket.
+/// An attempt in progress when its run ended. Iterations and items have rows too, with a path that ends in a bracket.
 fn was_cut_off(step: &StepRow, at: Time) -> bool {
     let begun = || serde_json::from_str::<Option<Row>>(&step.state).ok().flatten().is_some_and(|row| row.attempt > 0);
     step.status == Status::Cancelled.name() && step.ended == Some(at) && !step.path.ends_with(']') && begun()
 }
 
-/// `each[3].charge` is `each.charge`: spans of the same step have the same name.
+/// `each[3].charge` becomes `each.charge`: spans of the same step have the same name.
 fn without_numbers(path: &str) -> String {
     let mut name = String::with_capacity(path.len());
     let mut inside = false;

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use stepwell_engine::commands::{KeyChange, NewKey, NewUser, UserChange};
@@ -23,44 +23,44 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(change_key, revoke_key))
 }
 
-/// Who you are here, and what you may do
+/// The authenticated caller and their rights
 #[utoipa::path(get, path = "/api/v1/me", tag = "people", responses(
-    (status = 200, description = "You", body = Data<Me>), Problems))]
-async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<Me>>> {
+    (status = 200, description = "The caller", body = Data<Me>), Problems))]
+async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<Me>>> {
     let organisation = app.engine.organisations(&caller).usage().await?.organisation;
-    Ok(Shown(Data { data: Me::new(&caller, organisation) }))
+    Ok(Reply(Data { data: Me::new(&caller, organisation) }))
 }
 
 /// The users of the organisation
 #[utoipa::path(get, path = "/api/v1/users", tag = "people", responses(
-    (status = 200, description = "All of them", body = Page<UserView>), Problems))]
-async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<UserView>>> {
+    (status = 200, description = "All users", body = Page<UserView>), Problems))]
+async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<UserView>>> {
     let all = app.engine.users(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(UserView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make a user
+/// Create a user
 #[utoipa::path(post, path = "/api/v1/users", tag = "people", request_body = NewUserRequest, responses(
-    (status = 201, description = "Made", body = Data<UserView>), Problems))]
+    (status = 201, description = "Created", body = Data<UserView>), Problems))]
 async fn create_user(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewUserRequest>,
-) -> Answer<(StatusCode, Shown<Data<UserView>>)> {
+) -> Answer<(StatusCode, Reply<Data<UserView>>)> {
     let NewUserRequest { name, roles, grants } = request;
     let user = app.engine.users(&caller).create(NewUser { name, roles, grants }).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: user.into() })))
+    Ok((StatusCode::CREATED, Reply(Data { data: user.into() })))
 }
 
 /// A user
 #[utoipa::path(get, path = "/api/v1/users/{user}", tag = "people",
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 200, description = "The user", body = Data<UserView>), Problems))]
-async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Shown<Data<UserView>>> {
-    Ok(Shown(Data { data: app.engine.users(&caller).get(&user).await?.into() }))
+async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Reply<Data<UserView>>> {
+    Ok(Reply(Data { data: app.engine.users(&caller).get(&user).await?.into() }))
 }
 
-/// Give a user other roles or grants, or disable them; it counts from the next step of their runs on
+/// Change a user's roles or grants, or disable them; takes effect from the next step of their runs
 #[utoipa::path(patch, path = "/api/v1/users/{user}", tag = "people",
     params(("user" = String, Path, description = "Id or name")), request_body = UserChangeRequest,
     responses((status = 200, description = "Changed", body = Data<UserView>), Problems))]
@@ -69,13 +69,13 @@ async fn change_user(
     Auth(caller): Auth,
     Path(user): Path<String>,
     Json(request): Json<UserChangeRequest>,
-) -> Answer<Shown<Data<UserView>>> {
+) -> Answer<Reply<Data<UserView>>> {
     let UserChangeRequest { roles, grants, disabled } = request;
     let changed = app.engine.users(&caller).change(&user, UserChange { roles, grants, disabled }).await?;
-    Ok(Shown(Data { data: changed.into() }))
+    Ok(Reply(Data { data: changed.into() }))
 }
 
-/// Disable a user for good: what they did stays theirs
+/// Disable a user permanently; their history is kept
 #[utoipa::path(delete, path = "/api/v1/users/{user}", tag = "people",
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Disabled"), Problems))]
@@ -84,73 +84,75 @@ async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Pa
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Roles: named sets of grants, those that come with the product first
+/// Roles: named sets of grants, built-in roles first
 #[utoipa::path(get, path = "/api/v1/roles", tag = "people", responses(
-    (status = 200, description = "All of them", body = Page<RoleView>), Problems))]
-async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<RoleView>>> {
+    (status = 200, description = "All roles", body = Page<RoleView>), Problems))]
+async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<RoleView>>> {
     let all = app.engine.roles(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(RoleView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make a role, or give it other grants
+/// Create or replace a role
 #[utoipa::path(put, path = "/api/v1/roles/{role}", tag = "people",
-    params(("role" = String, Path, description = "Its name")), request_body = RoleRequest,
-    responses((status = 200, description = "As given", body = Data<RoleView>), Problems))]
+    params(("role" = String, Path, description = "Name of the role")), request_body = RoleRequest,
+    responses((status = 200, description = "The stored role", body = Data<RoleView>), Problems))]
 async fn put_role(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(role): Path<String>,
     Json(request): Json<RoleRequest>,
-) -> Answer<Shown<Data<RoleView>>> {
-    Ok(Shown(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
+) -> Answer<Reply<Data<RoleView>>> {
+    Ok(Reply(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
 }
 
-/// Remove a role that nobody has
+/// Remove a role that no user has
 #[utoipa::path(delete, path = "/api/v1/roles/{role}", tag = "people",
-    params(("role" = String, Path, description = "Its name")),
+    params(("role" = String, Path, description = "Name of the role")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Path<String>) -> Answer<StatusCode> {
     app.engine.roles(&caller).remove(&role).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// API keys: all of the organisation for administrators, their own for others
+/// API keys: all keys of the organisation for administrators, your own otherwise
 #[utoipa::path(get, path = "/api/v1/keys", tag = "people", responses(
-    (status = 200, description = "All of them", body = Page<KeyView>), Problems))]
-async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<KeyView>>> {
+    (status = 200, description = "The keys", body = Page<KeyView>), Problems))]
+async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<KeyView>>> {
     let all = app.engine.keys(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(KeyView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make an API key; it is in the answer and never shown again
+/// Create an API key; the response is the only place that shows it
 #[utoipa::path(post, path = "/api/v1/keys", tag = "people", request_body = NewKeyRequest, responses(
-    (status = 201, description = "Made", body = Data<NewKeyView>), Problems))]
+    (status = 201, description = "Created", body = Data<NewKeyView>), Problems))]
 async fn create_key(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewKeyRequest>,
-) -> Answer<(StatusCode, Shown<Data<NewKeyView>>)> {
+) -> Answer<(StatusCode, Reply<Data<NewKeyView>>)> {
     let NewKeyRequest { user, name, agent, grants, expires_at } = request;
     let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
     let (made, key) = app.engine.keys(&caller).create(new).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: NewKeyView { key, is: made.into() } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: NewKeyView { key, is: made.into() } })))
 }
 
-/// Rename a key, pause it or let it work again
-#[utoipa::path(patch, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
+/// Rename a key, pause it or resume it
+#[utoipa::path(patch, path = "/api/v1/keys/{key}", tag = "people",
+    params(("key" = String, Path, description = "Id of the key")),
     request_body = KeyChangeRequest, responses((status = 200, description = "Changed", body = Data<KeyView>), Problems))]
 async fn change_key(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(key): Path<String>,
     Json(request): Json<KeyChangeRequest>,
-) -> Answer<Shown<Data<KeyView>>> {
+) -> Answer<Reply<Data<KeyView>>> {
     let KeyChangeRequest { name, paused } = request;
-    Ok(Shown(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))
+    Ok(Reply(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))
 }
 
-/// Revoke a key for good
-#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people", params(("key" = String, Path, description = "Its id")),
+/// Revoke a key permanently
+#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people",
+    params(("key" = String, Path, description = "Id of the key")),
     responses((status = 204, description = "Revoked"), Problems))]
 async fn revoke_key(State(app): State<App>, Auth(caller): Auth, Path(key): Path<String>) -> Answer<StatusCode> {
     app.engine.keys(&caller).revoke(&key).await?;

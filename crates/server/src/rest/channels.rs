@@ -1,4 +1,4 @@
-//! Channels, preferences, and what became of notifications.
+//! Channels, preferences, and the delivery of notifications.
 
 use super::{Answer, Problems};
 use crate::app::App;
@@ -6,7 +6,7 @@ use crate::auth::Auth;
 use crate::body::{Json, Params};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use base64::Engine as _;
@@ -25,25 +25,25 @@ pub fn router() -> OpenApiRouter<App> {
 
 /// Your channels, and those of the organisation
 #[utoipa::path(get, path = "/api/v1/channels", tag = "notifications", responses(
-    (status = 200, description = "All of them, without what opens them", body = Page<ChannelView>), Problems))]
-async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ChannelView>>> {
+    (status = 200, description = "The channels, without their credentials", body = Page<ChannelView>), Problems))]
+async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ChannelView>>> {
     let all = app.engine.channels(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(ChannelView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ChannelView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make a channel; a webhook's secret is shown now and never again
+/// Create a channel; a webhook's secret is shown only in this response
 #[utoipa::path(post, path = "/api/v1/channels", tag = "notifications", request_body = NewChannelRequest, responses(
-    (status = 201, description = "Made", body = Data<NewChannelView>), Problems))]
+    (status = 201, description = "Created", body = Data<NewChannelView>), Problems))]
 async fn create_channel(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewChannelRequest>,
-) -> Answer<(StatusCode, Shown<Data<NewChannelView>>)> {
+) -> Answer<(StatusCode, Reply<Data<NewChannelView>>)> {
     let (channel, secret) = app.engine.channels(&caller).create(request.into()).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: NewChannelView { is: channel.into(), secret } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: NewChannelView { is: channel.into(), secret } })))
 }
 
-/// Remove a channel; what waits for it is told to nobody
+/// Remove a channel; pending messages are dropped
 #[utoipa::path(delete, path = "/api/v1/channels/{channel}", tag = "notifications",
     params(("channel" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Removed"), Problems))]
@@ -55,49 +55,49 @@ async fn remove_channel(State(app): State<App>, Auth(caller): Auth, Path(channel
 /// Send a message through a channel now
 #[utoipa::path(post, path = "/api/v1/channels/{channel}/test", tag = "notifications",
     params(("channel" = String, Path, description = "Id or name")),
-    responses((status = 200, description = "Whether it arrived", body = Data<TestView>), Problems))]
+    responses((status = 200, description = "Whether it was delivered", body = Data<TestView>), Problems))]
 async fn test_channel(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(channel): Path<String>,
-) -> Answer<Shown<Data<TestView>>> {
-    Ok(Shown(Data { data: app.engine.channels(&caller).test(&channel).await?.into() }))
+) -> Answer<Reply<Data<TestView>>> {
+    Ok(Reply(Data { data: app.engine.channels(&caller).test(&channel).await?.into() }))
 }
 
-/// What you are told of, and where
+/// Which events you are notified of, and where
 #[utoipa::path(get, path = "/api/v1/preferences", tag = "notifications", responses(
-    (status = 200, description = "In browsers, and for each of your channels", body = Data<PreferencesView>), Problems))]
-async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<PreferencesView>>> {
-    Ok(Shown(Data { data: app.engine.channels(&caller).preferences().await?.into() }))
+    (status = 200, description = "For browsers and each of your channels", body = Data<PreferencesView>), Problems))]
+async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<PreferencesView>>> {
+    Ok(Reply(Data { data: app.engine.channels(&caller).preferences().await?.into() }))
 }
 
-/// Choose what you are told of; what is not given stays as it is
+/// Change which events you are notified of; omitted fields are kept
 #[utoipa::path(patch, path = "/api/v1/preferences", tag = "notifications", request_body = PreferencesView, responses(
-    (status = 200, description = "Chosen", body = Data<PreferencesView>), Problems))]
+    (status = 200, description = "Changed", body = Data<PreferencesView>), Problems))]
 async fn change_preferences(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<PreferencesView>,
-) -> Answer<Shown<Data<PreferencesView>>> {
-    Ok(Shown(Data { data: app.engine.channels(&caller).change_preferences(request.into()).await?.into() }))
+) -> Answer<Reply<Data<PreferencesView>>> {
+    Ok(Reply(Data { data: app.engine.channels(&caller).change_preferences(request.into()).await?.into() }))
 }
 
-/// What became of notifications, newest first: yours, or all of the organisation if you administer it
+/// Delivery of notifications, newest first: yours, or all of the organisation if you are an administrator
 #[utoipa::path(get, path = "/api/v1/notifications", tag = "notifications", params(Paging), responses(
-    (status = 200, description = "A page of them", body = Page<NotificationView>), Problems))]
+    (status = 200, description = "A page of notifications", body = Page<NotificationView>), Problems))]
 async fn notifications(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(paging): Params<Paging>,
-) -> Answer<Shown<Page<NotificationView>>> {
+) -> Answer<Reply<Page<NotificationView>>> {
     let limit = paging.limit()?;
     let after = paging.cursor.as_deref().map(cursor).transpose()?;
     let (found, next) = app.engine.channels(&caller).notifications(after, limit).await?;
     let data = found.into_iter().map(NotificationView::from).collect();
-    Ok(Shown(Page { data, next: next.map(|key| BASE64.encode(key)) }))
+    Ok(Reply(Page { data, next: next.map(|key| BASE64.encode(key)) }))
 }
 
 fn cursor(text: &str) -> Result<String, Problem> {
     let decoded = BASE64.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    decoded.ok_or_else(|| Problem::input("cursor", "this is not `next` of a page"))
+    decoded.ok_or_else(|| Problem::input("cursor", "this is not the `next` of an earlier page"))
 }

@@ -1,11 +1,11 @@
-//! The graphs of workflows and of runs, for those who draw them.
+//! The graphs of workflows and of runs, for drawing.
 
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
 use crate::view::{Data, GraphView};
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use stepwell_core::outline::outline;
@@ -22,20 +22,20 @@ pub fn router() -> OpenApiRouter<App> {
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct Which {
-    /// The newest one without it.
+    /// The newest version if omitted
     version: Option<u32>,
 }
 
-/// The graph of a workflow, whatever its dialect
+/// The graph of a workflow, for any dialect
 #[utoipa::path(get, path = "/api/v1/workflows/{id}/graph", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"), Which), responses(
-        (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
+        (status = 200, description = "Its steps and edges", body = Data<GraphView>), Problems))]
 async fn of_workflow(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
     Params(which): Params<Which>,
-) -> Answer<Shown<Data<GraphView>>> {
+) -> Answer<Reply<Data<GraphView>>> {
     let compiled = match which.version {
         Some(version) => app.engine.workflows(&caller).version(&id, version).await?,
         None => app.engine.workflows(&caller).get(&id).await?,
@@ -43,13 +43,13 @@ async fn of_workflow(
     Ok(shown(&compiled))
 }
 
-/// The graph of the version that a run is of
+/// The graph of a run's version
 #[utoipa::path(get, path = "/api/v1/runs/{run}/graph", tag = "runs", params(("run" = String, Path)), responses(
-    (status = 200, description = "Its steps and what leads to what", body = Data<GraphView>), Problems))]
-async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<GraphView>>> {
+    (status = 200, description = "Its steps and edges", body = Data<GraphView>), Problems))]
+async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<GraphView>>> {
     Ok(shown(&*app.engine.runs(&caller).definition(&run).await?))
 }
 
-fn shown(compiled: &Compiled) -> Shown<Data<GraphView>> {
-    Shown(Data { data: GraphView::new(outline(&compiled.definition), compiled.row.version) })
+fn shown(compiled: &Compiled) -> Reply<Data<GraphView>> {
+    Reply(Data { data: GraphView::new(outline(&compiled.definition), compiled.row.version) })
 }

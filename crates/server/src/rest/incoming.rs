@@ -1,12 +1,12 @@
-//! Addresses that outsiders call: triggers of workflows (`/in/…`) and callbacks of waits (`/wh/…`). Who knows the address
-//! needs no key.
+//! URLs that external services call: triggers of workflows (`/in/…`) and callbacks of waits (`/wh/…`). The URL itself
+//! is the credential; no key is needed.
 
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::body::{Raw, any};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{ConnectInfo, FromRequest, Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -18,30 +18,30 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Headers that prove who somebody is: workflows never see them.
+/// Headers with credentials, which workflows never see.
 const PRIVATE: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(receive)).routes(routes!(callback, callback_page))
 }
 
-/// Start a workflow by calling its address; any content type
+/// Start a workflow by calling its URL; any content type
 #[utoipa::path(post, path = "/in/{token}", tag = "incoming", security(()),
-    params(("token" = String, Path, description = "What the address ends with")),
+    params(("token" = String, Path, description = "The last part of the URL")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
         (String = "application/octet-stream")), description = "The run's input"),
     responses(
-        (status = 200, description = "The same event started a run before", body = Data<Triggered>),
-        (status = 202, description = "Taken: the run is on disk", body = Data<Triggered>), Problems))]
+        (status = 200, description = "The same event has already started a run", body = Data<Triggered>),
+        (status = 202, description = "Accepted: the run is on disk", body = Data<Triggered>), Problems))]
 async fn receive(
     State(app): State<App>,
     Path(token): Path<String>,
     request: Request,
-) -> Answer<(StatusCode, Shown<Data<Triggered>>)> {
-    // Nothing is read for those who do not know an address.
+) -> Answer<(StatusCode, Reply<Data<Triggered>>)> {
+    // The body is read only for a valid URL.
     if !app.engine.inbound().hook_known(&token).await? {
         guessed(&app, &request)?;
-        return Err(Problem::not_found("there is no trigger at this address"));
+        return Err(Problem::not_found("there is no trigger at this URL"));
     }
     app.rates.ask(&format!("in {}", stepwell_store::digest(&token))).map_err(Problem::too_many)?;
     let headers = request.headers().clone();
@@ -54,28 +54,28 @@ async fn receive(
     let started = app.engine.inbound().receive(&token, call).await.map_err(outside)?;
     let status = if started.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     let data = Triggered::new(&started, started.created.into());
-    Ok((status, Shown(Data { data })))
+    Ok((status, Reply(Data { data })))
 }
 
-/// Who guesses addresses is slowed down.
+/// Slows down guessing of URLs.
 pub(super) fn guessed(app: &App, request: &Request) -> Result<(), Problem> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
     app.rates.wrong_key(&peer.unwrap_or_default()).map_err(Problem::too_many)
 }
 
-/// Those who call from outside are not told of our users and secrets.
+/// Hides details about users and secrets from external callers.
 fn outside(error: Error) -> Problem {
     match error {
         Error::Refused(_) | Error::Forbidden { .. } => {
-            tracing::warn!(%error, "a call to a workflow's address could not be taken");
-            let detail = "the workflow cannot be started by calls at the moment; its owners can see why in the log";
+            tracing::warn!(%error, "cannot accept a call to a workflow's URL");
+            let detail = "the workflow cannot be started by calls at the moment; the server's log has the reason";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-startable", detail)
         }
         other => other.into(),
     }
 }
 
-/// That a call was taken.
+/// The response to an accepted call.
 #[derive(Serialize, ToSchema)]
 struct Received {
     received: bool,
@@ -83,11 +83,12 @@ struct Received {
 
 /// Deliver the call that a step waits for
 ///
-/// A call that comes before its step is kept. 409 if one was delivered already, 410 if the step or the run is over.
+/// A call that arrives before its step waits is stored. 409 if one was already delivered, 410 if the step or the run
+/// has ended.
 #[utoipa::path(post, path = "/wh/{token}", tag = "incoming", security(()),
-    params(("token" = String, Path, description = "What the address ends with")),
+    params(("token" = String, Path, description = "The last part of the URL")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
-        (String = "application/octet-stream")), description = "What the step's result will be"),
+        (String = "application/octet-stream")), description = "The step's result"),
     responses(
         (status = 200, description = "Delivered", body = Data<Received>),
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),
@@ -96,12 +97,12 @@ async fn callback(
     State(app): State<App>,
     Path(token): Path<String>,
     request: Request,
-) -> Answer<Shown<Data<Received>>> {
+) -> Answer<Reply<Data<Received>>> {
     match app.engine.inbound().callback_open(&token).await {
         Ok(()) => {}
         Err(Error::NotFound { .. }) => {
             guessed(&app, &request)?;
-            return Err(Problem::not_found("nothing ever waited for a call to this address"));
+            return Err(Problem::not_found("no step has ever waited for a call to this URL"));
         }
         Err(error) => return Err(late(error)),
     }
@@ -110,32 +111,32 @@ async fn callback(
     let body = any(&raw, &headers, &app)?;
     drop(raw);
     match app.engine.inbound().deliver_webhook(&token, body).await {
-        Ok(()) => Ok(Shown(Data { data: Received { received: true } })),
+        Ok(()) => Ok(Reply(Data { data: Received { received: true } })),
         Err(error) => Err(late(error)),
     }
 }
 
-/// Why a call counts for nothing.
+/// Why a call was not delivered.
 fn late(error: Error) -> Problem {
     let gone = |code, detail| Problem::new(StatusCode::GONE, code, detail);
     match error {
         Error::Conflict(Ignored::Repeated) => {
-            Problem::new(StatusCode::CONFLICT, "repeated", "a call was delivered to this address already")
+            Problem::new(StatusCode::CONFLICT, "repeated", "a call was already delivered to this URL")
         }
         Error::Conflict(Ignored::RunFinished) => {
-            gone("run-finished", "the run is over: nothing waits for this call any more")
+            gone("run-finished", "the run has ended and no longer waits for this call")
         }
         Error::Conflict(Ignored::StepFinished | Ignored::UnknownStep) => {
-            gone("step-finished", "the step is over: nothing waits for this call any more")
+            gone("step-finished", "the step has ended and no longer waits for this call")
         }
         other => other.into(),
     }
 }
 
-/// A page for people who open the address in a browser: it delivers nothing
+/// A page for people who open the URL in a browser; it delivers nothing
 #[utoipa::path(get, path = "/wh/{token}", tag = "incoming", security(()),
-    params(("token" = String, Path, description = "What the address ends with")),
-    responses((status = 200, description = "What the address is for", body = String, content_type = "text/html"),
+    params(("token" = String, Path, description = "The last part of the URL")),
+    responses((status = 200, description = "The purpose of the URL", body = String, content_type = "text/html"),
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),
         Problems))]
 async fn callback_page(State(app): State<App>, Path(token): Path<String>) -> Answer<Response> {

@@ -1,5 +1,5 @@
-//! Links by which a person answers without a key. Looking at one decides nothing, whatever program looks; what is sent from
-//! its page does, once.
+//! Links that let a person answer a gate without a key. Opening a link decides nothing, so previews are harmless.
+//! Submitting its form does, once.
 
 mod form;
 mod page;
@@ -11,7 +11,7 @@ use crate::auth::{Auth, is_own_origin};
 use crate::body::{Json, Raw};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::header::{ACCEPT, CACHE_CONTROL, ORIGIN};
 use axum::http::{HeaderName, StatusCode};
@@ -26,17 +26,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(make)).routes(routes!(look, answer))
+    OpenApiRouter::new().routes(routes!(make)).routes(routes!(open, answer))
 }
 
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct LinkRequest {
-    /// Whose answer it will be; yours, if nobody is named.
+    /// The user who will answer; you, if omitted.
     user: Option<String>,
 }
 
-/// Make a link by which somebody can answer without a key: you, or as an administrator anyone who may
+/// Create a link to answer without a key: for yourself, or as an administrator for anyone who may answer
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/link", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
@@ -47,40 +47,40 @@ async fn make(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<LinkRequest>,
-) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
+) -> Answer<(StatusCode, Reply<Data<LinkView>>)> {
     let user = request.user.as_deref().unwrap_or(&caller.name);
     let secret = app.engine.gates(&caller).link(&run, &step, user).await?;
     let url = format!("{}/approve/{secret}", app.public_url);
-    Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: LinkView { url } })))
 }
 
-/// A page that shows what is asked; it decides nothing
+/// A page that shows the question; it decides nothing
 ///
-/// Refusals are pages for those who accept pages, and problems for others.
+/// Errors are pages for clients that accept HTML, and problems for others.
 #[utoipa::path(get, path = "/approve/{token}", tag = "approvals", security(()),
-    params(("token" = String, Path, description = "What the link ends with")),
-    responses((status = 200, description = "What is asked", body = String, content_type = "text/html"),
-        (status = 410, description = "It was answered, or is over", body = ProblemView,
+    params(("token" = String, Path, description = "The last part of the link")),
+    responses((status = 200, description = "The question", body = String, content_type = "text/html"),
+        (status = 410, description = "It was answered, or is no longer open", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
-async fn look(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
+async fn open(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
     match app.engine.inbound().linked(&token).await {
         Ok(linked) => show(&linked, wants_page(&request)),
         Err(error) => refuse(&app, &request, error),
     }
 }
 
-/// Answer what the page shows; it counts once
+/// Submit the answer; the link works once
 #[utoipa::path(post, path = "/approve/{token}", tag = "approvals", security(()),
-    params(("token" = String, Path, description = "What the link ends with")),
+    params(("token" = String, Path, description = "The last part of the link")),
     request_body(content = String, content_type = "application/x-www-form-urlencoded",
-        description = "decision (approve or deny), digest, comment, and what the form asks for"),
-    responses((status = 200, description = "Taken", body = String, content_type = "text/html"),
-        (status = 410, description = "It was answered, or is over", body = ProblemView,
+        description = "decision (approve or deny), digest, comment, and the fields of the form"),
+    responses((status = 200, description = "Accepted", body = String, content_type = "text/html"),
+        (status = 410, description = "It was answered, or is no longer open", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
 async fn answer(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
-    // A page of somebody else must not answer with a link that it came to know.
+    // A foreign page must not answer with a link that it got to know.
     if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &app.public_url) {
-        let detail = "answers are taken from the page behind the link only";
+        let detail = "answers are accepted only from the page behind the link";
         return Err(Problem::new(StatusCode::FORBIDDEN, "cross-origin", detail));
     }
     let page = wants_page(&request);
@@ -99,13 +99,13 @@ async fn answer(State(app): State<App>, Path(token): Path<String>, request: Requ
         Err(faults) => Err(Error::Inputs(faults)),
     };
     match answered {
-        // Somebody else was faster.
+        // Another user was faster.
         Ok((now @ Linked { asks: Asks::Over(_), .. }, _)) => show(&now, page),
         Ok((now, approve)) => Ok(html(StatusCode::OK, page::taken(&now, approve))),
         Err(Error::Conflict(ignored)) if ignored != Ignored::OtherDigest => {
             show(&app.engine.inbound().linked(&token).await?, page)
         }
-        Err(error) => wrong(&linked, (asks, &sent), error, page),
+        Err(error) => wrong(Rejected { linked: &linked, asks, sent: &sent }, error, page),
     }
 }
 
@@ -115,7 +115,7 @@ fn decision(asks: &Approval, sent: &Sent) -> Result<Decision, Faults> {
     let approve = match sent.first("decision") {
         Some("approve") => true,
         Some("deny") => false,
-        _ => return Err(vec![("decision".into(), "say approve or deny".into())]),
+        _ => return Err(vec![("decision".into(), "choose approve or deny".into())]),
     };
     let data = match asks.asks.get("form").filter(|_| approve) {
         Some(schema) => Some(form::filled(schema, sent)?),
@@ -130,7 +130,7 @@ fn wants_page(request: &Request) -> bool {
     accept.is_some_and(|accept| accept.contains("text/html"))
 }
 
-/// What is asked, or what became of it.
+/// Shows the question, or its outcome.
 fn show(linked: &Linked, page: bool) -> Answer<Response> {
     match &linked.asks {
         Asks::Open(asks) => Ok(html(StatusCode::OK, page::asked(linked, asks, None))),
@@ -139,8 +139,16 @@ fn show(linked: &Linked, page: bool) -> Answer<Response> {
     }
 }
 
-/// What is asked once more, with what is wrong with the answer.
-fn wrong(linked: &Linked, (asks, sent): (&Approval, &Sent), error: Error, page: bool) -> Answer<Response> {
+/// An answer that was not accepted, and its question.
+struct Rejected<'a> {
+    linked: &'a Linked,
+    asks: &'a Approval,
+    sent: &'a Sent,
+}
+
+/// Shows the question again with the errors in the answer.
+fn wrong(rejected: Rejected<'_>, error: Error, page: bool) -> Answer<Response> {
+    let Rejected { linked, asks, sent } = rejected;
     let faults = match &error {
         Error::Input { path, message } => vec![(path.clone(), message.clone())],
         Error::Inputs(faults) => faults.clone(),
@@ -158,7 +166,7 @@ fn refuse(app: &App, request: &Request, error: Error) -> Answer<Response> {
         return failed(error, wants_page(request));
     }
     guessed(app, request)?;
-    let words = "nothing was ever asked at this address";
+    let words = "there is no question at this address";
     match wants_page(request) {
         true => Ok(html(StatusCode::NOT_FOUND, page::words(words))),
         false => Err(Problem::not_found(words)),
@@ -175,7 +183,7 @@ fn failed(error: Error, page: bool) -> Answer<Response> {
 }
 
 fn html(status: StatusCode, text: String) -> Response {
-    // Browsers tell where a form comes from only if they may tell this server where they have been.
+    // Browsers send the origin of a form only if the referrer policy allows it.
     let referrer = (HeaderName::from_static("referrer-policy"), "same-origin");
     let robots = (HeaderName::from_static("x-robots-tag"), "noindex");
     let headers = [super::pages::POLICY, (CACHE_CONTROL, "no-store"), referrer, robots];

@@ -1,11 +1,11 @@
-//! REST: every handler reads a request, gives one command to the engine, and shows what came of it.
+//! REST: every handler parses a request, calls one command of the engine, and returns a view.
 
 mod admin;
 mod channels;
+mod etag;
 mod graphs;
 mod incoming;
 mod links;
-pub mod look;
 mod nodes;
 mod operate;
 mod pages;
@@ -24,7 +24,7 @@ use crate::view::ProblemView;
 use utoipa::IntoResponses;
 use utoipa_axum::router::OpenApiRouter;
 
-/// Everything under `/api/v1`, and the addresses that outsiders call.
+/// Everything under `/api/v1`, and the URLs that external services call.
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(workflows::router())
@@ -46,47 +46,47 @@ pub fn router() -> OpenApiRouter<App> {
 
 pub use pages::router as pages;
 
-/// What any call may be answered when it does not work.
+/// The error responses of every operation.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "read by the macro only")]
 pub enum Problems {
-    /// The request cannot be read
+    /// The request cannot be parsed
     #[response(status = 400, content_type = "application/problem+json")]
     BadRequest(ProblemView),
-    /// Nobody knows who asks
+    /// Authentication failed
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorised(ProblemView),
-    /// Whoever asks may not
+    /// The caller lacks the right
     #[response(status = 403, content_type = "application/problem+json")]
     Forbidden(ProblemView),
-    /// It is not there, or not yours
+    /// It does not exist, or belongs to another organisation
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(ProblemView),
-    /// The path knows no such method
+    /// The path does not support this method
     #[response(status = 405, content_type = "application/problem+json")]
     Method(ProblemView),
-    /// The body did not come in time
+    /// The body did not arrive in time
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(ProblemView),
-    /// It came too late, or is there already
+    /// The current state does not allow it, or it exists already
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(ProblemView),
     /// The body is too long
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemView),
-    /// The body is encoded in a way that is not read
+    /// The content encoding is not supported
     #[response(status = 415, content_type = "application/problem+json")]
     Encoding(ProblemView),
-    /// The server does not answer to this name
+    /// The server does not accept this host name
     #[response(status = 421, content_type = "application/problem+json")]
     Host(ProblemView),
-    /// What was sent cannot be used; everything that is wrong with it is listed
+    /// The request is invalid; all errors are listed
     #[response(status = 422, content_type = "application/problem+json")]
     Invalid(ProblemView),
-    /// More than is allowed
+    /// A rate or plan limit is exceeded
     #[response(status = 429, content_type = "application/problem+json")]
     TooMany(ProblemView),
-    /// Something stored cannot be read: a person must look
+    /// Stored data cannot be read: an operator must investigate
     #[response(status = 500, content_type = "application/problem+json")]
     Broken(ProblemView),
     /// Try again later

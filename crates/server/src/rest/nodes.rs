@@ -4,7 +4,7 @@ use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::State;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -13,10 +13,10 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(nodes))
 }
 
-/// The nodes that are alive: processes that execute steps on the same data
+/// The live nodes: processes that execute steps on the same data
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes", responses(
-    (status = 200, description = "All of them", body = Page<NodeView>), Problems))]
-async fn nodes(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<NodeView>>> {
+    (status = 200, description = "All nodes", body = Page<NodeView>), Problems))]
+async fn nodes(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<NodeView>>> {
     let nodes = app.engine.nodes(&caller).await?;
-    Ok(Shown(nodes.into_iter().map(NodeView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(nodes.into_iter().map(NodeView::from).collect::<Vec<_>>().into()))
 }

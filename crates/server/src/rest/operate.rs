@@ -6,7 +6,7 @@ use crate::auth::Auth;
 use crate::body::{Json, Params};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -26,50 +26,50 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(verify))
 }
 
-/// All organisations of this server; for its operators
+/// All organisations of this server; for operators
 #[utoipa::path(get, path = "/api/v1/organisations", tag = "organisations", responses(
-    (status = 200, description = "All of them", body = Page<OrganisationView>), Problems))]
-async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<OrganisationView>>> {
+    (status = 200, description = "All organisations", body = Page<OrganisationView>), Problems))]
+async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<OrganisationView>>> {
     let all = app.engine.organisations(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(OrganisationView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(OrganisationView::from).collect::<Vec<_>>().into()))
 }
 
-/// Make an organisation with a first user `admin`, whose key is in the answer and never shown again
+/// Create an organisation with a first user `admin`, whose key is shown only in the response
 #[utoipa::path(post, path = "/api/v1/organisations", tag = "organisations", request_body = NewOrganisationRequest,
-    responses((status = 201, description = "Made", body = Data<NewOrganisationView>), Problems))]
+    responses((status = 201, description = "Created", body = Data<NewOrganisationView>), Problems))]
 async fn create(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<NewOrganisationRequest>,
-) -> Answer<(StatusCode, Shown<Data<NewOrganisationView>>)> {
+) -> Answer<(StatusCode, Reply<Data<NewOrganisationView>>)> {
     let (made, admin_key) = app.engine.organisations(&caller).create(&request.name, request.plan).await?;
-    Ok((StatusCode::CREATED, Shown(Data { data: NewOrganisationView { is: made.into(), admin_key } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: NewOrganisationView { is: made.into(), admin_key } })))
 }
 
-/// Give an organisation another plan, or limits of its own; for operators
+/// Give an organisation another plan or custom limits; for operators
 #[utoipa::path(put, path = "/api/v1/organisations/{id}/plan", tag = "organisations",
-    params(("id" = i64, Path, description = "Its number")), request_body = PlanRequest,
+    params(("id" = i64, Path, description = "Number of the organisation")), request_body = PlanRequest,
     responses((status = 200, description = "Changed", body = Data<OrganisationView>), Problems))]
 async fn plan(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(request): Json<PlanRequest>,
-) -> Answer<Shown<Data<OrganisationView>>> {
+) -> Answer<Reply<Data<OrganisationView>>> {
     let number = id.parse().map_err(|_| Problem::not_found(format!("there is no organisation {id:?}")))?;
     if request.plan.is_none() && request.limits.is_none() {
-        return Err(Problem::input("plan", "a plan or limits are needed"));
+        return Err(Problem::input("plan", "a plan or limits are required"));
     }
     let to = Subscription { plan: request.plan, limits: request.limits.map(Into::into) };
     let changed = app.engine.organisations(&caller).change_plan(OrgId(number), to).await?;
-    Ok(Shown(Data { data: changed.into() }))
+    Ok(Reply(Data { data: changed.into() }))
 }
 
-/// What the organisation has used of its plan
+/// How much of its plan the organisation has used
 #[utoipa::path(get, path = "/api/v1/usage", tag = "organisations", responses(
-    (status = 200, description = "This month's", body = Data<UsageView>), Problems))]
-async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<UsageView>>> {
-    Ok(Shown(Data { data: app.engine.organisations(&caller).usage().await?.into() }))
+    (status = 200, description = "This month's usage", body = Data<UsageView>), Problems))]
+async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<UsageView>>> {
+    Ok(Reply(Data { data: app.engine.organisations(&caller).usage().await?.into() }))
 }
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
@@ -77,37 +77,37 @@ async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<
 #[serde(default, deny_unknown_fields)]
 struct AuditFilters {
     by: Option<String>,
-    /// Such as `run.cancel`.
+    /// For example `run.cancel`
     action: Option<String>,
-    /// What it was done to.
+    /// The target of the action
     target: Option<String>,
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page
     cursor: Option<String>,
 }
 
-/// Who did what, newest first; for administrators
+/// The audit trail, newest first; for administrators
 #[utoipa::path(get, path = "/api/v1/audit", tag = "organisations", params(AuditFilters), responses(
     (status = 200, description = "A page of the audit trail", body = Page<AuditView>), Problems))]
 async fn audit(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(filters): Params<AuditFilters>,
-) -> Answer<Shown<Page<AuditView>>> {
-    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+) -> Answer<Reply<Page<AuditView>>> {
+    let bad = || Problem::input("cursor", "this is not the `next` of an earlier page");
     let before = filters.cursor.map(|cursor| cursor.parse().map_err(|_| bad())).transpose()?;
     let limit = page_size(filters.limit, 50)?;
     let AuditFilters { by, action, target, .. } = filters;
     let rows = app.engine.audit(&caller).list(AuditQuery { by, action, target, before, limit }).await?;
     let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.to_string());
-    Ok(Shown(Page { data: rows.into_iter().map(AuditView::from).collect(), next }))
+    Ok(Reply(Page { data: rows.into_iter().map(AuditView::from).collect(), next }))
 }
 
-/// Whether the audit trail was tampered with: follows its hashes from the first row to the last
+/// Verify the hash chain of the audit trail from the first row to the last
 #[utoipa::path(get, path = "/api/v1/audit/verify", tag = "organisations", responses(
     (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
-async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<AuditVerdict>>> {
+async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<AuditVerdict>>> {
     let verdict = app.engine.audit(&caller).verify().await?;
-    Ok(Shown(Data { data: AuditVerdict { rows: verdict.rows, broken_at: verdict.broken_at } }))
+    Ok(Reply(Data { data: AuditVerdict { rows: verdict.rows, broken_at: verdict.broken_at } }))
 }

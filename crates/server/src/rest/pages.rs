@@ -1,4 +1,4 @@
-//! Pages and probes that need no key: health, the API's description and its reference.
+//! Pages and probes that need no key: health, the OpenAPI description and the reference.
 
 use crate::app::App;
 use crate::error::Problem;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use std::time::Duration;
 use utoipa::openapi::OpenApi;
 
-/// Probes ask every few seconds.
+/// Timeout of a probe: they come every few seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const REFERENCE: &str = include_str!("reference.html");
@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("reference.js");
 const STYLE: &str = include_str!("reference.css");
 const APPROVE: &str = include_str!("links/page.css");
 
-/// Nothing is fetched from elsewhere, and nothing is run that is not ours.
+/// Only scripts and resources of this server are allowed.
 pub(super) const POLICY: (HeaderName, &str) = (
     HeaderName::from_static("content-security-policy"),
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; \
@@ -40,15 +40,15 @@ pub fn router(api: &OpenApi) -> Router<App> {
         .route("/readyz", get(ready))
 }
 
-/// 200 when it can work: the store answers, and it is not stopping.
+/// 200 when the server is ready: the store responds and the server is not stopping.
 async fn ready(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
     let unready = |why: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", why);
     if app.engine.is_draining() {
         return Err(unready("the server is stopping".into()));
     }
-    // A database behind a cut network may take minutes to say nothing.
+    // A database behind a broken network may take minutes to time out.
     let answer = tokio::time::timeout(PATIENCE, app.engine.log().progress()).await;
-    let silent = |_| unready(format!("the store did not answer within {} s", PATIENCE.as_secs()));
+    let silent = |_| unready(format!("the store did not respond within {} s", PATIENCE.as_secs()));
     answer.map_err(silent)?.map_err(|error| unready(error.to_string()))?;
     Ok(([(CACHE_CONTROL, "no-store")], "ready\n"))
 }

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,40 +17,40 @@ pub fn router() -> OpenApiRouter<App> {
 
 /// The saved queries of the organisation
 #[utoipa::path(get, path = "/api/v1/queries", tag = "queries", responses(
-    (status = 200, description = "All of them", body = Page<QueryView>), Problems))]
-async fn queries(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<QueryView>>> {
+    (status = 200, description = "All saved queries", body = Page<QueryView>), Problems))]
+async fn queries(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<QueryView>>> {
     let all = app.engine.queries(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(QueryView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(QueryView::from).collect::<Vec<_>>().into()))
 }
 
 /// A saved query
 #[utoipa::path(get, path = "/api/v1/queries/{query}", tag = "queries",
-    params(("query" = String, Path, description = "Its name")),
+    params(("query" = String, Path, description = "Name of the query")),
     responses((status = 200, description = "The query", body = Data<QueryView>), Problems))]
 async fn query(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(query): Path<String>,
-) -> Answer<Shown<Data<QueryView>>> {
-    Ok(Shown(Data { data: app.engine.queries(&caller).get(&query).await?.into() }))
+) -> Answer<Reply<Data<QueryView>>> {
+    Ok(Reply(Data { data: app.engine.queries(&caller).get(&query).await?.into() }))
 }
 
-/// Save a query, or make it another one; it counts from the next step on
+/// Create or replace a saved query; takes effect from the next step
 #[utoipa::path(put, path = "/api/v1/queries/{query}", tag = "queries",
-    params(("query" = String, Path, description = "Its name")), request_body = QueryRequest,
-    responses((status = 200, description = "As given", body = Data<QueryView>), Problems))]
+    params(("query" = String, Path, description = "Name of the query")), request_body = QueryRequest,
+    responses((status = 200, description = "The stored query", body = Data<QueryView>), Problems))]
 async fn put_query(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(query): Path<String>,
     Json(request): Json<QueryRequest>,
-) -> Answer<Shown<Data<QueryView>>> {
-    Ok(Shown(Data { data: app.engine.queries(&caller).put(&query, request.into()).await?.into() }))
+) -> Answer<Reply<Data<QueryView>>> {
+    Ok(Reply(Data { data: app.engine.queries(&caller).put(&query, request.into()).await?.into() }))
 }
 
 /// Remove a saved query
 #[utoipa::path(delete, path = "/api/v1/queries/{query}", tag = "queries",
-    params(("query" = String, Path, description = "Its name")),
+    params(("query" = String, Path, description = "Name of the query")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_query(State(app): State<App>, Auth(caller): Auth, Path(query): Path<String>) -> Answer<StatusCode> {
     app.engine.queries(&caller).remove(&query).await?;

@@ -1,4 +1,4 @@
-// Draws the reference from the API's own description. No library, nothing from elsewhere; text is only ever text.
+// Renders the reference from the OpenAPI description. No libraries, no external resources; text is never parsed as HTML.
 "use strict";
 
 function node(name, content, attributes = {}) {

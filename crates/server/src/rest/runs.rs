@@ -1,13 +1,13 @@
-//! Runs: start, look, list, cancel, retry, run again; their log; and many of them at once.
+//! Runs: start, read, list, cancel, retry, rerun; their log; and bulk operations.
 
-use super::look::{cursor, query, summaries, tagged};
+use super::etag::tagged;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::{Json, Params, Raw, value};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -17,13 +17,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_engine::commands::{Retry, Right, RunQuery, Source, Trigger};
+use stepwell_engine::commands::{self as engine, Retry, Right, RunQuery, Source, Trigger};
 use stepwell_engine::{Caller, Error};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// A request does not wait longer than this for a run.
+/// Maximum time that a request waits for a run.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 pub fn router() -> OpenApiRouter<App> {
@@ -49,25 +49,25 @@ pub fn router() -> OpenApiRouter<App> {
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct TriggerParams {
-    /// How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same.
+    /// How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same
     wait: Option<String>,
-    /// Labels of the run, `name=value`, several with commas.
+    /// Labels of the run: `name=value`, several separated by commas
     label: Option<String>,
 }
 
 /// Start a run; the body is its input
 ///
-/// 201 for a new run, 200 if the `Idempotency-Key` started one before with the same body (409 with another). With `wait`:
-/// 200 with the finished run, or 202 with the running one when the time is up.
+/// 201 for a new run, 200 if the same `Idempotency-Key` and body have already started one (409 with a different body).
+/// With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/trigger", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"), TriggerParams,
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body starts one run only"),
-        ("Prefer" = Option<String>, Header, description = "`wait=30` waits for the end")),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body starts only one run"),
+        ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
     request_body(content = Option<serde_json::Value>, description = "The run's input: any JSON"),
     responses(
-        (status = 200, description = "Started before by this key, or waited for and finished", body = Data<RunWithId>),
+        (status = 200, description = "Already started with this key, or finished in time", body = Data<RunWithId>),
         (status = 201, description = "Started", body = Data<Triggered>),
-        (status = 202, description = "Started, and not finished in the time given", body = Data<RunWithId>), Problems))]
+        (status = 202, description = "Started, and not finished in time", body = Data<RunWithId>), Problems))]
 #[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
 async fn trigger(
     State(app): State<App>,
@@ -92,7 +92,7 @@ async fn trigger(
             return shown_with_id(&app, &caller, &started.run, StatusCode::OK).await;
         }
         let data = Triggered::new(&started, started.created.into());
-        return Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response());
+        return Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response());
     };
     let (started, end) = app.engine.runs(&caller).trigger_and_watch(request).await?;
     tokio::select! {
@@ -104,13 +104,13 @@ async fn trigger(
     shown_with_id(&app, &caller, &started.run, StatusCode::ACCEPTED).await
 }
 
-/// The run as it is now: 200 if it has ended.
+/// The current state of the run: 200 if it has ended.
 async fn shown_with_id(app: &App, caller: &Caller, run: &str, otherwise: StatusCode) -> Answer<Response> {
     let run = Run::from(app.engine.runs(caller).get_after_change(run).await?);
     let status = if run.finished_at.is_some() { StatusCode::OK } else { otherwise };
     let at = location(&run.id);
     let data = RunWithId { run_id: run.id.clone(), run };
-    Ok((status, [at], Shown(Data { data })).into_response())
+    Ok((status, [at], Reply(Data { data })).into_response())
 }
 
 fn location(run: &str) -> (axum::http::HeaderName, HeaderValue) {
@@ -120,7 +120,7 @@ fn location(run: &str) -> (axum::http::HeaderName, HeaderValue) {
 
 fn idempotency_key(value: &HeaderValue) -> Result<&str, Problem> {
     let text = value.to_str().ok().map(str::trim).filter(|text| !text.is_empty() && text.len() <= 255);
-    text.ok_or_else(|| Problem::input("Idempotency-Key", "1 to 255 printable ASCII characters are needed"))
+    text.ok_or_else(|| Problem::input("Idempotency-Key", "1 to 255 printable ASCII characters are required"))
 }
 
 /// How long to wait, if at all.
@@ -135,8 +135,7 @@ fn wait(params: &TriggerParams, headers: &HeaderMap) -> Result<Option<Duration>,
     };
     let seconds = text.parse::<f64>().ok().and_then(Millis::from_secs_f64);
     let length = seconds.or_else(|| Millis::parse(text));
-    let length =
-        length.ok_or_else(|| Problem::input("wait", format!("{text:?} is not a length of time such as 30s")))?;
+    let length = length.ok_or_else(|| Problem::input("wait", format!("{text:?} is not a duration such as 30s")))?;
     Ok(Some(Duration::from_millis(length.0).min(LONGEST_WAIT)))
 }
 
@@ -149,7 +148,7 @@ fn split_labels(text: Option<&str>) -> Result<BTreeMap<String, String>, Problem>
     parts.map(pair).collect()
 }
 
-/// A run, with its id under the name that triggers answer with, too.
+/// A run that also has its id under the name used by trigger responses.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 struct RunWithId {
     run_id: String,
@@ -166,7 +165,7 @@ async fn of_workflow(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Params(filters): Params<RunFilters>,
-) -> Answer<Shown<Page<RunSummary>>> {
+) -> Answer<Reply<Page<RunSummary>>> {
     page(&app, &caller, RunFilters { workflow: Some(id), ..filters }).await
 }
 
@@ -177,22 +176,20 @@ async fn list(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(filters): Params<RunFilters>,
-) -> Answer<Shown<Page<RunSummary>>> {
+) -> Answer<Reply<Page<RunSummary>>> {
     page(&app, &caller, filters).await
 }
 
-async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Shown<Page<RunSummary>>> {
-    let query = query(filters)?;
-    let limit = query.limit as usize;
-    let rows = app.engine.runs(caller).list(query).await?;
-    let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
-    Ok(Shown(Page { data: summaries(app, &rows).await?, next }))
+async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Reply<Page<RunSummary>>> {
+    let query = engine::RunFilters::from(filters).query()?;
+    Ok(Reply(app.engine.runs(caller).page(query).await?.into()))
 }
 
 /// A run with all its steps, and what it waits for
-#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id")),
+#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
-        (status = 304, description = "It is as `If-None-Match` says"), Problems))]
+        (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
 async fn get(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -210,9 +207,9 @@ fn shown(run: Run, headers: &HeaderMap) -> Response {
 /// A run of a workflow with all its steps
 #[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"),
-        ("run" = String, Path, description = "Its id")),
+        ("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
-        (status = 304, description = "It is as `If-None-Match` says"), Problems))]
+        (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
 async fn get_of_workflow(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -224,7 +221,7 @@ async fn get_of_workflow(
     Ok(shown(view, &headers))
 }
 
-/// The workflow may be gone; the run still names it.
+/// The workflow may have been deleted; the run still has its name.
 fn belongs(run: &Run, workflow: &str) -> Result<(), Problem> {
     let not = || Problem::not_found(format!("there is no run {:?} of the workflow {workflow:?}", run.id));
     (run.workflow == workflow || run.workflow_id == workflow).then_some(()).ok_or_else(not)
@@ -233,14 +230,14 @@ fn belongs(run: &Run, workflow: &str) -> Result<(), Problem> {
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct CancelRequest {
-    /// For whoever asks later.
+    /// The reason, for the log.
     reason: Option<String>,
 }
 
 /// Cancel a run of a workflow
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/runs/{run}/cancel", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"),
-        ("run" = String, Path, description = "Its id")),
+        ("run" = String, Path, description = "Id of the run")),
     request_body(content = Option<CancelRequest>),
     responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
 async fn cancel_of_workflow(
@@ -248,34 +245,34 @@ async fn cancel_of_workflow(
     Auth(caller): Auth,
     Path((id, run)): Path<(String, String)>,
     Json(request): Json<CancelRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     caller.check(Right::Run)?;
     belongs(&Run::from(app.engine.runs(&caller).get_after_change(&run).await?), &id)?;
     cancelled(&app, &caller, &run, request).await
 }
 
-/// Cancel a run: what runs is stopped, the rest does not begin
+/// Cancel a run: running steps are stopped, and no others start
 #[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs",
-    params(("run" = String, Path, description = "Its id")), request_body(content = Option<CancelRequest>),
+    params(("run" = String, Path, description = "Id of the run")), request_body(content = Option<CancelRequest>),
     responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
 async fn cancel(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
     Json(request): Json<CancelRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     cancelled(&app, &caller, &run, request).await
 }
 
-async fn cancelled(app: &App, caller: &Caller, run: &str, request: CancelRequest) -> Answer<Shown<Data<Run>>> {
+async fn cancelled(app: &App, caller: &Caller, run: &str, request: CancelRequest) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(caller).cancel(run, request.reason.as_deref()).await;
     after(app, caller, run, done).await
 }
 
-/// The run as it is now. Whoever came too late is told that, too.
-pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<(), Error>) -> Answer<Shown<Data<Run>>> {
+/// The current state of the run. A conflict also reports its current status.
+pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<(), Error>) -> Answer<Reply<Data<Run>>> {
     match done {
-        Ok(()) => Ok(Shown(Data { data: app.engine.runs(caller).get_after_change(run).await?.into() })),
+        Ok(()) => Ok(Reply(Data { data: app.engine.runs(caller).get_after_change(run).await?.into() })),
         Err(error @ Error::Conflict(_)) => {
             let now = app.engine.runs(caller).get_after_change(run).await?.status;
             Err(Problem::from(error).now(now))
@@ -287,7 +284,7 @@ pub(super) async fn after(app: &App, caller: &Caller, run: &str, done: Result<()
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct RetryRequest {
-    /// Go on under the newest version of the workflow instead of the run's own.
+    /// Continue under the newest version of the workflow instead of the run's own.
     newest: bool,
 }
 
@@ -297,48 +294,48 @@ impl RetryRequest {
     }
 }
 
-/// Go on with a run that failed, timed out or was cancelled: what did not succeed runs again
+/// Retry a run that failed, timed out or was cancelled: steps that did not succeed run again
 #[utoipa::path(post, path = "/api/v1/runs/{run}/retry", tag = "runs",
-    params(("run" = String, Path, description = "Its id")), request_body(content = Option<RetryRequest>),
-    responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
+    params(("run" = String, Path, description = "Id of the run")), request_body(content = Option<RetryRequest>),
+    responses((status = 200, description = "The run continues", body = Data<Run>), Problems))]
 async fn retry(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
     Json(request): Json<RetryRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).retry(&run, request.retry()).await;
     after(&app, &caller, &run, done).await
 }
 
-/// What a retry on the newest version would keep.
+/// What a retry under the newest version would keep.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 struct RetryPreview {
-    /// Steps whose results stand.
+    /// Steps whose results are kept.
     stands: Vec<String>,
     /// Steps that would run again.
     again: Vec<String>,
 }
 
-/// Which steps would stand if the run went on under the newest version, and which would run again
+/// Which steps a retry under the newest version would keep, and which would run again
 #[utoipa::path(get, path = "/api/v1/runs/{run}/retry", tag = "runs",
-    params(("run" = String, Path, description = "Its id")),
-    responses((status = 200, description = "What would stand", body = Data<RetryPreview>), Problems))]
+    params(("run" = String, Path, description = "Id of the run")),
+    responses((status = 200, description = "The preview", body = Data<RetryPreview>), Problems))]
 async fn retry_preview(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-) -> Answer<Shown<Data<RetryPreview>>> {
+) -> Answer<Reply<Data<RetryPreview>>> {
     let standing = app.engine.runs(&caller).retry_preview(&run).await?;
-    Ok(Shown(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
+    Ok(Reply(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
 }
 
-/// Start a fresh run with the same input
+/// Start a new run with the same input
 ///
-/// A body, if there is one, is the input instead.
+/// If there is a body, it replaces the input.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", tag = "runs",
-    params(("run" = String, Path, description = "Its id")),
-    request_body(content = Option<serde_json::Value>, description = "Another input"),
+    params(("run" = String, Path, description = "Id of the run")),
+    request_body(content = Option<serde_json::Value>, description = "A different input"),
     responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
 async fn rerun(
     State(app): State<App>,
@@ -349,33 +346,33 @@ async fn rerun(
     let input = if bytes.iter().all(u8::is_ascii_whitespace) { None } else { Some(value(&bytes, &app)?) };
     let started = app.engine.runs(&caller).rerun(&run, input).await?;
     let data = Triggered::new(&started, started.created.into());
-    Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
+    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
 }
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct EventParams {
-    /// Only what came after this version of the run.
+    /// Only events after this version of the run
     #[param(minimum = 0)]
     after: Option<i64>,
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page
     cursor: Option<String>,
 }
 
 /// The log of a run, in order
 #[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "runs",
-    params(("run" = String, Path, description = "Its id"), EventParams),
+    params(("run" = String, Path, description = "Id of the run"), EventParams),
     responses((status = 200, description = "A page of events", body = Page<Event>), Problems))]
 async fn events(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
     Params(params): Params<EventParams>,
-) -> Answer<Shown<Page<Event>>> {
-    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+) -> Answer<Reply<Page<Event>>> {
+    let bad = || Problem::input("cursor", "this is not the `next` of an earlier page");
     let after = match &params.cursor {
         Some(cursor) => cursor.parse().map_err(|_| bad())?,
         None => params.after.unwrap_or_default(),
@@ -385,33 +382,35 @@ async fn events(
     let last = events.last().map(|event| event.version);
     let rows = events.iter().map(|event| event.version).collect::<std::collections::BTreeSet<_>>().len();
     let next = last.filter(|_| rows == limit as usize).map(|version| version.to_string());
-    Ok(Shown(Page { data: events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
+    Ok(Reply(Page { data: events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
 }
 
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LabelRequest {
-    /// Instead of those it has.
+    /// Replaces all labels.
     labels: BTreeMap<String, String>,
 }
 
-/// Give a run other labels
-#[utoipa::path(patch, path = "/api/v1/runs/{run}", tag = "runs", params(("run" = String, Path, description = "Its id")),
+/// Replace the labels of a run
+#[utoipa::path(patch, path = "/api/v1/runs/{run}", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run")),
     request_body = LabelRequest, responses((status = 200, description = "Labelled", body = Data<Run>), Problems))]
 async fn label(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
     Json(request): Json<LabelRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).label(&run, &request.labels).await;
     after(&app, &caller, &run, done).await
 }
 
-/// Take away everything a finished run was given and gave back; its log and their digests stay
-#[utoipa::path(post, path = "/api/v1/runs/{run}/erase", tag = "runs", params(("run" = String, Path, description = "Its id")),
+/// Erase all payloads of a finished run; its log and the digests remain
+#[utoipa::path(post, path = "/api/v1/runs/{run}/erase", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "Erased", body = Data<Run>), Problems))]
-async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Shown<Data<Run>>> {
+async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).erase(&run).await;
     after(&app, &caller, &run, done).await
 }
@@ -419,50 +418,53 @@ async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<Strin
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BulkRequest {
-    /// Which runs, as lists take it. An empty one means all: say so with `{}`.
+    /// The runs, by the same filters as lists. `{}` matches all runs.
     #[serde(deserialize_with = "crate::body::object")]
     filter: RunFilters,
     #[serde(default)]
     reason: Option<String>,
-    /// For retries: go on under the newest version.
+    /// For retries: continue under the newest version.
     #[serde(default)]
     newest: bool,
 }
 
-/// A filter that means all runs that fit, not a page of them.
+/// A filter for all matching runs, not for a page.
 fn all_of(filter: RunFilters) -> Result<RunQuery, Problem> {
     if filter.limit.is_some() || filter.cursor.is_some() {
-        return Err(Problem::input("filter", "limit and cursor are for lists: this is about all runs that fit"));
+        return Err(Problem::input(
+            "filter",
+            "limit and cursor are only for lists: a bulk operation covers all matching runs",
+        ));
     }
-    query(filter)
+    Ok(engine::RunFilters::from(filter).query()?)
 }
 
-/// Cancel every run that fits and has not ended, up to 10,000
+/// Cancel every matching run that has not ended, up to 10,000
 #[utoipa::path(post, path = "/api/v1/runs/cancel", tag = "runs", request_body = BulkRequest,
-    responses((status = 200, description = "What came of it", body = Data<BulkResult>), Problems))]
+    responses((status = 200, description = "The result for each run", body = Data<BulkResult>), Problems))]
 async fn cancel_all(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<BulkRequest>,
-) -> Answer<Shown<Data<BulkResult>>> {
+) -> Answer<Reply<Data<BulkResult>>> {
     let bulk = app.engine.runs(&caller).cancel_all(all_of(request.filter)?, request.reason.as_deref()).await?;
-    Ok(Shown(Data { data: bulk.into() }))
+    Ok(Reply(Data { data: bulk.into() }))
 }
 
-/// Retry every run that fits and did not complete, up to 10,000
+/// Retry every matching run that did not complete, up to 10,000
 #[utoipa::path(post, path = "/api/v1/runs/retry", tag = "runs", request_body = BulkRequest,
-    responses((status = 200, description = "What came of it", body = Data<BulkResult>), Problems))]
+    responses((status = 200, description = "The result for each run", body = Data<BulkResult>), Problems))]
 async fn retry_all(
     State(app): State<App>,
     Auth(caller): Auth,
     Json(request): Json<BulkRequest>,
-) -> Answer<Shown<Data<BulkResult>>> {
+) -> Answer<Reply<Data<BulkResult>>> {
     let retry = RetryRequest { newest: request.newest }.retry();
     let bulk = app.engine.runs(&caller).retry_all(all_of(request.filter)?, retry).await?;
-    Ok(Shown(Data { data: bulk.into() }))
+    Ok(Reply(Data { data: bulk.into() }))
 }
 
-/// A definition that is not saved, and what to run it with.
+/// An unsaved definition and its input.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct TestRequest {
@@ -474,7 +476,7 @@ struct TestRequest {
     input: Value,
 }
 
-/// Run a definition that is not saved, apart from real runs
+/// Run an unsaved definition, separately from real runs
 #[utoipa::path(post, path = "/api/v1/test-runs", tag = "runs", request_body = TestRequest,
     responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
 async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Json<TestRequest>) -> Answer<Response> {
@@ -485,13 +487,13 @@ async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Jso
     let input = if request.input.is_null() { serde_json::json!({}) } else { request.input };
     let started = app.engine.runs(&caller).test(Source { text: &text, file: None }, input).await?;
     let data = Triggered::new(&started, started.created.into());
-    Ok((StatusCode::CREATED, [location(&started.run)], Shown(Data { data })).into_response())
+    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
 }
 
-/// Stop a test run and remove all of it
+/// Stop a test run and delete it
 #[utoipa::path(delete, path = "/api/v1/test-runs/{run}", tag = "runs",
-    params(("run" = String, Path, description = "Its id")),
-    responses((status = 204, description = "Removed"), Problems))]
+    params(("run" = String, Path, description = "Id of the run")),
+    responses((status = 204, description = "Deleted"), Problems))]
 async fn discard(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<StatusCode> {
     app.engine.runs(&caller).discard(&run).await?;
     Ok(StatusCode::NO_CONTENT)

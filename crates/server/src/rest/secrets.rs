@@ -1,11 +1,11 @@
-//! Secrets and connections: what is secret about them comes in and never out.
+//! Secrets and connections: their secret parts can be written but never read.
 
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Json;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,89 +22,89 @@ pub fn router() -> OpenApiRouter<App> {
 
 /// The secrets of the organisation, without their values
 #[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses(
-    (status = 200, description = "All of them", body = Page<SecretView>), Problems))]
-async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<SecretView>>> {
+    (status = 200, description = "All secrets", body = Page<SecretView>), Problems))]
+async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<SecretView>>> {
     let all = app.engine.secrets(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(SecretView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(SecretView::from).collect::<Vec<_>>().into()))
 }
 
 /// A secret, without its value
 #[utoipa::path(get, path = "/api/v1/secrets/{secret}", tag = "secrets",
-    params(("secret" = String, Path, description = "Its name")),
-    responses((status = 200, description = "What is known of it", body = Data<SecretView>), Problems))]
+    params(("secret" = String, Path, description = "Name of the secret")),
+    responses((status = 200, description = "The secret, without its value", body = Data<SecretView>), Problems))]
 async fn secret(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(secret): Path<String>,
-) -> Answer<Shown<Data<SecretView>>> {
-    Ok(Shown(Data { data: app.engine.secrets(&caller).get(&secret).await?.into() }))
+) -> Answer<Reply<Data<SecretView>>> {
+    Ok(Reply(Data { data: app.engine.secrets(&caller).get(&secret).await?.into() }))
 }
 
-/// Make a secret, or give it another value or other hosts; it counts from the next step on
+/// Create a secret, or change its value or hosts; takes effect from the next step
 #[utoipa::path(put, path = "/api/v1/secrets/{secret}", tag = "secrets",
-    params(("secret" = String, Path, description = "Its name")), request_body = SecretRequest,
-    responses((status = 200, description = "As given, without the value", body = Data<SecretView>), Problems))]
+    params(("secret" = String, Path, description = "Name of the secret")), request_body = SecretRequest,
+    responses((status = 200, description = "The stored secret, without its value", body = Data<SecretView>), Problems))]
 async fn put_secret(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(secret): Path<String>,
     Json(request): Json<SecretRequest>,
-) -> Answer<Shown<Data<SecretView>>> {
-    Ok(Shown(Data { data: app.engine.secrets(&caller).put(&secret, request.into()).await?.into() }))
+) -> Answer<Reply<Data<SecretView>>> {
+    Ok(Reply(Data { data: app.engine.secrets(&caller).put(&secret, request.into()).await?.into() }))
 }
 
 /// Remove a secret
 #[utoipa::path(delete, path = "/api/v1/secrets/{secret}", tag = "secrets",
-    params(("secret" = String, Path, description = "Its name")),
+    params(("secret" = String, Path, description = "Name of the secret")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret): Path<String>) -> Answer<StatusCode> {
     app.engine.secrets(&caller).remove(&secret).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Seal everything anew under the first of the server's master keys; for those who run the server
+/// Seal everything with the first of the server's master keys; for operators
 #[utoipa::path(post, path = "/api/v1/master-key/rotate", tag = "secrets", responses(
-    (status = 200, description = "What was sealed", body = Data<RotatedView>), Problems))]
-async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Data<RotatedView>>> {
-    Ok(Shown(Data { data: app.engine.secrets(&caller).rotate().await?.into() }))
+    (status = 200, description = "What was sealed again", body = Data<RotatedView>), Problems))]
+async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<RotatedView>>> {
+    Ok(Reply(Data { data: app.engine.secrets(&caller).rotate().await?.into() }))
 }
 
 /// The databases that query steps can use, without their URLs
 #[utoipa::path(get, path = "/api/v1/connections", tag = "secrets", responses(
-    (status = 200, description = "All of them", body = Page<ConnectionView>), Problems))]
-async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ConnectionView>>> {
+    (status = 200, description = "All connections", body = Page<ConnectionView>), Problems))]
+async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ConnectionView>>> {
     let all = app.engine.connections(&caller).list().await?;
-    Ok(Shown(all.into_iter().map(ConnectionView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ConnectionView::from).collect::<Vec<_>>().into()))
 }
 
 /// A connection, without its URL
 #[utoipa::path(get, path = "/api/v1/connections/{connection}", tag = "secrets",
-    params(("connection" = String, Path, description = "Its name")),
-    responses((status = 200, description = "What is known of it", body = Data<ConnectionView>), Problems))]
+    params(("connection" = String, Path, description = "Name of the connection")),
+    responses((status = 200, description = "The connection, without its URL", body = Data<ConnectionView>), Problems))]
 async fn connection(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(connection): Path<String>,
-) -> Answer<Shown<Data<ConnectionView>>> {
-    Ok(Shown(Data { data: app.engine.connections(&caller).get(&connection).await?.into() }))
+) -> Answer<Reply<Data<ConnectionView>>> {
+    Ok(Reply(Data { data: app.engine.connections(&caller).get(&connection).await?.into() }))
 }
 
-/// Make a connection, or make it another one; a SQLite file needs the right `operator`
+/// Create or replace a connection; a SQLite file requires the right `operator`
 #[utoipa::path(put, path = "/api/v1/connections/{connection}", tag = "secrets",
-    params(("connection" = String, Path, description = "Its name")), request_body = ConnectionRequest,
-    responses((status = 200, description = "As given, without the URL", body = Data<ConnectionView>), Problems))]
+    params(("connection" = String, Path, description = "Name of the connection")), request_body = ConnectionRequest,
+    responses((status = 200, description = "The connection, without its URL", body = Data<ConnectionView>), Problems))]
 async fn put_connection(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(connection): Path<String>,
     Json(request): Json<ConnectionRequest>,
-) -> Answer<Shown<Data<ConnectionView>>> {
-    Ok(Shown(Data { data: app.engine.connections(&caller).put(&connection, request.into()).await?.into() }))
+) -> Answer<Reply<Data<ConnectionView>>> {
+    Ok(Reply(Data { data: app.engine.connections(&caller).put(&connection, request.into()).await?.into() }))
 }
 
 /// Remove a connection
 #[utoipa::path(delete, path = "/api/v1/connections/{connection}", tag = "secrets",
-    params(("connection" = String, Path, description = "Its name")),
+    params(("connection" = String, Path, description = "Name of the connection")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_connection(
     State(app): State<App>,

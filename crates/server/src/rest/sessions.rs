@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Auth, SESSION_COOKIE, session};
 use crate::body::Params;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -20,34 +20,34 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(link)).routes(routes!(sign_in)).routes(routes!(sign_out))
 }
 
-/// Whom a link signs in.
+/// The user of a sign-in link.
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct SignInQuery {
-    /// A user by name or id; you if there is none.
+    /// A user by name or id; you, if omitted
     user: Option<String>,
 }
 
-/// Make a link that signs a browser in as you, once, within a day; administrators make them for others, too
+/// Create a one-time link that signs a browser in as you, valid for a day; administrators can create links for others
 #[utoipa::path(post, path = "/api/v1/sign-in-links", tag = "people", params(SignInQuery), responses(
     (status = 201, description = "The link", body = Data<LinkView>), Problems))]
 async fn link(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(query): Params<SignInQuery>,
-) -> Answer<(StatusCode, Shown<Data<LinkView>>)> {
+) -> Answer<(StatusCode, Reply<Data<LinkView>>)> {
     let secret = app.engine.users(&caller).sign_in_link(query.user.as_deref()).await?;
     let url = format!("{}/sign-in/{secret}", app.public_url);
-    Ok((StatusCode::CREATED, Shown(Data { data: LinkView { url } })))
+    Ok((StatusCode::CREATED, Reply(Data { data: LinkView { url } })))
 }
 
-/// Sign a browser in with a link; the link is used up
+/// Sign a browser in with a link; the link works once
 #[utoipa::path(get, path = "/sign-in/{link}", tag = "people", security(()),
-    params(("link" = String, Path, description = "What the link ends with")),
-    responses((status = 303, description = "Signed in: goes to the first page"), Problems))]
+    params(("link" = String, Path, description = "The last part of the link")),
+    responses((status = 303, description = "Signed in: redirects to the dashboard"), Problems))]
 async fn sign_in(State(app): State<App>, method: Method, Path(link): Path<String>) -> Answer<Response> {
-    // Whoever only looks what is there, as programs that show previews do, does not use it up.
+    // A HEAD request, as sent for link previews, does not use up the link.
     if method == Method::HEAD {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
@@ -77,7 +77,7 @@ fn redirect(cookie: HeaderValue) -> Response {
 
 fn cookie(app: &App, secret: &str, seconds: u64) -> HeaderValue {
     let secure = if app.public_url.starts_with("https://") { "; Secure" } else { "" };
-    // Lax, so that a link from a mail leads to a page that is signed in; what changes something is checked by origin.
+    // Lax, so that a link in an email opens a signed-in page. Requests that change something are checked by origin.
     let text = format!("{SESSION_COOKIE}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
 }

@@ -1,4 +1,4 @@
-//! Steps that wait: gates, verdicts, one signal for all, and ending what is stuck.
+//! Steps that wait: gates, verdicts, a generic signal, and ending stuck steps.
 
 use super::runs::after;
 use super::{Answer, Problems};
@@ -7,7 +7,7 @@ use crate::auth::Auth;
 use crate::body::{Json, Params, Raw, value};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,15 +33,15 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(deny_by_id))
 }
 
-/// What people of the organisation are asked, oldest first
+/// Open gates of the organisation, oldest first
 #[utoipa::path(get, path = "/api/v1/approvals", tag = "approvals", params(Paging), responses(
-    (status = 200, description = "A page of what is open", body = Page<ApprovalView>), Problems))]
+    (status = 200, description = "A page of open gates", body = Page<ApprovalView>), Problems))]
 async fn approvals(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(paging): Params<Paging>,
-) -> Answer<Shown<Page<ApprovalView>>> {
-    let bad = || Problem::input("cursor", "this is not `next` of an earlier page");
+) -> Answer<Reply<Page<ApprovalView>>> {
+    let bad = || Problem::input("cursor", "this is not the `next` of an earlier page");
     let after = match &paging.cursor {
         Some(cursor) => {
             let (run, path) = cursor.split_once('.').ok_or_else(bad)?;
@@ -51,21 +51,21 @@ async fn approvals(
     };
     let (open, next) = app.engine.gates(&caller).list(after, paging.limit()?).await?;
     let next = next.map(|(run, path)| format!("{}.{path}", run.0));
-    Ok(Shown(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
+    Ok(Reply(Page { data: open.into_iter().map(ApprovalView::from).collect(), next }))
 }
 
-/// What one step asks, with the digest that an answer names
+/// The open gate of a step, with the digest for the answer
 #[utoipa::path(get, path = "/api/v1/runs/{run}/steps/{step}/approval", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
-    responses((status = 200, description = "What is asked", body = Data<ApprovalView>), Problems))]
+    responses((status = 200, description = "The gate", body = Data<ApprovalView>), Problems))]
 async fn approval(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-) -> Answer<Shown<Data<ApprovalView>>> {
+) -> Answer<Reply<Data<ApprovalView>>> {
     match app.engine.gates(&caller).get(&run, &step).await {
-        Ok(approval) => Ok(Shown(Data { data: approval.into() })),
+        Ok(approval) => Ok(Reply(Data { data: approval.into() })),
         Err(error @ Error::Conflict(_)) => {
             let now = app.engine.runs(&caller).get_after_change(&run).await?.status;
             Err(Problem::from(error).now(now))
@@ -78,10 +78,10 @@ async fn approval(
 #[serde(default, deny_unknown_fields)]
 struct AnswerRequest {
     comment: Option<String>,
-    /// What the gate's form asks for.
+    /// The data for the gate's form.
     #[schema(value_type = serde_json::Value)]
     data: Option<Value>,
-    /// Of what was seen, as `GET …/approval` shows it. Needed where something was asked before, or a call is held.
+    /// Digest of what was shown by `GET …/approval`. Required if the gate was asked before, or if a call is held.
     digest: Option<String>,
 }
 
@@ -96,7 +96,7 @@ async fn approve(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     decide(&app, &caller, (&run, &step), true, answer).await
 }
 
@@ -111,7 +111,7 @@ async fn deny(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     decide(&app, &caller, (&run, &step), false, answer).await
 }
 
@@ -125,7 +125,7 @@ async fn approve_by_id(
     Auth(caller): Auth,
     Path(step): Path<String>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     decide(&app, &caller, (&run, &path), true, answer).await
 }
@@ -140,7 +140,7 @@ async fn deny_by_id(
     Auth(caller): Auth,
     Path(step): Path<String>,
     Json(answer): Json<AnswerRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     decide(&app, &caller, (&run, &path), false, answer).await
 }
@@ -151,7 +151,7 @@ async fn decide(
     (run, step): (&str, &str),
     approve: bool,
     answer: AnswerRequest,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
     let done = app.engine.gates(caller).answer(run, step, decision).await;
     after(app, caller, run, done).await
@@ -161,12 +161,12 @@ fn named(step: &str) -> Result<(String, String), Problem> {
     step_named(step).ok_or_else(|| Problem::not_found(format!("there is no step {step:?}")))
 }
 
-/// What a person says of a call that may have happened and may not be made twice.
+/// A person's verdict on a call that may have happened and must not be repeated.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct VerdictRequest {
     verdict: VerdictName,
-    /// What the call gave back, if it happened.
+    /// The result of the call, if it happened.
     #[serde(default)]
     #[schema(value_type = serde_json::Value)]
     output: Value,
@@ -180,17 +180,17 @@ enum VerdictName {
     Fail,
 }
 
-/// Say what became of a call that may have happened
+/// Report what happened to a call whose outcome is unknown
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/verdict", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
-    request_body = VerdictRequest, responses((status = 200, description = "Noted", body = Data<Run>), Problems))]
+    request_body = VerdictRequest, responses((status = 200, description = "Recorded", body = Data<Run>), Problems))]
 async fn settle(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<VerdictRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let verdict = match request.verdict {
         VerdictName::Happened => Verdict::Happened { body: request.output },
         VerdictName::RunAgain => Verdict::RunAgain,
@@ -204,20 +204,20 @@ async fn settle(
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deliver", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
-    request_body(content = Option<serde_json::Value>, description = "What the call brings"),
+    request_body(content = Option<serde_json::Value>, description = "The content of the call"),
     responses((status = 200, description = "Delivered", body = Data<Run>), Problems))]
 async fn deliver(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Raw(bytes): Raw,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let body = value(&bytes, &app)?;
     let done = app.engine.steps(&caller).deliver_to(&run, &step, body).await;
     after(&app, &caller, &run, done).await
 }
 
-/// How a stuck step is said to have ended: with an output, or with an error.
+/// The result of a stuck step: an output or an error.
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FinishRequest {
@@ -226,11 +226,11 @@ struct FinishRequest {
     #[schema(value_type = serde_json::Value)]
     output: Option<Value>,
     error: Option<String>,
-    /// Why, for whoever asks later.
+    /// The reason, for the log.
     comment: Option<String>,
 }
 
-/// End a step that is stuck, with a given result; for administrators, and logged
+/// End a stuck step with a given result; for administrators, and logged
 #[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/finish", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
@@ -241,7 +241,7 @@ async fn finish(
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
     Json(request): Json<FinishRequest>,
-) -> Answer<Shown<Data<Run>>> {
+) -> Answer<Reply<Data<Run>>> {
     let outcome = match (request.status.as_deref(), request.error) {
         (None | Some("success"), None) => Ok(request.output.unwrap_or_default()),
         (None | Some("failed"), error) if request.output.is_none() => {
@@ -250,7 +250,7 @@ async fn finish(
         (Some("success" | "failed") | None, _) => {
             return Err(Problem::input(
                 "status",
-                "a success has an output and no error, a failure an error and no output",
+                "a success takes an output and no error, a failure takes an error and no output",
             ));
         }
         (Some(other), _) => return Err(Problem::input("status", format!("{other:?} is not success or failed"))),
@@ -260,11 +260,11 @@ async fn finish(
     after(&app, &caller, &run, done).await
 }
 
-/// One signal for whatever a step waits for: a gate is approved, a sleep ends, a wait gets an empty call
+/// Signal a waiting step: approves a gate, ends a sleep, or delivers an empty call
 #[utoipa::path(post, path = "/api/v1/steps/{step}/ready", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
-    responses((status = 200, description = "It goes on", body = Data<Run>), Problems))]
-async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Shown<Data<Run>>> {
+    responses((status = 200, description = "The step continues", body = Data<Run>), Problems))]
+async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     let done = app.engine.steps(&caller).ready(&run, &path).await;
     after(&app, &caller, &run, done).await

@@ -1,19 +1,19 @@
-//! Workflows: define, list, change, switch, delete; their versions and schedules.
+//! Workflows: define, list, change, enable, delete; their versions and schedules.
 
-use super::look::{steps, tagged};
+use super::etag::tagged;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::{Json, Params, Raw};
 use crate::error::Problem;
 use crate::view::*;
-use axum::Json as Shown;
+use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use stepwell_engine::commands::{Right, Source};
+use stepwell_engine::commands::{Right, Source, WorkflowQuery};
 use stepwell_engine::{Caller, Checked, Compiled, Error};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -33,18 +33,18 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(check))
 }
 
-/// Which workflows, by name.
+/// Filters for workflows, ordered by name.
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct Filters {
-    /// `name=value`; several with commas must all be there.
+    /// `name=value`; a workflow must have all of several separated by commas
     label: Option<String>,
     /// Part of the name.
     q: Option<String>,
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page
     cursor: Option<String>,
 }
 
@@ -55,43 +55,26 @@ async fn list(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(filters): Params<Filters>,
-) -> Answer<Shown<Page<WorkflowSummary>>> {
-    let limit = page_size(filters.limit, 50)? as usize;
-    let wanted: Vec<&str> = filters.label.iter().flat_map(|labels| labels.split(',')).collect();
-    let mut data: Vec<WorkflowSummary> = Vec::new();
-    let mut next = None;
-    for row in app.engine.workflows(&caller).list().await? {
-        let after = filters.cursor.as_ref().is_none_or(|cursor| row.name > *cursor);
-        if !after || filters.q.as_ref().is_some_and(|part| !row.name.contains(part.as_str())) {
-            continue;
-        }
-        let compiled = app.engine.workflows(&caller).get(&row.workflow).await?;
-        let has = |label: &&str| {
-            let (name, value) = label.split_once('=').unwrap_or((label, ""));
-            compiled.definition.labels.get(name).is_some_and(|have| have == value)
-        };
-        if !wanted.iter().all(has) {
-            continue;
-        }
-        if data.len() == limit {
-            next = data.last().map(|last| last.name.clone());
-            break;
-        }
-        data.push(WorkflowSummary::new(&compiled, &app.engine.workflows(&caller).state(&compiled).await?));
-    }
-    Ok(Shown(Page { data, next }))
+) -> Answer<Reply<Page<WorkflowSummary>>> {
+    let query = WorkflowQuery {
+        text: filters.q,
+        labels: filters.label.iter().flat_map(|labels| labels.split(',')).map(str::to_string).collect(),
+        cursor: filters.cursor,
+        limit: page_size(filters.limit, 50)?,
+    };
+    Ok(Reply(app.engine.workflows(&caller).page(query).await?.into()))
 }
 
-/// Make a workflow from its definition, JSON or YAML in any dialect
+/// Create a workflow from a definition in JSON or YAML, in any dialect
 ///
-/// 201 for a new workflow, 200 if it is there just so, 409 if there is another of that name: then `PUT` makes its next
-/// version.
+/// 201 for a new workflow, 200 if an identical one exists, 409 if another one has that name: use `PUT` to create its
+/// next version.
 #[utoipa::path(post, path = "/api/v1/workflows", tag = "workflows",
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
-        (status = 200, description = "It is there just so", body = Data<WorkflowSummary>),
-        (status = 201, description = "Made", body = Data<WorkflowSummary>), Problems))]
+        (status = 200, description = "An identical workflow exists", body = Data<WorkflowSummary>),
+        (status = 201, description = "Created", body = Data<WorkflowSummary>), Problems))]
 async fn create(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<Response> {
     caller.check(Right::Define)?;
     let text = text(&bytes)?;
@@ -105,12 +88,13 @@ async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflows(caller).state(&defined.compiled).await?;
     let data = WorkflowSummary::new(&defined.compiled, &state);
-    Ok((status, Shown(Data { data })).into_response())
+    Ok((status, Reply(Data { data })).into_response())
 }
 
-/// A definition is text.
+/// A definition must be text.
 fn text(bytes: &[u8]) -> Result<&str, Problem> {
-    std::str::from_utf8(bytes).map_err(|_| Problem::bad_request("not-text", "a definition is UTF-8 text, JSON or YAML"))
+    std::str::from_utf8(bytes)
+        .map_err(|_| Problem::bad_request("not-text", "a definition must be UTF-8 text, JSON or YAML"))
 }
 
 fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
@@ -125,7 +109,7 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 #[utoipa::path(get, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The workflow", body = Data<Workflow>),
-        (status = 304, description = "It is as `If-None-Match` says"), Problems))]
+        (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
 async fn get(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -149,7 +133,7 @@ async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflo
         source: compiled.row.source.clone(),
         tasks: definition.get("tasks").cloned(),
         definition,
-        steps: steps(graph),
+        steps: task_views(graph),
         webhooks: webhooks.into_iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect(),
         paused_keys: state.switches.paused_keys.values().map(PausedKey::new).collect(),
         input_schema: compiled.definition.input_schema.clone(),
@@ -157,18 +141,18 @@ async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflo
     })
 }
 
-/// Make the next version of a workflow, or the first
+/// Create the next version of a workflow, or the first
 ///
-/// Runs under way keep the version they started with. With `If-Match` only if the workflow is still as it says.
+/// Running runs keep their version. With `If-Match`, only if the workflow has not changed.
 #[utoipa::path(put, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier answer")),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier response")),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
-        (status = 200, description = "The newest version is as given", body = Data<WorkflowSummary>),
-        (status = 201, description = "Made: there was none of that name", body = Data<WorkflowSummary>),
-        (status = 412, description = "It is not as `If-Match` says", body = ProblemView,
+        (status = 200, description = "The newest version is the given definition", body = Data<WorkflowSummary>),
+        (status = 201, description = "Created: there was no workflow with that name", body = Data<WorkflowSummary>),
+        (status = 412, description = "The workflow has changed since `If-Match`", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
 async fn put(
     State(app): State<App>,
@@ -181,7 +165,7 @@ async fn put(
     let text = text(&bytes)?;
     let before = found(app.engine.workflows(&caller).find(&id).await)?;
     if headers.contains_key(IF_MATCH) && !is_as(&app, &caller, before.as_deref(), &headers).await? {
-        let detail = "the workflow is not, or no longer, as If-Match says: read it again";
+        let detail = "the workflow does not match If-Match: read it again";
         return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "changed-meanwhile", detail));
     }
     let checked = app.engine.workflows(&caller).check(Source { text, file: None }).await?;
@@ -189,10 +173,10 @@ async fn put(
     match before {
         None if id.starts_with("wf_") || id != *name => Err(Error::NotFound { what: "workflow", name: id }.into()),
         Some(before) if before.row.name != *name => {
-            let message = format!("the workflow is called {:?}, and a name does not change", before.row.name);
+            let message = format!("the workflow is named {:?}, and names cannot change", before.row.name);
             Err(Problem::input("name", message))
         }
-        // Whoever says what it must be is refused if it changes before it is written.
+        // With `If-Match`, a change before the write is a conflict.
         Some(before) if headers.contains_key(IF_MATCH) => {
             define(&app, &caller, checked, Some(before.row.version)).await
         }
@@ -200,7 +184,7 @@ async fn put(
     }
 }
 
-/// Whether the workflow is still what `If-Match` says: the tag of an earlier answer.
+/// Whether the workflow still has one of the tags in `If-Match`.
 async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &HeaderMap) -> Answer<bool> {
     let Some(before) = before else { return Ok(false) };
     let shown = tagged(&Data { data: view(app, caller, before).await? }, &HeaderMap::new());
@@ -211,27 +195,27 @@ async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &
 
 /// Enable or disable a workflow
 ///
-/// A disabled workflow refuses triggers and skips its schedule. Nothing of it is lost.
+/// A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
 #[utoipa::path(patch, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body = WorkflowSwitch, responses(
-        (status = 200, description = "Switched", body = Data<WorkflowSummary>), Problems))]
+        (status = 200, description = "Changed", body = Data<WorkflowSummary>), Problems))]
 async fn switch(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(to): Json<WorkflowSwitch>,
-) -> Answer<Shown<Data<WorkflowSummary>>> {
+) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).enable(&id, to.enabled).await?;
     summary(&app, &caller, &id).await
 }
 
-async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Shown<Data<WorkflowSummary>>> {
+async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Reply<Data<WorkflowSummary>>> {
     let compiled = app.engine.workflows(caller).find(id).await?;
     let state = app.engine.workflows(&caller).state(&compiled).await?;
-    Ok(Shown(Data { data: WorkflowSummary::new(&compiled, &state) }))
+    Ok(Reply(Data { data: WorkflowSummary::new(&compiled, &state) }))
 }
 
-/// Delete a workflow; its runs go on to their end
+/// Delete a workflow; running runs finish
 #[utoipa::path(delete, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 204, description = "Deleted"), Problems))]
@@ -243,31 +227,31 @@ async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
 /// All versions of a workflow, newest first
 #[utoipa::path(get, path = "/api/v1/workflows/{id}/versions", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
-        (status = 200, description = "All of them", body = Page<VersionView>), Problems))]
+        (status = 200, description = "All versions", body = Page<VersionView>), Problems))]
 async fn versions(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-) -> Answer<Shown<Page<VersionView>>> {
+) -> Answer<Reply<Page<VersionView>>> {
     let all = app.engine.workflows(&caller).versions(&id).await?;
-    Ok(Shown(all.into_iter().map(VersionView::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(VersionView::from).collect::<Vec<_>>().into()))
 }
 
 /// One version of a workflow
 #[utoipa::path(get, path = "/api/v1/workflows/{id}/versions/{version}", tag = "workflows",
-    params(("id" = String, Path, description = "Id or name"), ("version" = u32, Path, description = "Its number")),
+    params(("id" = String, Path, description = "Id or name"), ("version" = u32, Path, description = "The version")),
     responses((status = 200, description = "The version", body = Data<VersionView>), Problems))]
 async fn version(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((id, version)): Path<(String, String)>,
-) -> Answer<Shown<Data<VersionView>>> {
+) -> Answer<Reply<Data<VersionView>>> {
     let number = version.parse().map_err(|_| Problem::not_found(format!("there is no version {version:?}")))?;
     let compiled = app.engine.workflows(&caller).version(&id, number).await?;
-    Ok(Shown(Data { data: compiled.row.clone().into() }))
+    Ok(Reply(Data { data: compiled.row.clone().into() }))
 }
 
-/// When a workflow will start by itself: the next ten fires of each schedule
+/// When a workflow will start by itself: the next ten ticks of each schedule
 #[utoipa::path(get, path = "/api/v1/workflows/{id}/schedule", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "Its schedules", body = Page<ScheduleSummary>), Problems))]
@@ -275,20 +259,20 @@ async fn schedule(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-) -> Answer<Shown<Page<ScheduleSummary>>> {
+) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedule(&id).await?;
-    Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
 }
 
 /// All schedules of the organisation
 #[utoipa::path(get, path = "/api/v1/schedules", tag = "workflows", responses(
-    (status = 200, description = "All of them", body = Page<ScheduleSummary>), Problems))]
-async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Shown<Page<ScheduleSummary>>> {
+    (status = 200, description = "All schedules", body = Page<ScheduleSummary>), Problems))]
+async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedules().await?;
-    Ok(Shown(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+    Ok(Reply(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
 }
 
-/// Hold new runs of a workflow, or of one concurrency key: they are taken and wait in the queue
+/// Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Held", body = Data<WorkflowSummary>), Problems))]
@@ -297,40 +281,40 @@ async fn pause(
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(what): Json<PauseRequest>,
-) -> Answer<Shown<Data<WorkflowSummary>>> {
+) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).pause(&id, what.key).await?;
     summary(&app, &caller, &id).await
 }
 
-/// Let go what was held
+/// Release held runs
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
-        (status = 200, description = "Let go", body = Data<WorkflowSummary>), Problems))]
+        (status = 200, description = "Released", body = Data<WorkflowSummary>), Problems))]
 async fn resume(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
     Json(what): Json<PauseRequest>,
-) -> Answer<Shown<Data<WorkflowSummary>>> {
+) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).resume(&id, what.key).await?;
     summary(&app, &caller, &id).await
 }
 
-/// Give a workflow new webhook addresses; the old ones lead nowhere from now on
+/// Give a workflow new webhook URLs; the old ones stop working
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
-        (status = 200, description = "The new addresses", body = Page<String>), Problems))]
-async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Shown<Page<String>>> {
+        (status = 200, description = "The new URLs", body = Page<String>), Problems))]
+async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Reply<Page<String>>> {
     let hooks = app.engine.workflows(&caller).rotate_hooks(&id).await?;
     let urls: Vec<String> = hooks.iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect();
-    Ok(Shown(urls.into()))
+    Ok(Reply(urls.into()))
 }
 
-/// Check a definition without keeping it: 204, or 422 with everything that is wrong with it
+/// Check a definition without storing it: 204, or 422 with all its errors
 #[utoipa::path(post, path = "/api/v1/check", tag = "workflows",
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
-    responses((status = 204, description = "It can be used"), Problems))]
+    responses((status = 204, description = "The definition is valid"), Problems))]
 async fn check(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<StatusCode> {
     caller.check(Right::Read)?;
     app.engine.workflows(&caller).check(Source { text: text(&bytes)?, file: None }).await?;

@@ -1,4 +1,4 @@
-//! Channels, preferences and what became of notifications.
+//! Channels, preferences and the delivery of notifications.
 
 use super::Instant;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use stepwell_engine::commands::{NewChannel, NotificationPreferences, With};
 use stepwell_engine::notify::{Channel, Delivery, Medium, Message, Topic};
 use utoipa::ToSchema;
 
-/// What people can be told of.
+/// Events that people can be notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TopicView {
@@ -19,7 +19,7 @@ pub enum TopicView {
 }
 
 impl TopicView {
-    /// A test is nothing that can be chosen.
+    /// Test messages cannot be chosen.
     fn of(topic: Topic) -> Option<TopicView> {
         match topic {
             Topic::GateOpened => Some(TopicView::GateOpened),
@@ -86,18 +86,18 @@ impl From<MediumView> for Medium {
     }
 }
 
-/// A channel, without what opens it.
+/// A channel, without its credentials.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ChannelView {
     pub id: String,
     pub name: String,
     pub medium: MediumView,
-    /// The organisation's, not somebody's own.
+    /// Belongs to the organisation, not to a single user.
     pub organisation: bool,
-    /// Whose it is.
+    /// The owner.
     #[serde(default)]
     pub user: Option<String>,
-    /// Enough to tell it from others.
+    /// A shortened target, enough to tell it from others.
     pub target: String,
     pub events: Vec<TopicView>,
     pub created_at: Instant,
@@ -125,12 +125,12 @@ impl From<With<Channel>> for ChannelView {
 pub struct NewChannelView {
     #[serde(flatten)]
     pub is: ChannelView,
-    /// `whsec_…`: what calls of a webhook are signed with. Shown here and never again.
+    /// `whsec_…`: the key that signs calls of a webhook. Shown only here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
-/// Which settings are needed depends on the medium.
+/// Which settings are required depends on the medium.
 #[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewChannelRequest {
@@ -139,22 +139,22 @@ pub struct NewChannelRequest {
     /// For the organisation, not for yourself.
     #[serde(default)]
     pub organisation: bool,
-    /// Of a webhook or Slack; of another server of Pushover's or ntfy's kind.
+    /// URL of a webhook or of Slack, or of another server compatible with Pushover or ntfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Pushover's application token; ntfy's access token.
+    /// Pushover's application token, or ntfy's access token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     /// Pushover's user or group key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_key: Option<String>,
-    /// Of ntfy.
+    /// Topic of ntfy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// An email address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Everything if it is not said.
+    /// All events if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<TopicView>>,
 }
@@ -167,7 +167,7 @@ impl From<NewChannelRequest> for NewChannel {
     }
 }
 
-/// Whether a message arrived.
+/// Whether a message was delivered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TestView {
     pub arrived: bool,
@@ -181,11 +181,11 @@ impl From<Result<(), String>> for TestView {
     }
 }
 
-/// What you are told of, and where. What is given is changed.
+/// Which events you are notified of, and where. Only the given fields are changed.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PreferencesView {
-    /// In a browser that is connected.
+    /// In a connected browser.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub browser: Option<Vec<TopicView>>,
     /// By the id of the channel.
@@ -210,7 +210,7 @@ impl From<PreferencesView> for NotificationPreferences {
     }
 }
 
-/// A message to one channel, and what became of it.
+/// A message to one channel and its delivery.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NotificationView {
     /// Also the `webhook-id` of a call.
@@ -223,7 +223,7 @@ pub struct NotificationView {
     /// `waiting`, `sent`, `failed` or `dropped`.
     pub status: String,
     pub attempts: u32,
-    /// Why it has not arrived.
+    /// Why it was not delivered.
     #[serde(default)]
     pub error: Option<String>,
     #[serde(default)]
@@ -248,7 +248,7 @@ impl From<With<Delivery>> for NotificationView {
     }
 }
 
-/// What somebody is told.
+/// The content of a notification.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MessageView {
     pub event: String,
@@ -257,9 +257,9 @@ pub struct MessageView {
     pub run_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// What the gate asks, how it was answered, or why the run failed.
+    /// The question of the gate, its answer, or why the run failed.
     pub text: String,
-    /// Who may answer by name; without any, whoever has the right.
+    /// Users who may answer. If empty, anyone with the right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answerers: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

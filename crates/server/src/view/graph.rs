@@ -1,14 +1,14 @@
-//! A workflow's graph, for those who draw it.
+//! A workflow's graph, for drawing.
 
 use serde::{Deserialize, Serialize};
 use stepwell_core::outline;
 use utoipa::ToSchema;
 
-/// The steps of a version and what leads to what, whatever the dialect. Steps are named by their place in `nodes`.
+/// The steps of a version and the edges between them, for any dialect. Edges refer to steps by their index in `nodes`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GraphView {
     pub name: String,
-    /// Of the workflow.
+    /// Name of the workflow.
     pub version: u32,
     pub nodes: Vec<GraphNode>,
     pub edges: Vec<GraphEdge>,
@@ -17,12 +17,12 @@ pub struct GraphView {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GraphNode {
     pub name: String,
-    /// As runs name the step, without the numbers of passes and items: `each[].charge`.
+    /// The path of the step in runs, without iteration and item numbers: `each[].charge`.
     pub path: String,
     pub kind: String,
-    /// A few words: `POST /charge`, `3d`.
+    /// A short summary: `POST /charge`, `3d`.
     pub detail: String,
-    /// The loop or for_each it is inside.
+    /// The loop or for_each that contains it.
     #[serde(default)]
     pub parent: Option<usize>,
 }

@@ -2,9 +2,10 @@
 
 use crate::error::Problem;
 use serde::{Deserialize, Serialize};
+pub use stepwell_engine::commands::page_size;
 use utoipa::{IntoParams, ToSchema};
 
-/// One page. `next` is given back as `cursor` to get the one after it; the last page has none.
+/// One page. Pass `next` as `cursor` to get the following page; the last page has none.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
     pub data: Vec<T>,
@@ -18,28 +19,20 @@ impl<T> From<Vec<T>> for Page<T> {
     }
 }
 
-/// How many a page has: what was asked for, or else the usual.
-pub fn page_size(asked: Option<u32>, usual: u32) -> Result<u32, Problem> {
-    match asked {
-        Some(0) | Some(1_001..) => Err(Problem::input("limit", "a page has 1 to 1000")),
-        asked => Ok(asked.unwrap_or(usual)),
-    }
-}
-
-/// Which page.
+/// Selects a page.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct Paging {
-    /// How many at the most; 50 if it is not said.
+    /// Maximum number of entries; 50 by default.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     pub cursor: Option<String>,
 }
 
 impl Paging {
     pub fn limit(&self) -> Result<u32, Problem> {
-        page_size(self.limit, 50)
+        Ok(page_size(self.limit, 50)?)
     }
 }

@@ -1,5 +1,4 @@
-//! What the API shows, and what it takes: the only place that knows how things look outside. Also read by the command
-//! line, which is a client of its own.
+//! Request and response types of the API. The command line uses them too, as a client.
 
 mod channel;
 mod graph;
@@ -31,7 +30,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use stepwell_core::time::{Millis, Time};
 use utoipa::ToSchema;
 
-/// An answer: what was asked for is in `data`.
+/// A response: the result is in `data`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Data<T> {
     pub data: T,
@@ -51,13 +50,13 @@ impl Serialize for Instant {
 impl<'de> Deserialize<'de> for Instant {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // A bare number is none.
+        // A plain number is not an instant.
         let time = Time::parse(&text).filter(|_| text.contains('-'));
         time.map(Instant).ok_or_else(|| serde::de::Error::custom("this is not an instant such as 2026-02-22T10:00:00Z"))
     }
 }
 
-/// A length of time, written as `90s`, `10m` or `1h30m`.
+/// A duration, written as `90s`, `10m` or `1h30m`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ToSchema)]
 #[schema(value_type = String, example = "10m")]
 pub struct Length(pub Millis);
@@ -71,9 +70,9 @@ impl Serialize for Length {
 impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Length, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // A bare number would leave open what it counts.
+        // A plain number has no unit.
         let length = Millis::parse(&text).filter(|_| text.ends_with(|c: char| c.is_ascii_alphabetic()));
-        length.map(Length).ok_or_else(|| serde::de::Error::custom("this is not a length of time such as 10m"))
+        length.map(Length).ok_or_else(|| serde::de::Error::custom("this is not a duration such as 10m"))
     }
 }
 

@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 pub struct NodeView {
     /// `node_…`, new for every process.
     pub id: String,
-    /// What people call it.
+    /// The configured name.
     pub name: String,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Attempts that it runs at a time, at the most.
+    /// Maximum number of concurrent attempts.
     pub slots: u32,
-    /// Attempts that it has now.
+    /// Attempts running now.
     pub running: u64,
     pub joined_at: Instant,
-    /// For how long nothing was heard of it.
+    /// Time since its last heartbeat.
     pub quiet_ms: u64,
 }
 

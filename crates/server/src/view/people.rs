@@ -12,7 +12,7 @@ pub struct UserView {
     pub id: String,
     pub name: String,
     pub roles: Vec<String>,
-    /// Beside those of the roles.
+    /// In addition to the grants of the roles.
     pub grants: Vec<String>,
     pub disabled: bool,
     pub created_at: Instant,
@@ -36,7 +36,7 @@ pub struct NewUserRequest {
     pub grants: Vec<String>,
 }
 
-/// What is given is changed.
+/// Only the given fields are changed.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserChangeRequest {
@@ -52,7 +52,7 @@ pub struct UserChangeRequest {
 pub struct RoleView {
     pub name: String,
     pub grants: Vec<String>,
-    /// Comes with the product and cannot be changed.
+    /// Built in; cannot be changed.
     pub built_in: bool,
 }
 
@@ -73,12 +73,12 @@ pub struct KeyView {
     pub id: String,
     pub name: String,
     pub user: String,
-    /// Never answers gates unless it has `workflow.approve` by name.
+    /// An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly.
     pub agent: bool,
-    /// What it leaves of its user's grants; all of them if there is no list.
+    /// Restricts the user's grants; without a list the key has all of them.
     #[serde(default)]
     pub grants: Option<Vec<String>>,
-    /// How the key begins.
+    /// The first characters of the key.
     pub start: String,
     pub created_at: Instant,
     pub created_by: String,
@@ -87,7 +87,7 @@ pub struct KeyView {
     #[serde(default)]
     pub revoked_at: Option<Instant>,
     pub paused: bool,
-    /// To the minute.
+    /// Accurate to the minute.
     #[serde(default)]
     pub last_used_at: Option<Instant>,
 }
@@ -111,7 +111,7 @@ impl From<With<Key>> for KeyView {
     }
 }
 
-/// A new key. The key itself is shown here and never again.
+/// A new key. The key itself is shown only here.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NewKeyView {
     /// `sw_…`.
@@ -123,19 +123,19 @@ pub struct NewKeyView {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewKeyRequest {
-    /// You, if nobody is named.
+    /// You, if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     pub name: String,
     pub agent: bool,
-    /// What the key leaves of its user's grants; all of them without a list.
+    /// Restricts the user's grants; without a list the key has all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Instant>,
 }
 
-/// What is given is changed.
+/// Only the given fields are changed.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeyChangeRequest {
@@ -153,7 +153,7 @@ pub struct OrganisationView {
     pub limits: LimitsView,
 }
 
-/// What is not said is not limited.
+/// Omitted fields are unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsView {
@@ -161,7 +161,7 @@ pub struct LimitsView {
     pub tasks_per_workflow: Option<u32>,
     pub concurrent_runs: Option<u32>,
     pub executions_per_month: Option<u64>,
-    /// Whether cron triggers are allowed; they are unless this says otherwise.
+    /// Whether cron triggers are allowed; true by default.
     pub cron: Option<bool>,
 }
 
@@ -194,7 +194,7 @@ pub struct NewOrganisationRequest {
     pub plan: Option<String>,
 }
 
-/// A new organisation with the key of its first user, `admin`, which is never shown again.
+/// A new organisation with the key of its first user, `admin`. The key is shown only here.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct NewOrganisationView {
     #[serde(flatten)]
@@ -202,7 +202,7 @@ pub struct NewOrganisationView {
     pub admin_key: String,
 }
 
-/// Another plan, or limits instead of a plan's.
+/// Another plan, or custom limits in place of a plan's.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanRequest {
@@ -214,7 +214,7 @@ pub struct PlanRequest {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct UsageView {
     pub organisation: OrganisationView,
-    /// Such as `2026-11`.
+    /// For example `2026-11`.
     pub month: String,
     /// Steps executed in this month.
     pub executions: u64,
@@ -230,15 +230,15 @@ impl From<Usage> for UsageView {
     }
 }
 
-/// Who you are here.
+/// The authenticated caller.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Me {
     pub user: String,
     pub organisation: OrganisationView,
-    /// What you may do with what you showed.
+    /// What you may do with these credentials.
     pub grants: Vec<String>,
     pub agent: bool,
-    /// The id of the key you came with; none in a browser.
+    /// The id of your key; none in a browser session.
     #[serde(default)]
     pub key: Option<String>,
 }
@@ -260,13 +260,13 @@ pub struct AuditView {
     pub id: i64,
     pub at: Instant,
     pub by: String,
-    /// Such as `run.cancel`.
+    /// For example `run.cancel`.
     pub action: String,
-    /// What it was done to.
+    /// The target of the action.
     pub target: String,
     #[schema(value_type = serde_json::Value)]
     pub detail: serde_json::Value,
-    /// Covers this row and the one before.
+    /// Hash over this row and the previous one.
     pub hash: String,
 }
 
@@ -288,12 +288,12 @@ impl From<AuditRow> for AuditView {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditVerdict {
     pub rows: u64,
-    /// The first row whose hash does not follow; none is good.
+    /// The first row with a wrong hash; none if the trail is intact.
     #[serde(default)]
     pub broken_at: Option<i64>,
 }
 
-/// A link that signs a browser in, once.
+/// A link that signs in one browser, once.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LinkView {
     pub url: String,

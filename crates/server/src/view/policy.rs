@@ -1,4 +1,4 @@
-//! Policies as the API shows and takes them.
+//! Policies: request and response types.
 
 use super::{Instant, Length};
 use serde::{Deserialize, Serialize};
@@ -6,33 +6,33 @@ use stepwell_engine::commands::NewPolicy;
 use stepwell_engine::{Policy, PolicyEffect, Rate, UnknownOutcome};
 use utoipa::ToSchema;
 
-/// What an organisation says about calls, whatever its workflows say.
+/// An organisation's rule for calls. Applies regardless of the workflow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRequest {
-    /// Which calls: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`.
+    /// The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`.
     pub calls: String,
     pub effect: EffectName,
-    /// Users or roles whose approval counts; anyone who may approve if there are none.
+    /// Users or roles whose approval counts; if empty, anyone who may approve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<String>,
-    /// How many of them.
+    /// Number of approvals required.
     #[serde(default = "one")]
     pub approvals: u32,
-    /// Whether whoever started the run may approve.
+    /// Whether the user who started the run may approve.
     #[serde(default = "yes")]
     pub allow_self: bool,
-    /// After this time an approval that nobody gave is denied.
+    /// An approval not given within this time counts as denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Length>,
-    /// A tool's call that may have happened is not made again, unless the tool says that it can be.
+    /// A tool call that may have happened is not repeated, unless the tool declares itself idempotent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = UnknownName, required = false)]
     pub at_most_once: Option<UnknownName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = RateView, required = false)]
     pub rate: Option<RateView>,
-    /// For those who are stopped by it.
+    /// Explanation for the people it stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -73,7 +73,7 @@ pub enum EffectName {
     Deny,
 }
 
-/// What happens when nobody knows whether a call was made.
+/// What to do if it is unknown whether a call was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownName {
@@ -81,7 +81,7 @@ pub enum UnknownName {
     Ask,
 }
 
-/// So many calls in so much time.
+/// A number of calls in a period.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateView {

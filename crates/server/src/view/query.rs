@@ -7,18 +7,18 @@ use stepwell_engine::SavedQuery;
 use stepwell_engine::commands::{NewQuery, With};
 use utoipa::ToSchema;
 
-/// A statement that query steps use by its name.
+/// A statement that query steps use by name.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QueryView {
     pub id: String,
     pub name: String,
     pub connection: String,
     pub sql: String,
-    /// Values of named parameters, for steps that give none.
+    /// Default values of named parameters.
     pub params: Map<String, Value>,
     /// Whether it writes.
     pub write: bool,
-    /// The most rows that it gives, unless the step says otherwise.
+    /// Maximum number of rows, unless the step sets one.
     #[serde(default)]
     pub rows: Option<u32>,
     pub created_at: Instant,
@@ -44,13 +44,13 @@ impl From<With<SavedQuery>> for QueryView {
     }
 }
 
-/// What a saved query is set to.
+/// The content of a saved query.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueryRequest {
     /// The name of a connection.
     pub connection: String,
-    /// One statement, with `:name` or `$1` for what steps give.
+    /// One statement, with `:name` or `$1` as parameters.
     pub sql: String,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub params: Map<String, Value>,

@@ -1,11 +1,11 @@
 //! Runs, their steps and their log.
 
-use super::Instant;
+use super::{Instant, Page};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use stepwell_engine::commands::{self as engine, Approval, BulkOutcome, EventView, Started};
-use stepwell_store::{RunRow, StoredLog};
+use stepwell_store::StoredLog;
 use utoipa::{IntoParams, ToSchema};
 
 /// A run in full.
@@ -30,22 +30,22 @@ pub struct Run {
     pub output: Option<Value>,
     #[serde(default)]
     pub error: Option<ErrorView>,
-    /// Why it is not finished; empty if it is.
+    /// What an unfinished run waits for; empty if it has finished.
     pub waiting_for: Vec<Waiting>,
     /// By name; steps inside loops by path, such as `each[3].charge`.
     #[schema(value_type = BTreeMap<String, Step>)]
     pub tasks: Steps,
     pub labels: BTreeMap<String, String>,
-    /// Grows with each retry of the run.
+    /// Increases with each retry of the run.
     pub generation: u32,
-    /// Grows with everything that happens to the run.
+    /// Increases with every change of the run.
     pub version: i64,
     #[serde(default)]
     pub test: bool,
     /// When its payloads were erased on request.
     #[serde(default)]
     pub erased_at: Option<Instant>,
-    /// The step of another run that started it, while that run is kept.
+    /// The step of another run that started it, as long as that run exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = ParentStep, required = false)]
     pub parent: Option<ParentStep>,
@@ -57,7 +57,7 @@ pub struct ParentStep {
     pub step: String,
 }
 
-/// Steps in the order in which they are written.
+/// Steps in the order of the definition.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Steps(pub Vec<(String, Step)>);
 
@@ -83,7 +83,7 @@ pub struct Step {
     pub status: String,
     #[serde(default)]
     pub status_code: Option<u16>,
-    /// The output was longer than 256 KB and is kept cut off.
+    /// The output was longer than 256 KB and is stored truncated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_truncated: bool,
     #[serde(default)]
@@ -101,10 +101,10 @@ pub struct Step {
     pub output: Option<Value>,
     #[serde(default)]
     pub error: Option<ErrorView>,
-    /// What the step's code wrote with `console`.
+    /// The lines that the step's code wrote with `console`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
-    /// All of them, earlier ones first; only if there were several.
+    /// All attempts, oldest first; only if there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
 }
@@ -125,7 +125,7 @@ pub struct Attempt {
     pub log: Vec<LogLine>,
 }
 
-/// A line that code wrote.
+/// A line written by code.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
     /// debug, info, warn or error.
@@ -151,21 +151,21 @@ pub struct Waiting {
     pub what: String,
     #[serde(default)]
     pub since: Option<Instant>,
-    /// When it will move on by itself.
+    /// When it continues by itself.
     #[serde(default)]
     pub until: Option<Instant>,
-    /// Who or what can move it on.
+    /// Who or what can make it continue.
     pub moved_on_by: String,
 }
 
-/// A step's id: its run and its path.
+/// The id of a step, made from its run and its path.
 pub fn step_id(run: &str, path: &str) -> String {
     use base64::Engine;
     let path = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(path);
     format!("step_{}_{path}", run.trim_start_matches("run_"))
 }
 
-/// The run and the path that a step's id names.
+/// The run and the path of a step id.
 pub fn step_named(id: &str) -> Option<(String, String)> {
     use base64::Engine;
     let (run, path) = id.strip_prefix("step_")?.split_once('_')?;
@@ -272,15 +272,16 @@ pub struct RunSummary {
     pub child: bool,
 }
 
-impl RunSummary {
-    pub fn new(row: &RunRow, (workflow_id, workflow, workflow_version): (String, String, u32)) -> RunSummary {
+impl From<engine::RunSummary> for RunSummary {
+    fn from(summary: engine::RunSummary) -> RunSummary {
+        let engine::RunSummary { row, workflow_id, workflow, workflow_version } = summary;
         RunSummary {
-            id: row.public.clone(),
+            id: row.public,
             workflow,
             workflow_id,
             workflow_version,
-            status: row.status.clone(),
-            created_by: row.by.clone(),
+            status: row.status,
+            created_by: row.by,
             created_at: row.created.into(),
             started_at: row.started.map(Instant),
             finished_at: row.finished.map(Instant),
@@ -290,18 +291,24 @@ impl RunSummary {
     }
 }
 
-/// Which runs, newest first.
+impl From<engine::RunPage> for Page<RunSummary> {
+    fn from(page: engine::RunPage) -> Page<RunSummary> {
+        Page { data: page.runs.into_iter().map(RunSummary::from).collect(), next: page.next }
+    }
+}
+
+/// Filters for runs, newest first.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, IntoParams, ToSchema)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunFilters {
-    /// One or several with commas.
+    /// One status, or several separated by commas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// By name or id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
-    /// Created at this instant or later.
+    /// Created at or after this instant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Instant>,
     /// Created before this instant.
@@ -309,25 +316,43 @@ pub struct RunFilters {
     pub until: Option<Instant>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// `name=value`; several with commas must all be there.
+    /// `name=value`; a run must have all of several separated by commas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Part of the id, the creator's name or a label.
+    /// Part of the id, of the creator's name or of a label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<String>,
-    /// Test runs instead of real ones.
+    /// Test runs in place of real ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<bool>,
     /// Started by steps of this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// How many at the most; 50 if it is not said.
+    /// Maximum number of entries; 50 by default.
     #[param(minimum = 1, maximum = 1000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+}
+
+impl From<RunFilters> for engine::RunFilters {
+    fn from(filters: RunFilters) -> engine::RunFilters {
+        engine::RunFilters {
+            status: filters.status,
+            workflow: filters.workflow,
+            since: filters.since.map(|since| since.0),
+            until: filters.until.map(|until| until.0),
+            created_by: filters.created_by,
+            label: filters.label,
+            text: filters.q,
+            tests: filters.tests.unwrap_or(false),
+            parent: filters.parent,
+            limit: filters.limit,
+            cursor: filters.cursor,
+        }
+    }
 }
 
 /// A run that was just started.
@@ -358,7 +383,7 @@ impl Triggered {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     pub run_id: String,
-    /// The commit it came with.
+    /// The commit that contains it.
     pub version: i64,
     pub at: Instant,
     /// created, started, entered, retrying, again, finished, skipped, ended, …
@@ -366,7 +391,7 @@ pub struct Event {
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// The rest of the fact; payloads are named by number.
+    /// The other fields of the fact; payloads are referenced by number.
     #[serde(flatten)]
     #[schema(ignore)]
     pub fact: Map<String, Value>,
@@ -381,7 +406,7 @@ impl Event {
         let Value::Object(mut fact) = fact else { return Event::of(run, version, at, Value::Object(Map::new())) };
         let mut text = |name: &str| fact.shift_remove(name).and_then(|value| Some(value.as_str()?.to_string()));
         let (kind, step) = (text("type").unwrap_or_default(), text("step"));
-        // `version` is that of the run here.
+        // Here, `version` is the version of the run.
         if let Some(version) = fact.shift_remove("version") {
             fact.insert("workflow_version".into(), version);
         }
@@ -395,7 +420,7 @@ impl Event {
     }
 }
 
-/// What a person is asked.
+/// A gate that waits for a person.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalView {
     /// For `POST /api/v1/steps/{id}/ready`.
@@ -406,26 +431,26 @@ pub struct ApprovalView {
     #[serde(default)]
     pub version: u32,
     pub attempt: u32,
-    /// What they are asked, resolved: message, approvers, form, and the calls that an approval is for.
+    /// The resolved question: message, approvers, form, and the calls that an approval covers.
     #[schema(value_type = serde_json::Value)]
     pub asks: Value,
-    /// Of all that is shown: an answer names it.
+    /// Digest of everything shown. An answer refers to it.
     #[serde(default)]
     pub digest: Option<String>,
-    /// How many have to approve.
+    /// Number of approvals required.
     #[serde(default)]
     pub approvals: u32,
-    /// Who approved so far, where several have to.
+    /// Who has approved so far, if several approvals are required.
     #[serde(default)]
     pub approved_by: Vec<String>,
     pub since: Instant,
-    /// When it is decided without them.
+    /// When it is decided without an answer.
     #[serde(default)]
     pub until: Option<Instant>,
-    /// When `escalate_to` are asked as well, if nobody answers before.
+    /// When `escalate_to` are asked as well, unless it is answered before.
     #[serde(default)]
     pub escalates_at: Option<Instant>,
-    /// They are asked.
+    /// Whether it has been escalated.
     #[serde(default)]
     pub escalated: bool,
     pub created_by: String,
@@ -459,13 +484,13 @@ impl From<Approval> for ApprovalView {
     }
 }
 
-/// What came of a call about many runs.
+/// The result of a bulk operation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BulkResult {
-    /// Runs it was done to.
+    /// Runs that were changed.
     pub done: Vec<String>,
     pub refused: Vec<BulkRefusal>,
-    /// There are more than one call may be about: ask again.
+    /// More runs match than one request may change: repeat the request.
     pub more: bool,
 }
 

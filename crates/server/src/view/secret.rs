@@ -1,4 +1,4 @@
-//! Secrets and connections, without what is secret about them.
+//! Secrets and connections, without their secret parts.
 
 use super::Instant;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use utoipa::ToSchema;
 pub struct SecretView {
     pub id: String,
     pub name: String,
-    /// Where it may be sent; anywhere if there is none.
+    /// Hosts it may be sent to; any host if empty.
     pub hosts: Vec<String>,
-    /// Counts the values it has had.
+    /// Number of values it has had.
     pub version: u32,
-    /// Whether it is taken out of what services send back; shorter ones than 8 characters are not.
+    /// Whether it is masked in responses of services. Values shorter than 8 characters are not.
     pub masked: bool,
-    /// The master key that it is sealed with.
+    /// The master key that seals it.
     pub sealed_with: String,
     pub created_at: Instant,
     pub changed_at: Instant,
@@ -42,15 +42,15 @@ impl From<With<Secret>> for SecretView {
     }
 }
 
-/// What a secret is set to. A field that is not given stays as it is.
+/// The content of a secret. Omitted fields keep their value.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecretRequest {
-    /// Needed for a new one.
+    /// Required for a new secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(write_only)]
     pub value: Option<String>,
-    /// Hosts that it may be sent to, such as `api.example.com` or `*.example.org`; an empty list is anywhere.
+    /// Hosts it may be sent to, such as `api.example.com` or `*.example.org`; an empty list allows any host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
 }
@@ -61,14 +61,14 @@ impl From<SecretRequest> for NewSecret {
     }
 }
 
-/// What came of sealing everything anew.
+/// The result of a master key rotation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RotatedView {
-    /// The master key that everything is sealed with now.
+    /// The master key that now seals everything.
     pub key: String,
-    /// Secrets and connections that were sealed with another one before.
+    /// Secrets and connections that another key sealed before.
     pub sealed: u64,
-    /// What no key of this node opens, and why.
+    /// Records that no key of this node opens, and why.
     pub locked: Vec<String>,
 }
 
@@ -87,14 +87,14 @@ pub struct ConnectionView {
     pub scheme: String,
     #[serde(default)]
     pub host: Option<String>,
-    /// Its name, or for SQLite its path.
+    /// The name of the database, or the path for SQLite.
     pub database: String,
     /// Whether statements may write.
     pub write: bool,
-    /// The most rows that a query may give, if it is less than what the server allows.
+    /// Maximum number of rows of a query, if lower than the server's limit.
     #[serde(default)]
     pub rows: Option<u32>,
-    /// Milliseconds that a statement may take, if it is less than what the server allows.
+    /// Maximum duration of a statement in milliseconds, if lower than the server's limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
     pub sealed_with: String,
@@ -123,11 +123,11 @@ impl From<With<Database>> for ConnectionView {
     }
 }
 
-/// What a connection is set to.
+/// The content of a connection.
 #[derive(Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConnectionRequest {
-    /// `postgres://…` or `sqlite:/path`, with `{{secrets.NAME}}` where need be. The one it has, if none is given.
+    /// `postgres://…` or `sqlite:/path`, optionally with `{{secrets.NAME}}`. If omitted, the current URL is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(write_only)]
     pub url: Option<String>,

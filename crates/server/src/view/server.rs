@@ -1,4 +1,4 @@
-//! MCP servers and their tools as the API shows them.
+//! MCP servers and their tools: request and response types.
 
 use super::Instant;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use stepwell_engine::commands::{Acceptance, KnownServer, KnownTool};
 use stepwell_engine::upstream::State;
 use utoipa::ToSchema;
 
-/// An MCP server whose tools steps can call, as this node sees it.
+/// An MCP server whose tools steps can call, as seen by this node.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct McpServerView {
     pub name: String,
@@ -16,28 +16,28 @@ pub struct McpServerView {
     /// Why it is down.
     #[serde(default)]
     pub why: Option<String>,
-    /// When it is tried again.
+    /// When the next attempt to connect is made.
     #[serde(default)]
     pub next_attempt_at: Option<Instant>,
     /// `stdio` or `http`.
     #[serde(default)]
     pub transport: Option<String>,
-    /// What it calls itself.
+    /// The name that the server reports.
     #[serde(default)]
     pub about: Option<String>,
     #[serde(default)]
     pub protocol: Option<String>,
-    /// How often this node connected to it.
+    /// How often this node has connected to it.
     pub connections: u32,
     pub tools: Vec<McpToolView>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct McpToolView {
-    /// As steps, grants and policies name it; none if the server does not offer it now.
+    /// The name in steps, grants and policies; none if the server does not offer the tool now.
     #[serde(default)]
     pub name: Option<String>,
-    /// As its server knows it.
+    /// The name on its server.
     pub tool: String,
     /// `accepted`; `changed` and `new` are held until an administrator accepts them; `missing` is not offered now.
     pub standing: String,
@@ -51,11 +51,11 @@ pub struct McpToolView {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub output_schema: Option<Value>,
-    /// What the server says of it: `readOnlyHint`, `idempotentHint`, …
+    /// The server's hints: `readOnlyHint`, `idempotentHint`, …
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub annotations: Option<Value>,
-    /// Over name, description, schemas and annotations as they are offered now.
+    /// Digest of the name, description, schemas and annotations offered now.
     #[serde(default)]
     pub digest: Option<String>,
     #[serde(default)]
@@ -68,20 +68,20 @@ pub struct McpToolView {
     pub accepted_by: Option<String>,
 }
 
-/// What to accept of what a server offers now.
+/// The tools to accept.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AcceptRequest {
-    /// All that it offers if there is none.
+    /// All tools on offer if omitted.
     pub tools: Vec<AcceptedTool>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptedTool {
-    /// As its server knows it.
+    /// The name on its server.
     pub tool: String,
-    /// Of what was looked at: refused if the server offers something else by now.
+    /// Digest of the reviewed tool. Refused if the server offers a different one by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }

@@ -1,10 +1,11 @@
-//! Workflows, their versions and what starts them.
+//! Workflows, their versions and their triggers.
 
-use super::Instant;
+use super::{Instant, Page};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_core::definition::Trigger;
-use stepwell_engine::commands::{ScheduleView, State};
+use stepwell_core::graph::{Graph, Step, Target};
+use stepwell_engine::commands::{ScheduleView, State, WorkflowPage};
 use stepwell_engine::{Compiled, Pause};
 use stepwell_store::DefinitionRow;
 use utoipa::ToSchema;
@@ -22,7 +23,7 @@ pub struct WorkflowSummary {
     pub triggers: Vec<String>,
     pub task_count: u32,
     pub enabled: bool,
-    /// New runs wait until it is resumed.
+    /// Whether new runs wait until it is resumed.
     pub paused: bool,
     pub version: u32,
     pub labels: BTreeMap<String, String>,
@@ -51,6 +52,13 @@ impl WorkflowSummary {
     }
 }
 
+impl From<WorkflowPage> for Page<WorkflowSummary> {
+    fn from(page: WorkflowPage) -> Page<WorkflowSummary> {
+        let data = page.workflows.iter().map(|(compiled, state)| WorkflowSummary::new(compiled, state));
+        Page { data: data.collect(), next: page.next }
+    }
+}
+
 fn kind(trigger: &Trigger) -> &'static str {
     match trigger {
         Trigger::Api => "api",
@@ -69,16 +77,16 @@ pub struct Workflow {
     pub dialect: String,
     /// As its author wrote it, JSON or YAML.
     pub source: String,
-    /// The same, read.
+    /// The parsed source.
     #[schema(value_type = serde_json::Value)]
     pub definition: serde_json::Value,
-    /// Its tasks as written, if it is written in that dialect.
+    /// Its tasks as written, if it uses the tasks dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = serde_json::Value)]
     pub tasks: Option<serde_json::Value>,
-    /// By name, whatever the dialect.
+    /// By name, for any dialect.
     pub steps: BTreeMap<String, TaskView>,
-    /// Addresses that start it, for those who may change it.
+    /// URLs that start it; only for callers who may change it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub webhooks: Vec<String>,
     /// Concurrency keys whose new runs wait.
@@ -89,12 +97,29 @@ pub struct Workflow {
     pub input_schema: Option<serde_json::Value>,
 }
 
-/// A step as the definition has it.
+/// A step of the definition.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
     pub kind: String,
     /// Steps that lead to it.
     pub needs: Vec<String>,
+}
+
+/// The steps of a graph by name, each with the steps that lead to it.
+pub fn task_views(graph: &Graph) -> BTreeMap<String, TaskView> {
+    let view = |step: &Step| TaskView { kind: step.def.kind.name().into(), needs: Vec::new() };
+    let mut all: BTreeMap<String, TaskView> =
+        graph.steps.iter().map(|step| (step.def.name.to_string(), view(step))).collect();
+    for step in &graph.steps {
+        for out in &step.outs {
+            let Target::Step(to) = out.to else { continue };
+            let from = step.def.name.to_string();
+            if let Some(next) = all.get_mut(&*graph.step(to).def.name).filter(|next| !next.needs.contains(&from)) {
+                next.needs.push(from);
+            }
+        }
+    }
+    all
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
@@ -128,39 +153,39 @@ impl From<DefinitionRow> for VersionView {
     }
 }
 
-/// What can be switched without a new version.
+/// Settings that can change without a new version.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowSwitch {
     pub enabled: bool,
 }
 
-/// What is to be held, or let go.
+/// The runs to hold or release.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PauseRequest {
-    /// Only runs with this concurrency key; all of them without it.
+    /// Only runs with this concurrency key; all runs if omitted.
     #[schema(value_type = serde_json::Value)]
     pub key: Option<serde_json::Value>,
 }
 
-/// A schedule and when it fires next.
+/// A schedule and its next ticks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleSummary {
     pub id: String,
     pub workflow: String,
-    /// None for a single time.
+    /// None for a one-time schedule.
     #[serde(default)]
     pub cron: Option<String>,
     #[serde(default)]
     pub timezone: Option<String>,
-    /// The next ten, as far as there are.
+    /// Up to ten.
     pub next: Vec<Instant>,
     #[serde(default)]
     pub last: Option<Instant>,
     #[serde(default)]
     pub last_run_id: Option<String>,
-    /// Why the last tick started nothing.
+    /// Why the last tick started no run.
     #[serde(default)]
     pub last_error: Option<String>,
 }

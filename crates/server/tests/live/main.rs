@@ -170,7 +170,7 @@ async fn the_stream_of_an_organisation_has_what_was_asked_for() {
 
 #[tokio::test]
 async fn what_another_process_commits_is_seen_without_a_hint() {
-    let harness = Harness::new(Settings { look: SHORT, ..patient() }).await;
+    let harness = Harness::new(Settings { poll: SHORT, ..patient() }).await;
     harness.define("sleeping", json!({"a": {"wait_for_webhook": {"timeout": "1h"}}})).await;
     let run = harness.start("sleeping").await;
     let mut stream = harness.stream(&format!("/api/v1/runs/{run}/stream"), None).await;

@@ -1,4 +1,4 @@
-//! An HTTP server on loopback that sends every body back.
+//! An HTTP server on loopback that echoes every body.
 
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
@@ -29,11 +29,11 @@ impl Drop for Echo {
 
 async fn serve(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
-        // Latency is what is measured.
+        // Nagle's algorithm would distort the measured latency.
         let _ = stream.set_nodelay(true);
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that goes away is no error here.
+            // A client that disconnects is not an error.
             let _ = connection.serve_connection(TokioIo::new(stream), service_fn(echo)).await;
         });
     }

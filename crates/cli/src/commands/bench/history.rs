@@ -1,9 +1,9 @@
-//! Whether a long history slows anything down: the same workload on an empty directory and on one full of finished runs, and
-//! how long each takes to start.
+//! Measures whether a long history slows anything down: the same workload on an empty directory and on one full of
+//! finished runs, and how long each takes to start.
 
 use super::report::median;
-use super::workload::{Outside, Workload, start};
-use super::{Args, What, fresh};
+use super::workload::{Backends, Workload, start};
+use super::{Args, Kind, fresh};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use stepwell_store::{Commit, RunId};
 
 /// Commits per transaction while the directory is filled.
 const GROUP: usize = 2_000;
-/// Runs that are recorded once and written again under other ids.
+/// Runs that are recorded once and written repeatedly under other ids.
 const PATTERN: u32 = 100;
 
 pub struct History {
     finished: u32,
-    /// Steps per second on the empty directory, and on the full one.
+    /// Steps per second on the empty directory and on the full one.
     empty: f64,
     full: f64,
     start_empty: Duration,
@@ -48,7 +48,7 @@ impl History {
 pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<History> {
     let finished = args.runs.unwrap_or(1_000_000).max(1);
     let plain = Args { runs: None, steps: None, concurrency: None, ..args.clone() };
-    let workload = Workload::new(What::Noop, &plain, Outside::default());
+    let workload = Workload::new(Kind::Noop, &plain, Backends::default());
     let (full, empty) = (base.join("full"), base.join("empty"));
     if !args.json {
         eprintln!("history: writing {finished} finished runs");
@@ -80,33 +80,33 @@ async fn stop(engine: Engine) {
 /// Writes finished runs of one step each, as the engine would have.
 async fn fill(directory: &Path, scratch: &Path, runs: u32) -> anyhow::Result<()> {
     let one = Args { runs: Some(PATTERN), steps: Some(1), ..Args::default() };
-    let pattern = Workload::new(What::Noop, &one, Outside::default()).record(scratch).await?;
-    // The schema, the definition and the lock are made by the store itself.
-    stop(start(SqliteStore::open(directory)?, &Workload::new(What::Noop, &one, Outside::default()).definition).await?)
+    let pattern = Workload::new(Kind::Noop, &one, Backends::default()).record(scratch).await?;
+    // The store itself creates the schema, the definition and the lock.
+    stop(start(SqliteStore::open(directory)?, &Workload::new(Kind::Noop, &one, Backends::default()).definition).await?)
         .await;
-    let mut bare = Baseline::open_file(&directory.join("stepwell.db"))?;
+    let mut baseline = Baseline::open_file(&directory.join("stepwell.db"))?;
     let mut done = 0;
     let mut batch: Vec<Commit> = Vec::new();
     while done < runs {
         batch.extend(pattern.iter().map(|commit| renamed(commit, done)));
         done += PATTERN;
         if batch.len() >= GROUP || done >= runs {
-            bare.write(&std::mem::take(&mut batch), GROUP)?;
+            baseline.write(&std::mem::take(&mut batch), GROUP)?;
         }
     }
     Ok(())
 }
 
-/// The same commit of another run, long ago.
+/// The same commit for another run, long ago.
 fn renamed(commit: &Commit, offset: u32) -> Commit {
-    // Below every id that is given out now, and apart from those of the other passes over the pattern.
+    // Below every id assigned now, and distinct from the ids of other passes over the pattern.
     const LONG_AGO: i64 = 1 << 60;
     let mut renamed = commit.clone();
     renamed.run = RunId(commit.run.0 - LONG_AGO + (i64::from(offset) << 30));
     if let Some(new) = &mut renamed.create {
         new.public = format!("{}_{offset}", new.public);
     }
-    // No node is there to hold this work.
+    // No node exists to hold this work.
     renamed.work.put.clear();
     renamed
 }

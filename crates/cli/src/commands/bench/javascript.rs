@@ -1,4 +1,4 @@
-//! The javascript workload: a small function over 2 KB of context, so that what is measured is the way there and back.
+//! The JavaScript workload: a small function over 2 KB of context, so that the round trip dominates.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! `stepwell bench`: how fast this build is on this disk, beside what the disk and SQLite alone can do. Every workload runs
-//! on a fresh directory, interleaved with a bare loop that writes the same rows; medians are printed.
+//! `stepwell bench`: how fast this build is on this disk, compared with the disk and SQLite alone. Every workload runs
+//! on a fresh directory, interleaved with a baseline that writes the same rows; medians are printed.
 
 mod echo;
 mod history;
@@ -20,13 +20,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use stepwell_store::sqlite::baseline::Baseline;
-use workload::{Outside, Workload};
+use workload::{Backends, Workload};
 
 #[derive(clap::Args, Clone, Default)]
 pub struct Args {
-    /// What to measure
-    #[arg(value_enum, default_value = "all")]
-    what: What,
+    /// Workload to measure
+    #[arg(value_enum, default_value = "all", value_name = "WORKLOAD")]
+    kind: Kind,
     /// Runs per pass
     #[arg(long)]
     runs: Option<u32>,
@@ -36,41 +36,42 @@ pub struct Args {
     /// Runs in flight
     #[arg(long)]
     concurrency: Option<u32>,
-    /// Rounds, each with its own bare loop; the medians are printed
+    /// Rounds, each with its own baseline; prints medians
     #[arg(long, default_value_t = 5)]
     rounds: u32,
-    /// How long the rounds of a workload take together, at least
+    /// Minimum total duration of a workload's rounds
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// Where to write; a fresh directory is made inside and removed [default: the system's temporary directory]
+    /// Parent of the temporary directory to write to [default: the system's temporary directory]
     #[arg(long)]
     directory: Option<PathBuf>,
-    /// A PostgreSQL server to measure on instead, beside `pgbench`; a schema is made there and dropped
+    /// Measure on this PostgreSQL server, beside `pgbench`; creates and drops a schema
     #[arg(long)]
     database: Option<String>,
-    /// With `--database`: nodes that share the work, each number in turn
+    /// With `--database`: numbers of nodes that share the work, measured in turn
     #[arg(long, requires = "database", value_delimiter = ',', default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=16))]
     nodes: Vec<u32>,
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum What {
-    /// 5 HTTP steps one after the other
+enum Kind {
+    /// 5 HTTP steps in sequence
     Chain,
-    /// 10 tool calls that do nothing
+    /// 10 no-op tool calls
     Noop,
-    /// 1 step, then 50 HTTP steps at once, then a join
+    /// 1 step, then 50 parallel HTTP steps, then a join
     Fan,
-    /// 5 javascript steps: a small function over 2 KB of context
+    /// 5 JavaScript steps: a small function over 2 KB of context
     Javascript,
     /// 10 queries of one row each, on a SQLite file
     Query,
     /// Many runs that sleep
     Sleepers,
-    /// Triggers over HTTP, beside the same in this process
+    /// Triggers over HTTP, compared with triggers in this process
     Triggers,
     /// The no-op workload on a file with a million finished runs; not part of `all`
     History,
@@ -91,10 +92,10 @@ pub struct Measured {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let base = args.directory.clone().unwrap_or_else(std::env::temp_dir);
     let base = base.join(format!("stepwell-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&base).with_context(|| format!("{} cannot be made", base.display()))?;
+    std::fs::create_dir_all(&base).with_context(|| format!("cannot create {}", base.display()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(bench(&args, &base));
-    // What was measured is not kept; a directory that cannot be removed is only clutter.
+    // The measured data is not kept; a directory that cannot be removed is only clutter.
     let _ = std::fs::remove_dir_all(&base);
     let report = result?;
     if args.json {
@@ -116,26 +117,26 @@ async fn bench(args: &Args, base: &std::path::Path) -> anyhow::Result<Report> {
         return Ok(report);
     }
     let goods = base.join("goods.db");
-    query::make(&goods)?;
-    for what in [What::Chain, What::Noop, What::Fan, What::Javascript, What::Query] {
-        if args.what == what || args.what == What::All {
-            let workload = Workload::new(what, args, Outside { url: &echo.url, goods: Some(&goods) });
+    query::create(&goods)?;
+    for kind in [Kind::Chain, Kind::Noop, Kind::Fan, Kind::Javascript, Kind::Query] {
+        if args.kind == kind || args.kind == Kind::All {
+            let workload = Workload::new(kind, args, Backends { url: &echo.url, goods: Some(&goods) });
             report.workloads.push(measure(args, base, &workload).await?);
         }
     }
-    if matches!(args.what, What::Sleepers | What::All) {
+    if matches!(args.kind, Kind::Sleepers | Kind::All) {
         report.sleepers = Some(sleepers::measure(args, base).await?);
     }
-    if matches!(args.what, What::Triggers | What::All) {
+    if matches!(args.kind, Kind::Triggers | Kind::All) {
         report.triggers = Some(triggers::measure(args, base).await?);
     }
-    if args.what == What::History {
+    if args.kind == Kind::History {
         report.history = Some(history::measure(args, base).await?);
     }
     Ok(report)
 }
 
-/// Rounds of: the disk's single commits, the bare loop, the engine.
+/// Measures rounds of single commits, the baseline and the engine.
 async fn measure(args: &Args, base: &std::path::Path, workload: &Workload) -> anyhow::Result<report::Line> {
     if !args.json {
         eprintln!("{}", workload.title());
@@ -145,22 +146,22 @@ async fn measure(args: &Args, base: &std::path::Path, workload: &Workload) -> an
     let each = Duration::from_secs(args.seconds) / (args.rounds.max(1) * 2);
     let mut line = report::Line::new(workload, commits.len());
     for round in 0..args.rounds.max(1) {
-        let mut bare = Baseline::open(&fresh(&directory)?)?;
-        line.singles.push(f64::from(SINGLES) / bare.single_commits(SINGLES)?.as_secs_f64());
+        let mut baseline = Baseline::open(&fresh(&directory)?)?;
+        line.singles.push(f64::from(SINGLES) / baseline.single_commits(SINGLES)?.as_secs_f64());
         let (mut passes, mut spent) = (0, Duration::ZERO);
         while passes == 0 || spent < each {
-            let mut bare = Baseline::open(&fresh(&directory)?)?;
-            spent += bare.write(&commits, workload.concurrency as usize)?;
+            let mut baseline = Baseline::open(&fresh(&directory)?)?;
+            spent += baseline.write(&commits, workload.concurrency as usize)?;
             passes += 1;
         }
-        line.bare.push(f64::from(passes * workload.runs * workload.calls) / spent.as_secs_f64());
+        line.baseline.push(f64::from(passes * workload.runs * workload.calls) / spent.as_secs_f64());
         let mut round_total = Measured::default();
         while round_total.runs == 0 || round_total.elapsed < each {
             round_total.add(workload.pass(&fresh(&directory)?, workload.concurrency).await?);
         }
         if !args.json {
             let rate = f64::from(round_total.runs * workload.calls) / round_total.elapsed.as_secs_f64();
-            eprintln!("  round {}: {:.0} steps/s, bare loop {:.0}", round + 1, rate, line.bare[round as usize]);
+            eprintln!("  round {}: {:.0} steps/s, baseline {:.0}", round + 1, rate, line.baseline[round as usize]);
         }
         line.engine.push(round_total);
     }
@@ -171,7 +172,7 @@ async fn measure(args: &Args, base: &std::path::Path, workload: &Workload) -> an
 /// Commits measured one by one, per round.
 const SINGLES: u32 = 2_000;
 
-/// A new directory each time: an engine that has stopped may still be closing its files. The one before the last goes.
+/// Creates a new directory, since a stopped engine may still be closing its files, and removes the one before the last.
 fn fresh(directory: &std::path::Path) -> anyhow::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -196,7 +197,7 @@ impl Measured {
     }
 }
 
-/// How long something takes and how much the process writes meanwhile.
+/// Measures elapsed time and the bytes that the process writes meanwhile.
 pub struct Meter {
     start: Instant,
     written: Option<u64>,

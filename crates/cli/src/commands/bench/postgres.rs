@@ -1,9 +1,9 @@
-//! The workloads on PostgreSQL, beside `pgbench` with the same rows on the same server: how fast one node is and several,
-//! what a step costs the database, and whether a long history slows anything down.
+//! The workloads on PostgreSQL, compared with `pgbench` with the same rows on the same server: the speed of one or
+//! several nodes, the cost of a step for the database, and whether a long history slows anything down.
 
 use super::report::{median, millis, percentile};
-use super::workload::{Outside, Workload, nodes};
-use super::{Args, What};
+use super::workload::{Backends, Workload, nodes};
+use super::{Args, Kind};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
@@ -14,26 +14,26 @@ use stepwell_store::postgres::PgStore;
 use stepwell_store::postgres::baseline::{Costs, Size, Trial};
 use stepwell_store::{Claim, NodeId, Nodes, OrgId, PostgresOptions, RunFilter, Share, Store};
 
-/// Questions asked of each sort, to see how long they take.
-const QUESTIONS: u32 = 200;
-/// Runs in the yardstick's tables.
-const YARDSTICK_RUNS: u32 = 10_000;
+/// Repetitions of each measured query.
+const QUERIES: u32 = 200;
+/// Runs in the tables of `pgbench`.
+const PGBENCH_RUNS: u32 = 10_000;
 
 pub struct Postgres {
     lines: Vec<Line>,
     history: Option<History>,
 }
 
-/// One workload with so many nodes.
+/// One workload with a number of nodes.
 struct Line {
     name: &'static str,
     nodes: u32,
     concurrency: u32,
     rates: Vec<f64>,
-    /// Transactions per second of `pgbench`, if it is there.
-    yardstick: Vec<f64>,
+    /// Transactions per second of `pgbench`, if it is installed.
+    pgbench: Vec<f64>,
     latencies: Vec<Duration>,
-    /// Per step.
+    /// Cost per step: round trips, rows and bytes of WAL.
     costs: [f64; 3],
 }
 
@@ -41,25 +41,25 @@ struct History {
     steps: u64,
     /// Steps per second before and after.
     rates: [f64; 2],
-    /// What was asked, and how long it took before and after.
-    questions: Vec<(&'static str, [Duration; 2], [Duration; 2])>,
+    /// Queries, with their p50 and p99 before and after.
+    queries: Vec<(&'static str, [Duration; 2], [Duration; 2])>,
     sizes: Vec<Size>,
 }
 
 pub async fn measure(args: &Args, url: &str, echo: &str) -> anyhow::Result<Postgres> {
-    if matches!(args.what, What::Javascript | What::Query | What::Sleepers | What::Triggers) {
-        bail!("only chain, noop, fan and history are measured on a database");
+    if matches!(args.kind, Kind::Javascript | Kind::Query | Kind::Sleepers | Kind::Triggers) {
+        bail!("only chain, noop, fan and history can run on a database");
     }
     let options = PostgresOptions::new(url);
     let (mut lines, mut history) = (Vec::new(), None);
-    for what in [What::Chain, What::Noop, What::Fan] {
-        if args.what == what || args.what == What::All {
+    for kind in [Kind::Chain, Kind::Noop, Kind::Fan] {
+        if args.kind == kind || args.kind == Kind::All {
             for count in &args.nodes {
                 lines.push(
                     workload(
                         args,
                         &options,
-                        &Workload::new(what, args, Outside { url: echo, ..Outside::default() }),
+                        &Workload::new(kind, args, Backends { url: echo, ..Backends::default() }),
                         *count,
                     )
                     .await?,
@@ -67,7 +67,7 @@ pub async fn measure(args: &Args, url: &str, echo: &str) -> anyhow::Result<Postg
             }
         }
     }
-    if args.what == What::History {
+    if args.kind == Kind::History {
         history = Some(self::history(args, &options).await?);
     }
     Ok(Postgres { lines, history })
@@ -90,7 +90,7 @@ async fn workload(args: &Args, options: &PostgresOptions, workload: &Workload, c
         nodes: count,
         concurrency: workload.concurrency,
         rates: Vec::new(),
-        yardstick: Vec::new(),
+        pgbench: Vec::new(),
         latencies: Vec::new(),
         costs: [0.0; 3],
     };
@@ -98,8 +98,8 @@ async fn workload(args: &Args, options: &PostgresOptions, workload: &Workload, c
     for round in 0..args.rounds.max(1) {
         let trial = trial(options).await?;
         let engines = nodes(trial.options(), count, &workload.definition).await?;
-        line.yardstick.extend(pgbench(&trial, workload.concurrency, each).await?);
-        // Connections and plans are made before the clock starts.
+        line.pgbench.extend(pgbench(&trial, workload.concurrency, each).await?);
+        // Warm up connections and plans before the clock starts.
         workload.drive_all(&engines, workload.concurrency, workload.concurrency * 4).await?;
         let before = trial.costs().await?;
         let (mut runs, mut spent) = (0, Duration::ZERO);
@@ -125,9 +125,9 @@ async fn workload(args: &Args, options: &PostgresOptions, workload: &Workload, c
     Ok(line)
 }
 
-/// Transactions per second, or none if there is no `pgbench`.
+/// Transactions per second, or `None` if `pgbench` is not installed.
 async fn pgbench(trial: &Trial, clients: u32, length: Duration) -> anyhow::Result<Option<f64>> {
-    let script = trial.pgbench_script(YARDSTICK_RUNS).await?;
+    let script = trial.pgbench_script(PGBENCH_RUNS).await?;
     let file = std::env::temp_dir().join(format!("stepwell-pgbench-{}.sql", std::process::id()));
     std::fs::write(&file, script)?;
     let seconds = length.as_secs().max(1).to_string();
@@ -137,17 +137,17 @@ async fn pgbench(trial: &Trial, clients: u32, length: Duration) -> anyhow::Resul
     let done = match tokio::task::spawn_blocking(move || command.output()).await? {
         Ok(done) => done,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context("pgbench cannot be run"),
+        Err(error) => return Err(error).context("cannot run pgbench"),
     };
-    let said = String::from_utf8_lossy(&done.stdout);
-    let rate = said.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
+    let output = String::from_utf8_lossy(&done.stdout);
+    let rate = output.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
     let _ = std::fs::remove_file(&file);
-    rate.map(Some).with_context(|| format!("pgbench: {said}{}", String::from_utf8_lossy(&done.stderr)))
+    rate.map(Some).with_context(|| format!("pgbench: {output}{}", String::from_utf8_lossy(&done.stderr)))
 }
 
 async fn history(args: &Args, options: &PostgresOptions) -> anyhow::Result<History> {
     let plain = Args { runs: None, steps: None, concurrency: None, ..args.clone() };
-    let workload = Workload::new(What::Noop, &plain, Outside::default());
+    let workload = Workload::new(Kind::Noop, &plain, Backends::default());
     let trial = trial(options).await?;
     let engines = nodes(trial.options(), 1, &workload.definition).await?;
     let store = PgStore::open(trial.options()).await?;
@@ -161,33 +161,33 @@ async fn history(args: &Args, options: &PostgresOptions) -> anyhow::Result<Histo
         anyhow::Ok(median(rates))
     };
     workload.drive_all(&engines, workload.concurrency, workload.runs).await?;
-    let (before, asked_before) = (rate().await?, questions(&store).await?);
+    let (before, queries_before) = (rate().await?, queries(&store).await?);
     let there = workload.runs * (args.rounds.max(1) + 1);
     let times = i64::from(args.runs.unwrap_or(1_000_000).div_ceil(there).max(1));
     if !args.json {
         eprintln!("history: writing {} finished runs", times * i64::from(there));
     }
     trial.multiply(times).await?;
-    let (after, asked_after) = (rate().await?, questions(&store).await?);
+    let (after, queries_after) = (rate().await?, queries(&store).await?);
     let sizes = trial.sizes().await?;
     for engine in engines {
         engine.shutdown(Duration::from_secs(5)).await;
     }
     drop(store);
     trial.end().await?;
-    let questions = asked_before.into_iter().zip(asked_after);
+    let queries = queries_before.into_iter().zip(queries_after);
     Ok(History {
         steps: times.unsigned_abs() * u64::from(there) * u64::from(workload.calls),
         rates: [before, after],
-        questions: questions.map(|((name, before), (_, after))| (name, before, after)).collect(),
+        queries: queries.map(|((name, before), (_, after))| (name, before, after)).collect(),
         sizes,
     })
 }
 
-/// How long the questions take that are asked all the time, half of them and nearly all of them.
-async fn questions(store: &PgStore) -> anyhow::Result<Vec<(&'static str, [Duration; 2])>> {
+/// The p50 and p99 of the queries that nodes make all the time.
+async fn queries(store: &PgStore) -> anyhow::Result<Vec<(&'static str, [Duration; 2])>> {
     let (mut claims, mut timers, mut lists) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..QUESTIONS {
+    for _ in 0..QUERIES {
         let begun = Instant::now();
         store.claim(Claim { node: NodeId(1), limit: 50, after: OrgId(0), per_org: None }).await?;
         claims.push(begun.elapsed());
@@ -216,7 +216,7 @@ impl Postgres {
 
 impl Line {
     fn ratio(&self) -> Option<f64> {
-        (!self.yardstick.is_empty()).then(|| median(self.rates.clone()) / median(self.yardstick.clone()))
+        (!self.pgbench.is_empty()).then(|| median(self.rates.clone()) / median(self.pgbench.clone()))
     }
 
     fn print(&self) {
@@ -226,9 +226,9 @@ impl Line {
         println!("  engine       {rate:>9.0} steps/s, a run takes {half} ms (p99 {most})");
         match self.ratio() {
             Some(ratio) => {
-                let yardstick = median(self.yardstick.clone());
+                let pgbench = median(self.pgbench.clone());
                 println!(
-                    "  pgbench      {yardstick:>9.0} transactions/s with a step's rows, {} clients",
+                    "  pgbench      {pgbench:>9.0} transactions/s with a step's rows, {} clients",
                     self.concurrency
                 );
                 println!("  ratio        {:>9.0} %", ratio * 100.0);
@@ -247,7 +247,7 @@ impl Line {
             "steps_per_second_by_round": self.rates.iter().map(|rate| rate.round()).collect::<Vec<_>>(),
             "p50_ms": millis(percentile(self.latencies.clone(), 0.5)),
             "p99_ms": millis(percentile(self.latencies.clone(), 0.99)),
-            "pgbench_transactions_per_second": (!self.yardstick.is_empty()).then(|| median(self.yardstick.clone()).round()),
+            "pgbench_transactions_per_second": (!self.pgbench.is_empty()).then(|| median(self.pgbench.clone()).round()),
             "ratio_to_pgbench": self.ratio().map(|ratio| (ratio * 100.0).round() / 100.0),
             "per_step": {"round_trips": round_trips, "rows": rows, "wal_bytes": wal_bytes},
         })
@@ -259,7 +259,7 @@ impl History {
         let [before, after] = self.rates;
         println!("history: {} finished steps in the tables", self.steps);
         println!("  noop         {after:>9.0} steps/s, {before:.0} before");
-        for (name, [half, most], [full_half, full_most]) in &self.questions {
+        for (name, [half, most], [full_half, full_most]) in &self.queries {
             let [half, most, full_half, full_most] = [half, most, full_half, full_most].map(|length| millis(*length));
             println!("  {name:<12} {full_half:>9} ms (p99 {full_most}), {half} ms (p99 {most}) before");
         }
@@ -270,8 +270,8 @@ impl History {
 
     fn json(&self) -> Value {
         let [before, after] = self.rates.map(f64::round);
-        let questions: Vec<Value> = self
-            .questions
+        let queries: Vec<Value> = self
+            .queries
             .iter()
             .map(|(name, before, after)| {
                 json!({"name": name, "before_ms": before.map(millis), "after_ms": after.map(millis)})
@@ -284,7 +284,7 @@ impl History {
             .collect();
         json!({
             "finished_steps": self.steps, "steps_per_second_before": before, "steps_per_second": after,
-            "questions": questions, "sizes": sizes,
+            "questions": queries, "sizes": sizes,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What the operating system says about this process. `None` where it does not say.
+//! Counters the operating system keeps for this process. `None` where it does not provide them.
 
 /// Bytes this process has caused to be written to disk.
 pub fn written() -> Option<u64> {

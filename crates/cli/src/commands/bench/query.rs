@@ -1,4 +1,4 @@
-//! The database that the query workload asks: a file of a thousand rows.
+//! The database of the query workload: a file of a thousand rows.
 
 use serde_json::{Value, json};
 use std::path::Path;
@@ -9,7 +9,7 @@ const ROWS: &str = "CREATE TABLE goods (id INTEGER PRIMARY KEY, name TEXT, cents
     WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)
     INSERT INTO goods SELECT x, 'goods ' || x, x * 100 FROM n;";
 
-/// A file is a connection by its own name.
+/// Resolves a connection name as the path of a SQLite file.
 pub struct Files;
 
 #[async_trait::async_trait]
@@ -19,7 +19,7 @@ impl Connections for Files {
     }
 }
 
-pub fn make(file: &Path) -> anyhow::Result<()> {
+pub fn create(file: &Path) -> anyhow::Result<()> {
     Ok(rusqlite::Connection::open(file)?.execute_batch(ROWS)?)
 }
 

@@ -1,4 +1,4 @@
-//! What was measured, as text and as JSON. Medians over the rounds.
+//! The results, as text and as JSON. Medians over the rounds.
 
 use super::Measured;
 use super::history::History;
@@ -23,12 +23,12 @@ pub struct Line {
     name: &'static str,
     calls: u32,
     concurrency: u32,
-    /// Commits that one pass of the workload makes.
+    /// Commits in one pass of the workload.
     commits: usize,
     runs: u32,
     pub engine: Vec<Measured>,
-    /// Steps per second of the bare loop.
-    pub bare: Vec<f64>,
+    /// Steps per second of the baseline.
+    pub baseline: Vec<f64>,
     /// Commits per second, one by one.
     pub singles: Vec<f64>,
     pub alone: Option<Measured>,
@@ -37,8 +37,8 @@ pub struct Line {
 impl Line {
     pub fn new(workload: &Workload, commits: usize) -> Line {
         let Workload { name, calls, concurrency, runs, .. } = *workload;
-        let (engine, bare, singles) = (Vec::new(), Vec::new(), Vec::new());
-        Line { name, calls, concurrency, commits, runs, engine, bare, singles, alone: None }
+        let (engine, baseline, singles) = (Vec::new(), Vec::new(), Vec::new());
+        Line { name, calls, concurrency, commits, runs, engine, baseline, singles, alone: None }
     }
 
     fn rates(&self) -> Vec<f64> {
@@ -46,7 +46,7 @@ impl Line {
     }
 
     fn ratio(&self) -> f64 {
-        let ratios = self.rates().iter().zip(&self.bare).map(|(engine, bare)| engine / bare).collect();
+        let ratios = self.rates().iter().zip(&self.baseline).map(|(engine, baseline)| engine / baseline).collect();
         median(ratios)
     }
 
@@ -71,7 +71,7 @@ impl Line {
             "alone_p99_ms": self.alone.as_ref().map(|alone| millis(percentile(alone.latencies.clone(), 0.99))),
             "bytes_written_per_step": self.written_per_step().map(f64::round),
             "commits_per_step": self.commits as f64 / f64::from(self.runs * self.calls),
-            "bare_loop_steps_per_second": median(self.bare.clone()).round(),
+            "bare_loop_steps_per_second": median(self.baseline.clone()).round(),
             "ratio_to_bare_loop": (self.ratio() * 100.0).round() / 100.0,
             "single_commits_per_second": median(self.singles.clone()).round(),
         })
@@ -89,8 +89,8 @@ impl Line {
             let of = |part| millis(percentile(alone.latencies.clone(), part));
             println!("  alone        a run takes {} ms (p99 {})", of(0.5), of(0.99));
         }
-        let bare = median(self.bare.clone());
-        println!("  bare loop    {bare:>9.0} steps/s, the same rows, {} commits per transaction", self.concurrency);
+        let baseline = median(self.baseline.clone());
+        println!("  baseline     {baseline:>9.0} steps/s, the same rows, {} commits per transaction", self.concurrency);
         println!("  ratio        {:>9.0} %", self.ratio() * 100.0);
         println!("  disk         {:>9.0} commits/s, one by one", median(self.singles.clone()));
         if let Some(bytes) = self.written_per_step() {
@@ -143,7 +143,7 @@ pub fn percentile(mut values: Vec<Duration>, part: f64) -> Duration {
     values.get((last as f64 * part).round() as usize).copied().unwrap_or_default()
 }
 
-/// To a hundredth.
+/// Milliseconds, rounded to hundredths.
 pub fn millis(length: Duration) -> f64 {
     (length.as_secs_f64() * 100_000.0).round() / 100.0
 }

@@ -58,7 +58,7 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<Sleepers> {
     if !args.json {
         eprintln!("sleepers: {runs} runs");
     }
-    // How fast runs start decides how fast they are woken afterwards.
+    // The rate at which runs start determines the rate at which they are woken.
     let rate = {
         let engine = start(SqliteStore::open(&fresh(&directory)?)?, DEFINITION).await?;
         let far = now() + 3_600_000;
@@ -102,7 +102,7 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<Sleepers> {
     })
 }
 
-/// Starts runs that sleep until the given times; says when each is due.
+/// Starts runs that sleep until the given times and returns when each is due.
 async fn put_to_sleep(
     engine: &Engine,
     runs: u32,
@@ -133,7 +133,7 @@ async fn put_to_sleep(
     Ok(due)
 }
 
-/// Waits for all to end; says how late each was on disk.
+/// Waits for all runs to end and returns how late each was on disk.
 async fn wake(engine: &Engine, mut due: HashMap<RunId, i64>) -> anyhow::Result<Vec<Duration>> {
     let mut commits = engine.activity();
     let mut late = Vec::with_capacity(due.len());

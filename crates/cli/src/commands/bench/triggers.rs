@@ -1,5 +1,5 @@
-//! Triggers over HTTP: how many a server takes per second and how long one waits for its answer, beside the same triggers
-//! given to the engine in the same process. Both count when the run is on disk.
+//! Triggers over HTTP: requests per second and latency, compared with the same triggers made directly on an engine in
+//! this process. Both count a trigger when its run is on disk.
 
 use super::report::{median, millis, percentile};
 use super::workload::start;
@@ -84,7 +84,7 @@ pub async fn measure(args: &Args, base: &Path) -> anyhow::Result<Triggers> {
     Ok(measured)
 }
 
-/// Clients that each ask again as soon as they are answered, for so long.
+/// Runs clients for a time, each sending the next request as soon as it gets a response.
 async fn load<F>(
     length: Duration,
     clients: u32,
@@ -115,7 +115,7 @@ async fn inside(engine: Engine, stop: Arc<AtomicBool>) -> anyhow::Result<Vec<Dur
     Ok(latencies)
 }
 
-/// The server as `stepwell serve` has it, on loopback; its address and a key.
+/// Starts the server of `stepwell serve` on loopback; returns its address and a key.
 async fn serve(engine: &Engine) -> anyhow::Result<(std::net::SocketAddr, String)> {
     let key = engine.identity().new_secret();
     engine.identity().bootstrap(&key, &engine.identity().new_secret()).await?;
@@ -135,12 +135,12 @@ async fn serve(engine: &Engine) -> anyhow::Result<(std::net::SocketAddr, String)
         public_url: format!("http://{address}").into(),
         config: Arc::new(config),
     };
-    // It goes with the process.
+    // Ends with the process.
     tokio::spawn(listen::serve(listener, router(app), limits, std::future::pending()));
     Ok((address, key))
 }
 
-/// One connection that is kept open. Written by hand: a client library would cost as much as the server.
+/// One persistent connection, written by hand: a client library would cost as much as the server.
 async fn over_http(address: std::net::SocketAddr, key: String, stop: Arc<AtomicBool>) -> anyhow::Result<Vec<Duration>> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;

@@ -1,6 +1,6 @@
-//! The workloads: their definitions, and how runs are started and waited for.
+//! The workloads: their definitions, and starting and awaiting runs.
 
-use super::{Args, Measured, Meter, What, javascript, query};
+use super::{Args, Kind, Measured, Meter, javascript, query};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use stepwell_store::postgres::PgStore;
 use stepwell_store::sqlite::SqliteStore;
 use stepwell_store::{Commit, PostgresOptions, Store};
 
-/// Runs of a workload that are made one after the other, to see what one alone takes.
+/// Runs made one after the other, to measure the latency of a single run.
 const ALONE: u32 = 200;
 
-/// What the steps of a workload turn to.
+/// The services that the steps of a workload call.
 #[derive(Clone, Copy, Default)]
-pub struct Outside<'a> {
+pub struct Backends<'a> {
     pub url: &'a str,
-    /// A database.
+    /// A SQLite file.
     pub goods: Option<&'a Path>,
 }
 
@@ -30,35 +30,35 @@ pub struct Workload {
     pub calls: u32,
     pub runs: u32,
     pub concurrency: u32,
-    /// Of every run.
+    /// The input of every run.
     input: Value,
 }
 
 impl Workload {
-    pub fn new(what: What, args: &Args, Outside { url, goods }: Outside<'_>) -> Workload {
-        let (name, calls, runs, concurrency) = match what {
-            What::Chain => ("chain", 5, 1_000, 64),
-            What::Fan => ("fan", 50, 50, 4),
-            What::Javascript => ("javascript", 5, 500, 64),
-            What::Query => ("query", 10, 1_000, 64),
-            What::Noop | What::Sleepers | What::Triggers | What::History | What::All => ("noop", 10, 1_000, 64),
+    pub fn new(kind: Kind, args: &Args, Backends { url, goods }: Backends<'_>) -> Workload {
+        let (name, calls, runs, concurrency) = match kind {
+            Kind::Chain => ("chain", 5, 1_000, 64),
+            Kind::Fan => ("fan", 50, 50, 4),
+            Kind::Javascript => ("javascript", 5, 500, 64),
+            Kind::Query => ("query", 10, 1_000, 64),
+            Kind::Noop | Kind::Sleepers | Kind::Triggers | Kind::History | Kind::All => ("noop", 10, 1_000, 64),
         };
         let calls = args.steps.unwrap_or(calls).max(1);
-        let definition = match what {
-            What::Chain => chain(name, calls, |before| http(url, before)),
-            What::Fan => fan(name, calls, url),
-            What::Javascript => chain(name, calls, |_| javascript::step()),
-            What::Query => chain(name, calls, |_| query::step(goods.unwrap_or(Path::new("")))),
-            What::Noop | What::Sleepers | What::Triggers | What::History | What::All => chain(name, calls, echo),
+        let definition = match kind {
+            Kind::Chain => chain(name, calls, |before| http(url, before)),
+            Kind::Fan => fan(name, calls, url),
+            Kind::Javascript => chain(name, calls, |_| javascript::step()),
+            Kind::Query => chain(name, calls, |_| query::step(goods.unwrap_or(Path::new("")))),
+            Kind::Noop | Kind::Sleepers | Kind::Triggers | Kind::History | Kind::All => chain(name, calls, echo),
         };
         Workload {
             name,
             definition: definition.to_string(),
-            // The fan has a first step and a join as well.
-            calls: calls + if what == What::Fan { 2 } else { 0 },
+            // The fan also has a first step and a join.
+            calls: calls + if kind == Kind::Fan { 2 } else { 0 },
             runs: args.runs.unwrap_or(runs).max(1),
             concurrency: args.concurrency.unwrap_or(concurrency).max(1),
-            input: if what == What::Javascript { javascript::input() } else { json!({"order": 42}) },
+            input: if kind == Kind::Javascript { javascript::input() } else { json!({"order": 42}) },
         }
     }
 
@@ -67,19 +67,19 @@ impl Workload {
         format!("{name}: {calls} steps per run, {runs} runs per pass, {concurrency} in flight")
     }
 
-    /// One pass whose commits are kept, for the bare loop.
+    /// One pass whose commits are kept, for the baseline.
     pub async fn record(&self, directory: &Path) -> anyhow::Result<Vec<Commit>> {
         let (store, recording) = SqliteStore::open(directory)?.recording();
         let engine = start(store, &self.definition).await?;
         self.drive(&engine, self.concurrency, self.runs).await?;
         engine.shutdown(Duration::from_secs(5)).await;
-        let mut recording = recording.lock().map_err(|_| anyhow::anyhow!("the recording broke off"))?;
+        let mut recording = recording.lock().map_err(|_| anyhow::anyhow!("the recording failed"))?;
         Ok(std::mem::take(&mut *recording))
     }
 
     pub async fn pass(&self, directory: &Path, concurrency: u32) -> anyhow::Result<Measured> {
         let engine = start(SqliteStore::open(directory)?, &self.definition).await?;
-        // Connections and caches are made before the clock starts.
+        // Warm up connections and caches before the clock starts.
         self.drive(&engine, concurrency, concurrency.min(self.runs)).await?;
         let meter = Meter::start();
         let latencies = self.drive(&engine, concurrency, self.runs).await?;
@@ -98,7 +98,7 @@ impl Workload {
         self.drive_all(std::slice::from_ref(engine), concurrency, runs).await
     }
 
-    /// Starts runs on engines in turn, so many at a time, and waits for each to end.
+    /// Starts runs on the engines in turn, `concurrency` at a time, and waits for each to end.
     pub async fn drive_all(&self, engines: &[Engine], concurrency: u32, runs: u32) -> anyhow::Result<Vec<Duration>> {
         let left = Arc::new(AtomicU32::new(runs));
         let client = |n: u32| {
@@ -126,7 +126,7 @@ impl Workload {
     }
 }
 
-/// Nodes of one database, in this process, each with connections of its own.
+/// Starts nodes of one database in this process, each with its own connections.
 pub async fn nodes(options: &PostgresOptions, count: u32, definition: &str) -> anyhow::Result<Vec<Engine>> {
     let mut engines = Vec::new();
     for _ in 0..count.max(1) {

@@ -1,10 +1,10 @@
-//! The server that messages go to: one that runs already, or one that this process starts.
+//! The server that messages go to: a running one, or one that this process starts.
 //!
-//! Several programs may each start a `stepwell mcp` on one data directory. The first serves it, the others find it there;
-//! when it ends, the next that notices takes over.
+//! Several clients may each start a `stepwell mcp` on one data directory. The first process serves it and the others
+//! use that server; when it ends, the first to notice takes over.
 
 use super::super::serve::serve;
-use crate::client::{At, Client};
+use crate::client::{Client, Target};
 use crate::home::{configured, variable};
 use anyhow::{Context, bail};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use stepwell_server::config::Config;
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long a server is looked for that is not there, or not yet.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(200);
-/// What runs when the client goes away has so long to come to its end; the rest goes on at the next start.
+/// How long to look for a server that is not available yet.
+const TIMEOUT: Duration = Duration::from_secs(30);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// How long running steps may take to finish after the client disconnects; the rest continue at the next start.
 const DRAIN: Millis = Millis(2_000);
 
 pub struct Host {
-    at: At,
+    at: Target,
     state: Mutex<State>,
 }
 
@@ -38,7 +38,7 @@ struct Own {
 }
 
 impl Host {
-    pub fn new(at: At) -> Host {
+    pub fn new(at: Target) -> Host {
         Host { at, state: Mutex::default() }
     }
 
@@ -52,14 +52,14 @@ impl Host {
         loop {
             match self.reach(&mut state).await {
                 Ok(client) => return Ok(state.client.insert(Arc::new(client)).clone()),
-                Err(error) if begun.elapsed() > PATIENCE || !is_busy(&error) => return Err(error),
-                // Another process has the directory, and is about to serve it or to leave.
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(error) if begun.elapsed() > TIMEOUT || !is_busy(&error) => return Err(error),
+                // Another process has the directory open and is about to serve it or to exit.
+                Err(_) => tokio::time::sleep(RETRY_DELAY).await,
             }
         }
     }
 
-    /// It did not answer: it is looked for again.
+    /// Forgets a server that did not answer, so that the next message looks for it again.
     pub async fn lost(&self, client: &Arc<Client>) {
         let mut state = self.state.lock().await;
         if state.client.as_ref().is_some_and(|known| Arc::ptr_eq(known, client)) {
@@ -68,20 +68,20 @@ impl Host {
     }
 
     async fn reach(&self, state: &mut State) -> anyhow::Result<Client> {
-        if let Some(found) = self.at.server_of_agents().await? {
+        if let Some(found) = self.at.server_for_agents().await? {
             return Ok(found);
         }
         if self.at.is_named() {
-            bail!("the server that was named does not answer");
+            bail!("the named server does not answer");
         }
         match &state.own {
             Some(own) if !own.ended.is_finished() => {}
             _ => state.own = Some(self.start().await?),
         }
-        self.at.server_of_agents().await?.context("the server that was just started does not answer")
+        self.at.server_for_agents().await?.context("the server just started does not answer")
     }
 
-    /// Starts a server on the data directory, on a port of this machine only.
+    /// Starts a server on the data directory, on a loopback port.
     async fn start(&self) -> anyhow::Result<Own> {
         let data = self.at.data.clone();
         let lookup = |name: &str| match name {
@@ -96,31 +96,31 @@ impl Host {
         let ended = tokio::spawn(async move {
             let stop = async { drop(stopped.await) };
             let started = move |_: &_, _: &_| {
-                // Whoever waits for it is in this function.
+                // The receiver is in this function.
                 let _ = ready.send(());
             };
             serve(&data, config, started, stop).await
         });
         match started.await {
             Ok(()) => Ok(Own { stop, ended }),
-            Err(_) => Err(ended.await?.err().context("the server ended as soon as it had started")?),
+            Err(_) => Err(ended.await?.err().context("the server ended during its start")?),
         }
     }
 
-    /// Lets a server of this process end in order.
+    /// Stops the server of this process gracefully.
     pub async fn end(&self) {
         if let Some(Own { stop, ended }) = self.state.lock().await.own.take() {
-            // One that has ended already hears nothing.
+            // The server may already have ended.
             let _ = stop.send(());
             if let Ok(Err(error)) = ended.await {
-                tracing::warn!(%error, "the server did not end in order");
+                tracing::warn!(%error, "the server did not shut down cleanly");
             }
         }
     }
 }
 
-/// Somebody else has the directory just now.
+/// Whether another process has the directory open at the moment.
 fn is_busy(error: &anyhow::Error) -> bool {
-    let said = error.to_string();
-    said.contains("has this directory open") || said.contains("does not answer")
+    let text = error.to_string();
+    text.contains("has this directory open") || text.contains("does not answer")
 }

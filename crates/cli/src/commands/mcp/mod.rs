@@ -1,37 +1,37 @@
-//! `stepwell mcp`: MCP on standard input and output, for a program that starts this one.
+//! `stepwell mcp`: MCP on standard input and output, for a client that starts this process.
 //!
-//! Messages are carried to a server's `/mcp` and back, so that there is one implementation of everything they ask for.
-//! The server is the one that runs already, or else one that this process starts for itself. What HTTP without sessions
-//! cannot do for older clients is done here: notices that nobody asked for, and questions in the middle of a call.
+//! Messages are forwarded to the `/mcp` endpoint of a server, so that MCP has one implementation. The server is a
+//! running one, or one that this process starts. The bridge adds what sessionless HTTP cannot do for older clients:
+//! unsolicited notifications, and questions in the middle of a call.
 
 mod bridge;
+mod elicitation;
 mod host;
-mod question;
 
 use super::Exit;
-use crate::client::At;
+use crate::client::Target;
 use crate::{embedded, logging, signals};
 use bridge::Bridge;
 use host::Host;
 use std::io::BufRead;
 use tokio::sync::mpsc;
 
-/// Bytes of one message: as many as a server takes by far.
-const LONGEST: u64 = 64 * 1024 * 1024;
+/// Maximum bytes of one message; far more than a server accepts.
+const MAX_MESSAGE: u64 = 64 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    at: At,
+    at: Target,
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
-    // Standard output is for messages only.
+    // Logs go to standard error: standard output is for messages only.
     logging::start();
     embedded::runtime()?.block_on(async {
         let mut stop = std::pin::pin!(signals::asked_to_stop()?);
         let host = Host::new(args.at);
-        // What cannot work is said at once, not with the first message.
+        // Fail now rather than at the first message.
         host.client().await?;
         let (bridge, mut lines) = (Bridge::new(host), lines());
         loop {
@@ -48,14 +48,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     })
 }
 
-/// Lines of standard input, read on a thread of their own: nothing else can wait for them and be stopped.
+/// Lines of standard input, read on a separate thread because a blocking read cannot be cancelled.
 fn lines() -> mpsc::Receiver<String> {
     let (send, receive) = mpsc::channel(64);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            let read = std::io::Read::take(&mut input, LONGEST).read_until(b'\n', &mut line);
+            let read = std::io::Read::take(&mut input, MAX_MESSAGE).read_until(b'\n', &mut line);
             if !read.is_ok_and(|length| length > 0) {
                 return;
             }

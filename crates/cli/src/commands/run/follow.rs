@@ -1,9 +1,9 @@
-//! Follows a run and its children to the end: reads the log whenever something was committed, shows it, and asks the
-//! person at the terminal what the run asks for.
+//! Follows a run and its children to the end: reads the log after every commit, shows the facts, and asks the user the
+//! questions of the run.
 
-use super::ask::{Action, Asks, Next, Question};
-use super::show::{Show, Told};
-use super::steps::{Doing, Steps};
+use super::progress::{Progress, ShownFact};
+use super::question::{Action, Asks, Next, Question};
+use super::steps::{Doing, Step, Steps};
 use crate::embedded::Found;
 use crate::signals::Signals;
 use serde_json::Value;
@@ -17,18 +17,30 @@ use stepwell_store::{RunId, Version};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
 
-/// Log rows read in one go.
+/// Log rows read per page.
 const PAGE: u32 = 1_000;
-/// How often a terminal is drawn while nothing happens.
+/// Redraw interval of a terminal while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Which step of which run, in which attempt.
-type Where = (usize, String, u32);
+/// One attempt of a step of one of the followed runs.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Attempt {
+    /// Index into [`Follow::runs`].
+    run: usize,
+    path: String,
+    number: u32,
+}
+
+impl Attempt {
+    fn of(step: &Step) -> Attempt {
+        Attempt { run: step.run, path: step.path.clone(), number: step.attempt }
+    }
+}
 
 struct Followed {
     id: RunId,
     public: String,
-    /// The newest version that was read, and from which one on it is shown.
+    /// The newest version read, and the version after which facts are shown.
     read: i64,
     shown: i64,
     ended: bool,
@@ -37,17 +49,17 @@ struct Followed {
 pub struct Follow<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
-    show: &'a mut Show,
+    progress: &'a mut Progress,
     commits: broadcast::Receiver<Activity>,
     /// The run, then its children as they appear.
     runs: Vec<Followed>,
     prefixes: Vec<String>,
     steps: Steps,
-    /// Steps whose child was found.
-    known: HashSet<Where>,
-    question: Option<(Where, Question)>,
-    /// Asked already, or told that it waits.
-    asked: HashSet<Where>,
+    /// Attempts whose child run was found.
+    known: HashSet<Attempt>,
+    question: Option<(Attempt, Question)>,
+    /// Attempts whose question was asked or reported.
+    asked: HashSet<Attempt>,
     lines: Option<mpsc::UnboundedReceiver<String>>,
     may_ask: bool,
 }
@@ -58,15 +70,15 @@ pub enum How {
 }
 
 impl<'a> Follow<'a> {
-    /// Facts up to the version that was found are known; they are not shown.
-    pub fn new(engine: &'a Engine, caller: &'a Caller, show: &'a mut Show, from: Found) -> Follow<'a> {
+    /// Facts up to the version in `from` are not shown.
+    pub fn new(engine: &'a Engine, caller: &'a Caller, progress: &'a mut Progress, from: Found) -> Follow<'a> {
         let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        let may_ask = may_ask && !matches!(show, Show::Json);
+        let may_ask = may_ask && !matches!(progress, Progress::Json);
         let run = Followed { id: from.id, public: from.public, read: 0, shown: from.version, ended: false };
         Follow {
             engine,
             caller,
-            show,
+            progress,
             commits: engine.activity(),
             runs: vec![run],
             prefixes: vec![String::new()],
@@ -87,18 +99,18 @@ impl<'a> Follow<'a> {
                 self.draw();
                 return Ok(How::Ended);
             }
-            self.see_to_questions().await?;
+            self.update_questions().await?;
             if !self.wait(signals).await? {
                 return Ok(How::Interrupted);
             }
         }
     }
 
-    /// Until there is something new in the log. False if a signal came.
+    /// Waits until the log has something new. Returns false if a signal arrived.
     async fn wait(&mut self, signals: &mut Signals) -> anyhow::Result<bool> {
         loop {
             self.draw();
-            let tick = if self.show.moves() { TICK } else { Duration::MAX };
+            let tick = if self.progress.moves() { TICK } else { Duration::MAX };
             tokio::select! {
                 () = signals.next() => return Ok(false),
                 commit = self.commits.recv() => match commit {
@@ -115,45 +127,45 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// A commit of one of the runs, or of one that may turn out to be a child.
+    /// Whether the commit belongs to a followed run, or to one that may be a child not yet found.
     fn concerns(&self, commit: &Committed) -> bool {
         self.runs.iter().any(|run| run.id == commit.run) || self.childless().next().is_some()
     }
 
     fn draw(&mut self) {
-        self.show.draw(&self.steps.active, &self.prefixes, SystemClock.now());
+        self.progress.draw(&self.steps.active, &self.prefixes, SystemClock.now());
     }
 
-    /// Steps that wait for a child that was not found yet.
-    fn childless(&self) -> impl Iterator<Item = Where> {
+    /// Attempts that wait for a child run not yet found.
+    fn childless(&self) -> impl Iterator<Item = Attempt> {
         let children = self.steps.active.iter().filter(|step| step.doing == Doing::Child);
-        let places = children.map(|step| (step.run, step.path.clone(), step.attempt));
-        places.filter(|place| !self.known.contains(place))
+        let attempts = children.map(Attempt::of);
+        attempts.filter(|attempt| !self.known.contains(attempt))
     }
 
     async fn catch_up(&mut self) -> anyhow::Result<()> {
         let mut next = 0;
         while next < self.runs.len() {
             self.read(next).await?;
-            // Children are followed too: theirs is the work, and they may ask as well.
-            let childless: Vec<Where> = self.childless().filter(|(run, ..)| *run == next).collect();
-            for place in childless {
-                self.find_child(place).await?;
+            // Children are followed too: they do the work and may ask questions.
+            let childless: Vec<Attempt> = self.childless().filter(|attempt| attempt.run == next).collect();
+            for attempt in childless {
+                self.find_child(attempt).await?;
             }
             next += 1;
         }
         Ok(())
     }
 
-    async fn find_child(&mut self, place: Where) -> anyhow::Result<()> {
-        let (run, path, attempt) = &place;
-        let Some(id) = self.engine.child(self.runs[*run].id, path, *attempt).await? else { return Ok(()) };
+    async fn find_child(&mut self, attempt: Attempt) -> anyhow::Result<()> {
+        let Attempt { run, path, number } = &attempt;
+        let Some(id) = self.engine.child(self.runs[*run].id, path, *number).await? else { return Ok(()) };
         let Some(row) = self.engine.log().run(id).await? else { return Ok(()) };
-        // A child that began before this process did is shown as its parent is.
+        // The earlier facts of a child are hidden if those of its parent are.
         let shown = if self.runs[*run].shown > 0 { self.newest(id).await? } else { 0 };
         self.prefixes.push(format!("{}{} › ", self.prefixes[*run], super::steps::shown(path)));
         self.runs.push(Followed { id, public: row.public, read: 0, shown, ended: false });
-        self.known.insert(place);
+        self.known.insert(attempt);
         Ok(())
     }
 
@@ -176,11 +188,11 @@ impl<'a> Follow<'a> {
                         Fact::Retried { .. } | Fact::Adopted { .. } => followed.ended = false,
                         _ => {}
                     }
-                    let done = self.steps.take(run, row.row.at, &fact);
+                    let done = self.steps.apply(run, row.row.at, &fact);
                     if row.version.0 > followed.shown {
                         let (public, prefix) = (&followed.public, &self.prefixes[run]);
                         let (version, at) = (row.version.0, row.row.at);
-                        self.show.fact(&Told { run: public, prefix, version, at, raw, fact: &fact }, &done)?;
+                        self.progress.fact(&ShownFact { run: public, prefix, version, at, raw, fact: &fact }, &done)?;
                     }
                 }
             }
@@ -190,45 +202,45 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// Opens the next question, or takes back one that is settled otherwise.
-    async fn see_to_questions(&mut self) -> anyhow::Result<()> {
-        let open: Vec<Where> = self
+    /// Opens the next question, or withdraws one that was settled elsewhere.
+    async fn update_questions(&mut self) -> anyhow::Result<()> {
+        let open: Vec<Attempt> = self
             .steps
             .active
             .iter()
             .filter(|step| matches!(step.doing, Doing::Approval | Doing::Call | Doing::Verdict))
-            .map(|step| (step.run, step.path.clone(), step.attempt))
+            .map(Attempt::of)
             .collect();
         if let Some((asked, _)) = &self.question
             && !open.contains(asked)
         {
             self.withdraw();
-            self.show.note("this is no longer asked");
+            self.progress.note("the question was settled elsewhere");
         }
-        for place in open {
-            if self.question.is_some() || self.asked.contains(&place) {
+        for attempt in open {
+            if self.question.is_some() || self.asked.contains(&attempt) {
                 continue;
             }
-            self.asked.insert(place.clone());
-            let Some(question) = self.question(&place).await? else { continue };
-            let label = self.label(&place);
+            self.asked.insert(attempt.clone());
+            let Some(question) = self.question(&attempt).await? else { continue };
+            let label = self.label(&attempt);
             if self.may_ask {
-                self.show.ask(Some(&question.intro(&label)), &question.prompt());
-                self.question = Some((place, question));
+                self.progress.ask(Some(&question.intro(&label)), &question.prompt());
+                self.question = Some((attempt, question));
             } else {
-                self.show.note(&format!("{}{}", question.intro(&label), self.way_out(&place)));
+                self.progress.note(&format!("{}{}", question.intro(&label), self.how_to_answer(&attempt)));
             }
         }
         Ok(())
     }
 
-    async fn question(&self, place: &Where) -> anyhow::Result<Option<Question>> {
-        let (run, path, _) = place;
-        Ok(match self.doing(place) {
+    async fn question(&self, attempt: &Attempt) -> anyhow::Result<Option<Question>> {
+        let Attempt { run, path, .. } = attempt;
+        Ok(match self.doing(attempt) {
             Some(Doing::Approval) => {
                 match self.engine.gates(self.caller).get(&self.runs[*run].public, path).await {
                     Ok(approval) => Some(Question::gate(&approval.asks)),
-                    // Answered just now, as the next facts will say.
+                    // Answered just now; the next facts will show it.
                     Err(Error::Conflict(_)) => None,
                     Err(error) => return Err(error.into()),
                 }
@@ -239,21 +251,22 @@ impl<'a> Follow<'a> {
         })
     }
 
-    fn doing(&self, (run, path, attempt): &Where) -> Option<&Doing> {
+    fn doing(&self, attempt: &Attempt) -> Option<&Doing> {
         let mut active = self.steps.active.iter();
-        let step = active.find(|step| (step.run, &step.path, step.attempt) == (*run, path, *attempt));
+        let Attempt { run, path, number } = attempt;
+        let step = active.find(|step| (step.run, &step.path, step.attempt) == (*run, path, *number));
         step.map(|step| &step.doing)
     }
 
-    fn label(&self, (run, path, _): &Where) -> String {
-        format!("{}{}", self.prefixes[*run], super::steps::shown(path))
+    fn label(&self, attempt: &Attempt) -> String {
+        format!("{}{}", self.prefixes[attempt.run], super::steps::shown(&attempt.path))
     }
 
-    /// What can be done without a terminal.
-    fn way_out(&self, place: &Where) -> String {
-        let public = &self.runs[place.0].public;
-        let path = crate::home::quoted(&place.1);
-        match self.doing(place) {
+    /// How to answer without a terminal.
+    fn how_to_answer(&self, attempt: &Attempt) -> String {
+        let public = &self.runs[attempt.run].public;
+        let path = crate::home::quoted(&attempt.path);
+        match self.doing(attempt) {
             Some(Doing::Approval) => format!(
                 " (stop this process, `stepwell approve {public} {path}` or `deny`, then `stepwell run --resume`)"
             ),
@@ -263,38 +276,40 @@ impl<'a> Follow<'a> {
 
     fn withdraw(&mut self) {
         if self.question.take().is_some() {
-            self.show.answered(false);
+            self.progress.answered(false);
         }
     }
 
     async fn line(&mut self, line: Option<String>) -> anyhow::Result<()> {
-        let Some((place, mut question)) = self.question.take() else { return Ok(()) };
+        let Some((attempt, mut question)) = self.question.take() else { return Ok(()) };
         let Some(line) = line else {
-            // The terminal is closed to us: the run goes on without it.
-            self.show.answered(false);
+            // The terminal closed its input: the run continues without it.
+            self.progress.answered(false);
             self.may_ask = false;
-            self.show.note("nothing more is asked; the run waits, and ^C leaves it as it is");
+            self.progress.note(
+                "standard input is closed, so no more questions are asked; the run waits, and ^C leaves it unchanged",
+            );
             return Ok(());
         };
         match question.take(&line) {
             Next::Ask(complaint) => {
-                self.show.ask(complaint.as_deref(), &question.prompt());
-                self.question = Some((place, question));
+                self.progress.ask(complaint.as_deref(), &question.prompt());
+                self.question = Some((attempt, question));
             }
             Next::Later => {
-                self.show.answered(true);
-                self.show.note(&format!("{} waits; `stepwell run --resume` asks again", self.label(&place)));
+                self.progress.answered(true);
+                self.progress.note(&format!("{} waits; `stepwell run --resume` asks again", self.label(&attempt)));
             }
             Next::Act(action) => {
-                self.show.answered(true);
-                self.act(&place, action).await?;
+                self.progress.answered(true);
+                self.act(&attempt, action).await?;
             }
         }
         Ok(())
     }
 
-    async fn act(&mut self, place: &Where, action: Action) -> anyhow::Result<()> {
-        let (run, path, _) = place;
+    async fn act(&mut self, attempt: &Attempt, action: Action) -> anyhow::Result<()> {
+        let Attempt { run, path, .. } = attempt;
         let public = &self.runs[*run].public;
         let done = match action {
             Action::Answer(decision) => self.engine.gates(self.caller).answer(public, path, decision).await,
@@ -302,17 +317,17 @@ impl<'a> Follow<'a> {
             Action::Settle(verdict) => self.engine.steps(self.caller).settle(public, path, verdict).await,
         };
         if let Err(error) = done {
-            self.show.note(&format!("{}: {error}", self.label(place)));
-            // Something was filled in wrongly: once more.
+            self.progress.note(&format!("{}: {error}", self.label(attempt)));
+            // The input was invalid: ask again.
             if matches!(error, Error::Input { .. } | Error::Inputs(_)) {
-                self.asked.remove(place);
+                self.asked.remove(attempt);
             }
         }
         Ok(())
     }
 }
 
-/// The next line from the terminal. Read on a thread of its own, which nobody waits for: it may block for ever.
+/// The next line from the terminal. Read on a detached thread, since the read may block for ever.
 async fn next_line(lines: &mut Option<mpsc::UnboundedReceiver<String>>) -> Option<String> {
     let lines = lines.get_or_insert_with(|| {
         let (send, lines) = mpsc::unbounded_channel();

@@ -1,15 +1,15 @@
-//! `stepwell run`: one file to its end on an embedded engine, with live progress. Whatever happens to this process, the
-//! run is on disk, and `--resume` goes on with it.
+//! `stepwell run`: runs one definition to its end on an embedded engine, with live progress. The run is on disk, so
+//! `--resume` continues it whatever happens to this process.
 
-mod ask;
 mod follow;
+mod progress;
+mod question;
 mod screen;
 mod session;
-mod show;
 mod steps;
 
+pub use progress::{Progress, ShownFact};
 pub use session::{Output, Session, result};
-pub use show::{Show, Told};
 pub use steps::Steps;
 
 use super::Exit;
@@ -23,19 +23,19 @@ use stepwell_engine::commands::Trigger;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The definition; `-` reads standard input
+    /// Definition file; `-` reads standard input
     #[arg(value_name = "FILE", required_unless_present = "resume", conflicts_with = "resume")]
     file: Option<String>,
-    /// JSON, @FILE, or key=value (may be repeated; values are JSON where they are JSON)
+    /// Input: JSON, @FILE, or key=value (repeatable; a value that parses as JSON is JSON)
     #[arg(long, value_name = "INPUT", conflicts_with = "resume")]
     input: Vec<String>,
-    /// Another definition, for steps that run it as a child (may be repeated)
+    /// Another definition, for steps that run it as a child (repeatable)
     #[arg(long = "with", value_name = "FILE")]
     others: Vec<String>,
-    /// Starts only one run, however often it is asked for with this key
+    /// Idempotency key: repeated requests with the same key start only one run
     #[arg(long, conflicts_with = "resume")]
     key: Option<String>,
-    /// Goes on with a run that was left, to its end
+    /// Continue an unfinished run to its end
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 
 async fn go(args: &Args, input: Value, sources: &[Source]) -> anyhow::Result<Exit> {
     let home = if args.resume.is_some() { args.data.open_existing().await? } else { args.data.open().await? };
-    // Looked for before anything is set going.
+    // Find the run before anything starts.
     let resumed = match &args.resume {
         Some(run) => Some(embedded::find(&*home.store, run).await?),
         None => None,

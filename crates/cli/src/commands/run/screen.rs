@@ -1,26 +1,26 @@
-//! A terminal: what is over scrolls up, what is under way is drawn below it again and again, and questions wait at the
-//! bottom. Knows nothing of engines.
+//! Terminal output: finished steps scroll up, active steps are redrawn below them, and questions appear at the bottom.
+//! Independent of the engine.
 
 use super::steps::{Doing, Done, Step, shown};
+use crate::describe::length;
 use crate::draw::fit;
 use crate::logging;
-use crate::words::length;
 use std::io::Write;
 use stepwell_core::time::Time;
 
-/// Where the size cannot be told.
+/// Used if the size of the terminal is unknown.
 const SIZE: (usize, usize) = (80, 24);
-/// Room for a name before its status.
+/// Columns for a name before its status.
 const NAME: usize = 28;
 const SPIN: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠙'];
 
 pub struct Screen {
     colour: bool,
-    /// Lines drawn that will be drawn again.
+    /// Lines to erase before the next redraw.
     drawn: usize,
-    /// Finished lines that are not on the screen yet.
+    /// Finished lines not yet on the screen.
     above: Vec<String>,
-    /// A question is open: nothing else may move.
+    /// A question is open, so nothing is redrawn.
     asking: bool,
     frame: usize,
 }
@@ -40,7 +40,7 @@ impl Screen {
         Screen { colour, drawn: 0, above: Vec::new(), asking: false, frame: 0 }
     }
 
-    /// A line that stays.
+    /// Adds a permanent line.
     pub fn line(&mut self, text: &str) {
         let (columns, _) = size();
         self.above.push(fit(text, columns));
@@ -66,7 +66,7 @@ impl Screen {
         self.above.push(line);
     }
 
-    /// Draws everything as it is now. Nothing while a question is open: what came meanwhile is shown after it.
+    /// Redraws the current state, except while a question is open; later lines then appear after it.
     pub fn draw(&mut self, steps: &[Step], prefixes: &[String], now: Time) {
         if self.asking {
             return;
@@ -77,7 +77,7 @@ impl Screen {
         let mut live: Vec<String> = steps.iter().take(room).map(|step| self.active(step, prefixes, now)).collect();
         if steps.len() > room {
             live.pop();
-            live.push(format!("  … and {} more under way", steps.len() + 1 - room));
+            live.push(format!("  … and {} more active", steps.len() + 1 - room));
         }
         self.show(&live);
     }
@@ -117,14 +117,14 @@ impl Screen {
         format!("\x1b[{code}m{icon}\x1b[0m {text}")
     }
 
-    /// One write, so that nothing flickers.
+    /// Writes everything at once, to avoid flicker.
     fn show(&mut self, live: &[String]) {
         let mut text = String::new();
         if self.drawn > 0 {
             text.push_str(&format!("\x1b[{}A\r\x1b[J", self.drawn));
         }
-        let said = logging::take();
-        for line in said.lines() {
+        let held = logging::take();
+        for line in held.lines() {
             text.push_str(&fit(line, size().0));
             text.push('\n');
         }
@@ -138,7 +138,7 @@ impl Screen {
         }
     }
 
-    /// Asks; from now on everything else waits for [`Screen::answered`].
+    /// Asks a question. Everything else waits until [`Screen::answered`].
     pub fn ask(&mut self, intro: Option<&str>, prompt: &str) {
         self.show(&[]);
         self.asking = true;
@@ -146,7 +146,7 @@ impl Screen {
         write(&format!("{intro}{}", crate::draw::plain(prompt)));
     }
 
-    /// `typed` if the person ended the line themselves.
+    /// `typed` is true if the user ended the line.
     pub fn answered(&mut self, typed: bool) {
         self.asking = false;
         if !typed {
@@ -154,7 +154,7 @@ impl Screen {
         }
     }
 
-    /// Leaves the terminal to others.
+    /// Stops drawing and releases the terminal.
     pub fn close(&mut self) {
         if self.asking {
             self.answered(false);
@@ -171,11 +171,11 @@ fn name(prefix: &str, path: &str) -> String {
 
 fn write(text: &str) {
     let mut out = std::io::stderr().lock();
-    // A terminal that went away does not stop the run.
+    // A closed terminal does not stop the run.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// Columns and rows, as the terminal is now.
+/// The current columns and rows of the terminal.
 fn size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(std::io::stderr()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),

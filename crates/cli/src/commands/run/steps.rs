@@ -1,22 +1,22 @@
-//! Where the steps of a run are, as its facts tell: what a person who watches wants to see, and no more.
+//! The state of a run's steps, derived from its facts: only what the progress display shows.
 
 use stepwell_core::fact::{Fact, Wait};
 use stepwell_core::run::StoredFact;
 use stepwell_core::time::Time;
 
-/// Paths are shown without the mark of loops that no author wrote.
+/// Prefix of implicit loops, which paths are shown without.
 const LOOP: &str = "loop:";
 
-/// A step under way.
+/// An active step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// Which of the followed runs.
+    /// Index of the followed run.
     pub run: usize,
     pub path: String,
     pub attempt: u32,
-    /// Since the step's turn came, whatever the attempt.
+    /// When the step was entered, regardless of the attempt.
     pub since: Time,
-    /// It is another run that does the work.
+    /// Whether a child run does the work.
     pub child: bool,
     pub doing: Doing,
 }
@@ -35,7 +35,7 @@ pub enum Doing {
     Approval,
     Verdict,
     Child,
-    /// A loop or each: what began and ended of how many.
+    /// A loop or for_each: iterations begun, ended and in total.
     Scope {
         begun: u32,
         ended: u32,
@@ -55,13 +55,13 @@ pub struct Done {
 
 #[derive(Default)]
 pub struct Steps {
-    /// In the order in which they began.
+    /// In the order they were entered.
     pub active: Vec<Step>,
 }
 
 impl Steps {
-    /// Takes the next fact of a run; returns the steps that it ended.
-    pub fn take(&mut self, run: usize, at: Time, fact: &StoredFact) -> Vec<Done> {
+    /// Applies the next fact of a run and returns the steps that it ended.
+    pub fn apply(&mut self, run: usize, at: Time, fact: &StoredFact) -> Vec<Done> {
         match fact {
             Fact::Entered { step, attempt, wait, .. } => {
                 let doing = match *wait {
@@ -76,16 +76,16 @@ impl Steps {
                 self.active.push(Step { run, path: step.clone(), attempt: *attempt, since: at, child, doing });
             }
             Fact::Retrying { step, due, failure, .. } => {
-                self.now(run, step, |s| s.doing = Doing::Pausing { until: *due, why: failure.message.to_string() });
+                self.update(run, step, |s| s.doing = Doing::Pausing { until: *due, why: failure.message.to_string() });
             }
-            Fact::Held { step, .. } => self.now(run, step, |s| s.doing = Doing::Approval),
-            Fact::Again { step, attempt, .. } => self.now(run, step, |s| {
+            Fact::Held { step, .. } => self.update(run, step, |s| s.doing = Doing::Approval),
+            Fact::Again { step, attempt, .. } => self.update(run, step, |s| {
                 s.attempt = *attempt;
                 s.doing = if s.child { Doing::Child } else { Doing::Running };
             }),
-            Fact::Unsure { step, .. } => self.now(run, step, |s| s.doing = Doing::Verdict),
-            Fact::Opened { step, .. } => self.now(run, step, |s| s.count(1, 0)),
-            Fact::Closed { step, .. } => self.now(run, step, |s| s.count(0, 1)),
+            Fact::Unsure { step, .. } => self.update(run, step, |s| s.doing = Doing::Verdict),
+            Fact::Opened { step, .. } => self.update(run, step, |s| s.count(1, 0)),
+            Fact::Closed { step, .. } => self.update(run, step, |s| s.count(0, 1)),
             Fact::Finished { step, attempt, status, failure, .. } => {
                 let note = failure.as_ref().map(|failure| failure.message.to_string()).unwrap_or_default();
                 let was = self.remove(run, step);
@@ -93,7 +93,7 @@ impl Steps {
                 return vec![Done { path: step.clone(), attempt: *attempt, status: status.name(), took, note }];
             }
             Fact::Skipped { step, reason, .. } => {
-                let note = crate::words::word(reason);
+                let note = crate::describe::word(reason);
                 return vec![Done { path: step.clone(), attempt: 0, status: "skipped", took: None, note }];
             }
             Fact::Ended { .. } => return self.cancel(run, at),
@@ -109,7 +109,7 @@ impl Steps {
         Vec::new()
     }
 
-    fn now(&mut self, run: usize, path: &str, change: impl FnOnce(&mut Step)) {
+    fn update(&mut self, run: usize, path: &str, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.active.iter_mut().find(|step| step.run == run && step.path == path) {
             change(step);
         }
@@ -120,7 +120,7 @@ impl Steps {
         Some(self.active.remove(position))
     }
 
-    /// The run is over: what had not ended is cancelled.
+    /// The run has ended: active steps are cancelled.
     fn cancel(&mut self, run: usize, at: Time) -> Vec<Done> {
         let (over, others): (Vec<Step>, Vec<Step>) = self.active.drain(..).partition(|step| step.run == run);
         self.active = others;
@@ -144,7 +144,7 @@ impl Step {
     }
 }
 
-/// As an author would write it.
+/// A path as an author would write it.
 pub fn shown(path: &str) -> String {
     path.replace(LOOP, "")
 }
@@ -159,7 +159,7 @@ mod tests {
         let mut ended = Vec::new();
         for (n, fact) in facts.iter().enumerate() {
             let fact: StoredFact = serde_json::from_value(fact.clone()).unwrap();
-            let done = steps.take(0, Time(1_000 * n as i64), &fact);
+            let done = steps.apply(0, Time(1_000 * n as i64), &fact);
             ended.extend(done.into_iter().map(|done| {
                 let took = done.took.map(|took| took.to_string()).unwrap_or_default();
                 format!("{} {} {took}", done.path, done.status)

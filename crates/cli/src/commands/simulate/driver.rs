@@ -1,6 +1,6 @@
-//! Plays one run: picks what happens next, and lets things go wrong on the way.
+//! Drives one simulated run: picks the next event and injects faults.
 
-use super::chance::Chance;
+use super::rng::Rng;
 use super::script::{Fate, Script, outcome};
 use super::timeline;
 use serde_json::{Value, json};
@@ -13,19 +13,19 @@ use stepwell_core::run::{At, Phase, StepState};
 use stepwell_core::simulate::{Broken, World, someone};
 use stepwell_core::time::Millis;
 
-/// More than any run worth simulating has; one that is still going is taken to be stuck.
+/// More than any useful simulation has; a run with more events counts as stuck.
 const MAX_EVENTS: u64 = 100_000_000;
-/// Crashes become rarer as the log grows, so that a long run is not spent recovering.
+/// Crashes become rarer as the log grows, so that a long run does not spend its time recovering.
 const LOG_PER_CRASH: usize = 500;
 
 pub struct Driver<'a> {
     world: World<'a>,
     script: &'a Script,
-    chance: Chance,
+    rng: Rng,
     calm: bool,
-    /// Waits for a webhook outside any loop.
+    /// Webhook waits outside any loop.
     webhooks: Vec<StepIx>,
-    /// Events that were delivered, to be delivered again.
+    /// Delivered events, which may be delivered again.
     past: Vec<Event>,
     printed: usize,
     timeline: String,
@@ -39,7 +39,7 @@ pub struct Ended {
     pub events: u64,
 }
 
-/// Something that can happen now.
+/// A possible next event.
 enum Move {
     Report(At, u32),
     Child(At, u32),
@@ -50,17 +50,17 @@ enum Move {
 }
 
 impl<'a> Driver<'a> {
-    pub fn new(definition: &'a Definition, script: &'a Script, chance: Chance, calm: bool) -> Driver<'a> {
-        let mut chance = chance;
-        let world = World::new(&definition.graph, chance.next(), definition.max_duration);
+    pub fn new(definition: &'a Definition, script: &'a Script, rng: Rng, calm: bool) -> Driver<'a> {
+        let mut rng = rng;
+        let world = World::new(&definition.graph, rng.next(), definition.max_duration);
         let graph = &definition.graph;
         let is_wait = |step: &StepIx| matches!(graph.step(*step).def.kind, Kind::Webhook { .. });
         let webhooks = graph.scope(ScopeIx::ROOT).steps.iter().copied().filter(is_wait).collect();
         let (past, timeline) = (Vec::new(), String::new());
-        Driver { world, script, chance, calm, webhooks, past, printed: 0, timeline, events: 0 }
+        Driver { world, script, rng, calm, webhooks, past, printed: 0, timeline, events: 0 }
     }
 
-    /// How the run ended, or what broke; and the timeline up to then.
+    /// Returns how the run ended, or the broken invariant, and the timeline so far.
     pub fn run(mut self, input: Value) -> (Result<Ended, Broken>, String) {
         let result = self.play(input);
         let ended = result.map(|()| self.ended());
@@ -74,7 +74,7 @@ impl<'a> Driver<'a> {
             if self.events > MAX_EVENTS {
                 return Err(Broken(format!("the run did not end within {MAX_EVENTS} events")));
             }
-            self.trouble()?;
+            self.inject_faults()?;
             if !self.world.run.status.is_terminal() {
                 self.step()?;
             }
@@ -99,15 +99,16 @@ impl<'a> Driver<'a> {
         result.map(|_| ())
     }
 
-    /// What a network and a machine can do to a run at any moment.
-    fn trouble(&mut self) -> Result<(), Broken> {
+    /// Injects faults of the network and the machine.
+    fn inject_faults(&mut self) -> Result<(), Broken> {
         if self.calm {
             return Ok(());
         }
-        match self.chance.below(100) {
-            // Something is delivered again, perhaps long after it counted. Its sender may be gone: nothing else follows.
+        match self.rng.below(100) {
+            // An event is delivered again, perhaps long after it took effect. Its sender may be gone, so nothing
+            // follows it.
             0..15 => {
-                if let Some(event) = self.chance.pick(&self.past).cloned() {
+                if let Some(event) = self.rng.pick(&self.past).cloned() {
                     let triggers = matches!(event, Event::Triggered { .. } | Event::Cancelled { .. });
                     let current = self.is_current(&event);
                     if !triggers && !current {
@@ -115,14 +116,14 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
-            // The process dies: memory is rebuilt, and what was running is lost. Rarer the longer recovery takes.
-            15..19 if self.chance.below(1 + self.world.log.len() / LOG_PER_CRASH) == 0 => {
-                if self.chance.percent(50) {
+            // The process crashes: memory is rebuilt and running attempts are lost. Rarer the longer recovery takes.
+            15..19 if self.rng.below(1 + self.world.log.len() / LOG_PER_CRASH) == 0 => {
+                if self.rng.percent(50) {
                     self.world.crash_and_replay()?
                 } else {
                     self.world.crash_and_restore()?
                 }
-                // Numbers of instances may have changed; a real sender would name steps by path.
+                // Instance numbers may have changed; a real sender would name steps by path.
                 self.past.clear();
                 self.timeline.push_str("                — crash and recovery —\n");
                 for (at, attempt) in self.world.running.clone() {
@@ -134,7 +135,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// A repeated event would count again only if what it speaks of is under way again.
+    /// Whether a repeated event would take effect because its attempt, child or timer is active again.
     fn is_current(&self, event: &Event) -> bool {
         match event {
             Event::Reported { at, attempt, .. } | Event::Lost { at, attempt } => {
@@ -149,15 +150,15 @@ impl<'a> Driver<'a> {
     fn step(&mut self) -> Result<(), Broken> {
         let mut moves = self.moves();
         while !moves.is_empty() {
-            let chosen = moves.swap_remove(self.chance.below(moves.len()));
+            let chosen = moves.swap_remove(self.rng.below(moves.len()));
             if let Some(event) = self.event(chosen) {
                 return self.feed(event);
             }
         }
-        // Whatever is left does not happen by script: time passes, in the end until the run expires.
+        // The script prevents all other events: time passes, until the run expires at the latest.
         match self.world.next_timer() {
             Some(timer) => self.feed(Event::Timer(timer)),
-            None => Err(Broken("nothing can happen any more, and the run has not ended".into())),
+            None => Err(Broken("the run is stuck: no event is possible and it has not ended".into())),
         }
     }
 
@@ -174,7 +175,7 @@ impl<'a> Driver<'a> {
             }
         }
         moves.extend(self.early_call().map(Move::Call));
-        // Time passes quickly only when nothing else is under way, or when things may take long.
+        // Timers fire only if nothing else can happen, or if delays are simulated.
         if moves.is_empty() || !self.calm {
             let alone = moves.is_empty();
             moves.extend(self.next_timer(alone).map(Move::Timer));
@@ -182,8 +183,8 @@ impl<'a> Driver<'a> {
         moves
     }
 
-    /// The next timer, but not one that would take the place of a scripted answer. The end of the run's time comes when
-    /// time reaches it, not before: that is when something else waits for time beyond it, or nothing else can happen.
+    /// The next timer, but not one that would pre-empt a scripted answer. The run's expiry fires only when time reaches
+    /// it: when another timer is due after it, or nothing else can happen.
     fn next_timer(&self, alone: bool) -> Option<Timer> {
         let scripted = |timer: &Timer| {
             let fate = timer.at.and_then(|at| self.script.fate(self.name(at.step)));
@@ -195,15 +196,15 @@ impl<'a> Driver<'a> {
         (next.kind != TimerKind::Expire || others || alone).then_some(next)
     }
 
-    /// A wait of the root scope that has not been reached: calls may come early, but not to steps that are scripted.
+    /// A webhook wait of the root scope that has not been reached: calls may arrive early, except to scripted steps.
     fn early_call(&self) -> Option<At> {
         let world = &self.world;
         let may = |at: &At| world.run.step(world.graph, *at).is_some_and(|state| self.may_come_early(*at, state));
         self.webhooks.iter().map(|&step| At { instance: 0, step }).find(may)
     }
 
-    /// An attempt that times out takes its time.
-    fn take_time(&mut self, at: At, outcome: &Outcome) {
+    /// Advances time for an attempt that times out.
+    fn advance_time(&mut self, at: At, outcome: &Outcome) {
         if let Outcome::Failure { failure, .. } = outcome
             && failure.kind == FailureKind::Timeout
         {
@@ -221,16 +222,16 @@ impl<'a> Driver<'a> {
         &self.world.graph.step(step).def.name
     }
 
-    /// The event of a move; `None` if its script says that it does not happen.
+    /// The event of a move; `None` if the script says that it does not happen.
     fn event(&mut self, chosen: Move) -> Option<Event> {
         match chosen {
             Move::Report(at, attempt) => {
-                let outcome = outcome(self.script, self.world.graph, at.step, &mut self.chance, self.calm)?;
-                self.take_time(at, &outcome);
+                let outcome = outcome(self.script, self.world.graph, at.step, &mut self.rng, self.calm)?;
+                self.advance_time(at, &outcome);
                 Some(Event::Reported { at, attempt, outcome })
             }
             Move::Child(at, attempt) => {
-                let outcome = outcome(self.script, self.world.graph, at.step, &mut self.chance, self.calm)?;
+                let outcome = outcome(self.script, self.world.graph, at.step, &mut self.rng, self.calm)?;
                 Some(Event::ChildEnded { at, attempt, outcome })
             }
             Move::Gate(at, attempt) => {
@@ -238,9 +239,9 @@ impl<'a> Driver<'a> {
                     Some(Fate::Approve) => true,
                     Some(Fate::Deny) => false,
                     Some(_) => return None,
-                    None => self.calm || self.chance.percent(75),
+                    None => self.calm || self.rng.percent(75),
                 };
-                let by = format!("person {}", self.chance.below(9)).into();
+                let by = format!("person {}", self.rng.below(9)).into();
                 let answer = Answer { approve, by, comment: None, data: None, digest: None };
                 Some(Event::Answered { at, attempt, answer })
             }
@@ -248,13 +249,13 @@ impl<'a> Driver<'a> {
                 let body = match self.script.fate(self.name(at.step)) {
                     Some(Fate::Call(body)) => body.clone(),
                     Some(_) => return None,
-                    None => self.script.body(at.step, &mut self.chance),
+                    None => self.script.body(at.step, &mut self.rng),
                 };
                 Some(Event::Delivered { at, body: Arc::new(body) })
             }
             Move::Settle(at, attempt) => {
-                let verdict = match self.chance.below(3) {
-                    0 => Verdict::Happened { body: self.script.body(at.step, &mut self.chance) },
+                let verdict = match self.rng.below(3) {
+                    0 => Verdict::Happened { body: self.script.body(at.step, &mut self.rng) },
                     1 => Verdict::RunAgain,
                     _ => Verdict::Fail,
                 };

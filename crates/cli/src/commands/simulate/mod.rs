@@ -1,8 +1,8 @@
-//! `stepwell simulate`: a definition on virtual time, with results that are scripted or drawn from a seed, and with
-//! crashes, repeated and late events unless asked to be calm. What must always hold is checked after every event.
+//! `stepwell simulate`: runs a definition on virtual time, with results that are scripted or drawn from a seed, and
+//! with crashes, repeated and late events unless `--calm` is given. Invariants are checked after every event.
 
-mod chance;
 mod driver;
+mod rng;
 mod script;
 mod timeline;
 
@@ -11,8 +11,8 @@ use crate::draw::plain;
 use crate::home::quoted;
 use crate::input::input;
 use crate::source;
-use chance::Chance;
 use driver::{Driver, Ended};
+use rng::Rng;
 use script::Script;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,25 +20,25 @@ use std::io::Write;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The definition; `-` reads standard input
+    /// Definition file; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: String,
-    /// Decides every random choice; the same seed gives the same run
+    /// Seed of every random choice; the same seed gives the same run
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many runs, each with the next seed
+    /// Number of runs, each with the next seed
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
-    /// JSON, @FILE, or key=value (may be repeated); without it, one with what the definition reads is made up
+    /// Input: JSON, @FILE, or key=value (repeatable; default: generated from what the definition reads)
     #[arg(long, value_name = "INPUT")]
     input: Vec<String>,
-    /// What becomes of a step: STEP=ok | ok:JSON | fail | fail:STATUS | timeout | approve | deny | call:JSON | never
+    /// Outcome of a step: STEP=ok | ok:JSON | fail | fail:STATUS | timeout | approve | deny | call:JSON | never
     #[arg(long = "on", value_name = "STEP=OUTCOME")]
     on: Vec<String>,
-    /// No crashes, no repeated or late events, no random failures
+    /// Disable crashes, repeated and late events, and random failures
     #[arg(long)]
     calm: bool,
-    /// One JSON document per run
+    /// Print one JSON document per run
     #[arg(long)]
     json: bool,
 }
@@ -52,9 +52,9 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut events = 0u64;
     for n in 0..args.runs {
         let seed = args.seed.wrapping_add(u64::from(n));
-        let mut chance = Chance::new(seed);
-        let input = given.clone().unwrap_or_else(|| script.input(&mut chance));
-        let driver = Driver::new(&definition, &script, chance, args.calm);
+        let mut rng = Rng::new(seed);
+        let input = given.clone().unwrap_or_else(|| script.input(&mut rng));
+        let driver = Driver::new(&definition, &script, rng, args.calm);
         let (ended, timeline) = driver.run(input);
         match ended {
             Ok(Ended { status, output, steps, events: count }) => {
@@ -82,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
                 }
                 out.flush()?;
                 eprintln!("error: seed {seed}: {}", plain(&broken.to_string()));
-                eprintln!("to see it again: {}", plain(&again(&args, seed)));
+                eprintln!("to reproduce: {}", plain(&reproduce(&args, seed)));
                 return Ok(Exit::Failed);
             }
         }
@@ -94,11 +94,11 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The command that plays this one run again.
-fn again(args: &Args, seed: u64) -> String {
-    let mut words = vec!["stepwell simulate".to_string(), quoted(&args.file), format!("--seed {seed}")];
-    words.extend(args.input.iter().map(|input| format!("--input {}", quoted(input))));
-    words.extend(args.on.iter().map(|on| format!("--on {}", quoted(on))));
-    words.extend(args.calm.then(|| "--calm".to_string()));
-    words.join(" ")
+/// The command that reproduces this run.
+fn reproduce(args: &Args, seed: u64) -> String {
+    let mut command = vec!["stepwell simulate".to_string(), quoted(&args.file), format!("--seed {seed}")];
+    command.extend(args.input.iter().map(|input| format!("--input {}", quoted(input))));
+    command.extend(args.on.iter().map(|on| format!("--on {}", quoted(on))));
+    command.extend(args.calm.then(|| "--calm".to_string()));
+    command.join(" ")
 }

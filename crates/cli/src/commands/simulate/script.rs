@@ -1,6 +1,6 @@
-//! What becomes of steps: as asked for with `--on`, else drawn at random from what the definition looks for.
+//! Outcomes of steps: scripted with `--on`, else drawn at random from values that the definition looks for.
 
-use super::chance::Chance;
+use super::rng::Rng;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -20,11 +20,11 @@ pub enum Fate {
     Approve,
     Deny,
     Call(Value),
-    /// Nothing happens: only a timer or a cancellation moves it on.
+    /// Nothing happens: only a timer or a cancellation moves the step on.
     Never,
 }
 
-/// Where a value comes from: an item is known by the number of its body's scope.
+/// The source of a value; an item is identified by the number of its body's scope.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Input,
@@ -34,7 +34,7 @@ enum Source {
 
 struct Part {
     path: Vec<Segment>,
-    /// A for_each walks it: it must be a list of such items.
+    /// A for_each iterates over it, so it must be a list of such items.
     list_of: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl Script {
             let fate = fate_named(fate).with_context(|| format!("--on {text}"))?;
             for kind in graph.steps.iter().filter(|other| &*other.def.name == step).map(|other| &other.def.kind) {
                 if !fits(kind, &fate) {
-                    bail!("--on {text}: that does not happen to a step of kind {}", kind.name());
+                    bail!("--on {text}: not a possible outcome of a step of kind {}", kind.name());
                 }
             }
             fates.insert(step.to_string(), fate);
@@ -141,29 +141,29 @@ impl Script {
         }
     }
 
-    /// A body with everything that is read of it, so that runs go far; sometimes with less.
-    pub fn body(&self, step: StepIx, chance: &mut Chance) -> Value {
-        self.value(Source::Step(step), chance, 0)
+    /// A response body with the fields that the definition reads, so that runs get far; sometimes with fewer.
+    pub fn body(&self, step: StepIx, rng: &mut Rng) -> Value {
+        self.value(Source::Step(step), rng, 0)
     }
 
-    /// An input with everything that is read of it.
-    pub fn input(&self, chance: &mut Chance) -> Value {
-        self.value(Source::Input, chance, 0)
+    /// An input with all fields that the definition reads.
+    pub fn input(&self, rng: &mut Rng) -> Value {
+        self.value(Source::Input, rng, 0)
     }
 
-    /// Items of items nest as bodies do, which is bounded.
-    fn value(&self, source: Source, chance: &mut Chance, depth: usize) -> Value {
+    /// Nested items nest as deep as bodies do, which is bounded.
+    fn value(&self, source: Source, rng: &mut Rng, depth: usize) -> Value {
         let mut value = Value::Null;
         for part in self.read.get(&source).into_iter().flatten() {
-            if source != Source::Input && chance.percent(5) {
+            if source != Source::Input && rng.percent(5) {
                 continue;
             }
             let leaf = match part.list_of {
                 Some(scope) if depth < limits::MAX_SCOPE_DEPTH => {
-                    let count = chance.below(4);
-                    Value::Array((0..count).map(|_| self.value(Source::Item(scope), chance, depth + 1)).collect())
+                    let count = rng.below(4);
+                    Value::Array((0..count).map(|_| self.value(Source::Item(scope), rng, depth + 1)).collect())
                 }
-                _ => chance.pick(&self.literals).cloned().unwrap_or_default(),
+                _ => rng.pick(&self.literals).cloned().unwrap_or_default(),
             };
             put(&mut value, &part.path, leaf);
         }
@@ -171,7 +171,7 @@ impl Script {
     }
 }
 
-/// Puts a leaf at a path, making objects and lists on the way.
+/// Puts a leaf at a path and creates objects and lists on the way.
 fn put(at: &mut Value, path: &[Segment], leaf: Value) {
     const MOST_ITEMS: u32 = 100;
     let mut at = at;
@@ -202,7 +202,7 @@ fn put(at: &mut Value, path: &[Segment], leaf: Value) {
     }
 }
 
-/// Numbers, quoted text and bare words of an expression: what results are likely to be compared with.
+/// Numbers and quoted text of an expression: values that results are likely to be compared with.
 fn literals(source: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for (n, part) in source.split(['\'', '"']).enumerate() {
@@ -220,7 +220,7 @@ fn literals(source: &str) -> Vec<Value> {
     found
 }
 
-/// Can this become of such a step?
+/// Whether a step of this kind can have this outcome.
 fn fits(kind: &Kind, fate: &Fate) -> bool {
     match kind {
         Kind::Gate(_) => matches!(fate, Fate::Approve | Fate::Deny | Fate::Timeout | Fate::Never),
@@ -251,15 +251,16 @@ fn fate_named(text: &str) -> anyhow::Result<Fate> {
         ("call", body) => Fate::Call(body.map_or(Ok(Value::Null), json)?),
         ("never", None) => Fate::Never,
         _ => bail!(
-            "no outcome is called {text:?}; one of ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, call:JSON, never"
+            "{text:?} is not an outcome; expected ok, ok:JSON, fail, fail:STATUS, timeout, approve, deny, \
+             call:JSON or never"
         ),
     })
 }
 
 /// A scripted or random outcome of an attempt. `None`: nothing happens.
-pub fn outcome(script: &Script, graph: &Graph, step: StepIx, chance: &mut Chance, calm: bool) -> Option<Outcome> {
+pub fn outcome(script: &Script, graph: &Graph, step: StepIx, rng: &mut Rng, calm: bool) -> Option<Outcome> {
     let def = &graph.step(step).def;
-    let fate = script.fate(&def.name).cloned().unwrap_or_else(|| match chance.below(100) {
+    let fate = script.fate(&def.name).cloned().unwrap_or_else(|| match rng.below(100) {
         0..12 if !calm => Fate::Fail(None),
         12..16 if !calm => Fate::Fail(Some(402)),
         16..20 if !calm => Fate::Timeout,
@@ -267,12 +268,12 @@ pub fn outcome(script: &Script, graph: &Graph, step: StepIx, chance: &mut Chance
     });
     let reply = |status: u16, body: Value| Reply { status_code: Some(status), ..Reply::body(body) };
     Some(match fate {
-        Fate::Ok(body) => Outcome::Success(reply(200, body.unwrap_or_else(|| script.body(step, chance)))),
+        Fate::Ok(body) => Outcome::Success(reply(200, body.unwrap_or_else(|| script.body(step, rng)))),
         Fate::Fail(None) => Outcome::Failure { failure: Failure::retryable("simulated", "it failed"), reply: None },
         Fate::Fail(Some(status)) => {
             let retryable = status >= 500 || matches!(status, 408 | 425 | 429);
             let failure = Failure { retryable, ..Failure::new("http_status", format!("answered {status}")) };
-            Outcome::Failure { failure, reply: Some(reply(status, script.body(step, chance))) }
+            Outcome::Failure { failure, reply: Some(reply(status, script.body(step, rng))) }
         }
         Fate::Timeout => {
             let after = def.timeout.unwrap_or(Millis::from_secs(30));
@@ -288,7 +289,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn outcomes_are_read_and_nonsense_is_refused() {
+    fn outcomes_are_parsed_and_invalid_ones_refused() {
         assert_eq!(fate_named("ok").unwrap(), Fate::Ok(None));
         assert_eq!(fate_named("ok:{\"a\":1}").unwrap(), Fate::Ok(Some(json!({"a": 1}))));
         assert_eq!(fate_named("fail:402").unwrap(), Fate::Fail(Some(402)));

@@ -1,13 +1,13 @@
 //! One scope's body, laid out with its top left corner at the origin.
 
 use super::super::scopes::Link;
-use super::super::{Drawing, EdgeStyle};
+use super::super::{EdgeStyle, Outline};
 use super::graph::{Graph, Item, Line};
 use super::grid::{Grid, Spec};
 use super::{Gaps, Measure, Note, Path, Point, Rect, Size, order, place, route};
 
 pub struct Input<'a> {
-    pub drawing: &'a Drawing,
+    pub drawing: &'a Outline,
     pub measure: &'a dyn Measure,
     /// Of every node; scopes inside this one are measured already.
     pub sizes: &'a [Size],

@@ -39,7 +39,7 @@ pub fn route(grid: &mut Grid, wires: &[Wire], gaps: &Gaps) -> (Vec<Run>, usize) 
         let Some((net, column)) = order.overlap else {
             break;
         };
-        if !nudge(grid, &mut nets, (net, column), gaps) {
+        if !nudge(grid, &mut nets, net, column, gaps) {
             break;
         }
         order = tracks::arrange(&spans(&nets));
@@ -181,7 +181,7 @@ fn spread(cell: &Cell, count: usize, straight: Option<usize>, gaps: &Gaps) -> Ve
 }
 
 /// Moves where a net comes down to a column that is free, if there is one near.
-fn nudge(grid: &mut Grid, nets: &mut [Net], (net, column): (usize, i64), gaps: &Gaps) -> bool {
+fn nudge(grid: &mut Grid, nets: &mut [Net], net: usize, column: i64, gaps: &Gaps) -> bool {
     let mut used = BTreeSet::new();
     for net in nets.iter() {
         used.extend(net.top.values().chain(net.bottom.values()).copied());

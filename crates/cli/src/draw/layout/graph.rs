@@ -22,7 +22,7 @@ pub struct Line<'a> {
     pub arc: Arc,
     /// The link runs against its arc.
     pub turned: bool,
-    /// Goes back, whichever way its arc is laid out.
+    /// A back edge, whichever way its arc is laid out.
     pub back: bool,
 }
 

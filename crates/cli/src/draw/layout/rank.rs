@@ -1,4 +1,4 @@
-//! Layers: which box is above which. Also the order of a list, and what to turn round in a circle.
+//! Layers: which box is above which. Also the order of a list, and which edges to reverse to break cycles.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ pub struct Arc {
     pub to: usize,
 }
 
-/// Turns round each arc with which a walk in file order closes a circle, and says which those are.
+/// Reverses each arc that closes a cycle in a walk in file order, and returns which ones.
 pub fn break_cycles(count: usize, arcs: &mut [Arc]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -59,7 +59,7 @@ pub fn break_cycles(count: usize, arcs: &mut [Arc]) -> Vec<bool> {
     turned
 }
 
-/// Every item after all that lead to it, as near to file order as that allows. Needs an acyclic graph.
+/// Topological order, as close to file order as possible. Needs an acyclic graph.
 pub fn topological(count: usize, arcs: &[Arc]) -> Vec<usize> {
     let mut out = vec![Vec::new(); count];
     let mut waiting = vec![0usize; count];

@@ -1,4 +1,4 @@
-//! What holds for every layout, tried on random drawings in pixels and in columns.
+//! Invariants of every layout, checked on random drawings in pixels and in columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::super::{samples, svg, text};
 use super::*;
 
 /// Both layouts of a drawing; scopes are the same for both.
-fn layouts(drawing: &Drawing) -> (Scopes, [Layout; 2]) {
+fn layouts(drawing: &Outline) -> (Scopes, [Layout; 2]) {
     let scopes = Scopes::new(drawing);
     let both = [svg::lay_out_pixels(drawing, &scopes), text::lay_out_columns(drawing, &scopes)];
     (scopes, both)
@@ -16,8 +16,8 @@ fn overlap(a: &Rect, b: &Rect) -> bool {
     a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom()
 }
 
-/// Calls `check` with a sentence about where it is for every random drawing.
-fn for_each_layout(check: impl Fn(&Drawing, &Scopes, &Layout, &str)) {
+/// Calls `check` with a description for every random drawing.
+fn for_each_layout(check: impl Fn(&Outline, &Scopes, &Layout, &str)) {
     for seed in 0..40 {
         let drawing = samples::random(seed, 1 + seed as usize % 45);
         let (scopes, layouts) = layouts(&drawing);

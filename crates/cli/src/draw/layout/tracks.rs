@@ -48,7 +48,7 @@ pub struct Arrangement {
     pub overlap: Option<(usize, i64)>,
 }
 
-/// Takes, time and again, the net that crosses the fewest of those left when it runs above them all.
+/// Repeatedly takes the net that crosses the fewest remaining nets when it runs above them all.
 pub fn arrange(spans: &[Span]) -> Arrangement {
     let mut left: Vec<usize> = (0..spans.len()).filter(|&n| spans[n].low < spans[n].high).collect();
     left.sort_by_key(|&net| (spans[net].low, spans[net].high));

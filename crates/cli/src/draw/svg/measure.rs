@@ -1,7 +1,7 @@
-//! How big things are in pixels.
+//! Sizes in pixels.
 
 use super::super::layout::{Gaps, Measure, Size};
-use super::super::{Node, chars};
+use super::super::{Node, chars, subtitle};
 
 /// The height of a scope's heading.
 pub const HEADER: i64 = 34;
@@ -17,7 +17,7 @@ pub fn title_parts(node: &Node) -> (String, String, String) {
     (chars::fit(kind, 16), chars::fit(&node.name, NAME_COLUMNS), detail)
 }
 
-/// A guess on the wide side, since the reader's fonts are not known.
+/// A generous estimate, since the reader's fonts are unknown.
 pub fn text_width(text: &str, pixels: i64) -> i64 {
     let thousandths: i64 = text
         .chars()
@@ -67,7 +67,7 @@ impl Measure for Pixels {
 
     fn leaf(&self, node: &Node) -> Size {
         let name = text_width(&chars::fit(&node.name, NAME_COLUMNS), 15);
-        let subtitle = chars::fit(&node.subtitle(), SUBTITLE_COLUMNS);
+        let subtitle = chars::fit(&subtitle(node), SUBTITLE_COLUMNS);
         let width = (name.max(text_width(&subtitle, 12)) + 40).max(96);
         Size { width, height: if subtitle.is_empty() { 42 } else { 54 } }
     }

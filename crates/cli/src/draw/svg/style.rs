@@ -1,6 +1,6 @@
-//! How the SVG looks: its style sheet, its bent lines and its arrow heads.
+//! The style of the SVG: style sheet, rounded lines and arrow heads.
 //!
-//! Colours are plain values, twice, because many viewers know no variables in style sheets.
+//! Colours are literal values, repeated for light and dark, because many viewers do not support CSS variables.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -3,7 +3,7 @@
 use super::super::samples;
 use super::*;
 
-fn check(drawing: &Drawing, expected: &str) {
+fn check(drawing: &Outline, expected: &str) {
     let drawn = render(drawing);
     let expected = expected.trim_start_matches('\n');
     assert_eq!(drawn, format!("{}\n\n{expected}", drawing.name), "\n{drawn}");

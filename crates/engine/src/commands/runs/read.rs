@@ -10,13 +10,19 @@ use crate::run::{Live, drive};
 use crate::workflows::Compiled;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use stepwell_core::run::RunStatus;
 use stepwell_core::time::Time;
-use stepwell_store::{RunFilter, RunId, RunRow, Version};
+use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 
 /// Maximum number of rows in a page.
 const MAX_PAGE: u32 = 1_000;
+/// Rows of a page of runs whose caller sets no limit.
+const DEFAULT_PAGE: u32 = 50;
+
+const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 
 /// Which runs to list, newest first.
 #[derive(Clone, Default, Debug)]
@@ -38,6 +44,71 @@ pub struct RunQuery {
     /// The last run of the previous page.
     pub before: Option<RunId>,
     pub limit: u32,
+}
+
+/// The public parameters of a list of runs, as REST, MCP and the command line receive them.
+#[derive(Clone, Default, Debug)]
+pub struct RunFilters {
+    /// One status or several, separated by commas.
+    pub status: Option<String>,
+    /// By name or `wf_…`.
+    pub workflow: Option<String>,
+    pub since: Option<Time>,
+    pub until: Option<Time>,
+    pub created_by: Option<String>,
+    /// `name=value`, several separated by commas.
+    pub label: Option<String>,
+    pub text: Option<String>,
+    pub tests: bool,
+    pub parent: Option<String>,
+    pub limit: Option<u32>,
+    /// `next` of the previous page.
+    pub cursor: Option<String>,
+}
+
+impl RunFilters {
+    /// Checks the parameters.
+    pub fn query(self) -> Result<RunQuery, Error> {
+        let status = split(self.status.as_deref());
+        if let Some(unknown) = status.iter().find(|status| !STATUSES.contains(&status.as_str())) {
+            return Err(input("status", format!("{unknown:?} is not one of {}", STATUSES.join(", "))));
+        }
+        let labels = split(self.label.as_deref());
+        if let Some(bad) = labels.iter().find(|label| !label.contains('=')) {
+            return Err(input("label", format!("{bad:?} is not name=value")));
+        }
+        Ok(RunQuery {
+            status,
+            workflow: self.workflow,
+            by: self.created_by,
+            labels,
+            text: self.text.filter(|text| !text.is_empty()),
+            since: self.since,
+            until: self.until,
+            tests: self.tests,
+            parent: self.parent,
+            before: self.cursor.as_deref().map(cursor_run).transpose()?,
+            limit: page_size(self.limit, DEFAULT_PAGE)?,
+        })
+    }
+}
+
+/// A run as lists show it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunSummary {
+    pub row: RunRow,
+    /// `wf_…`. This and the two below are empty if the definition is gone.
+    pub workflow_id: String,
+    pub workflow: String,
+    pub workflow_version: u32,
+}
+
+/// A page of runs, newest first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunPage {
+    pub runs: Vec<RunSummary>,
+    /// The cursor of the next page, if this one is full.
+    pub next: Option<String>,
 }
 
 /// One fact of a run's log.
@@ -105,6 +176,25 @@ impl Runs<'_> {
         Ok(self.rooms.cluster.store.runs(filter).await?)
     }
 
+    /// A page of runs with the names of their workflows.
+    pub async fn page(&self, query: RunQuery) -> Result<RunPage, Error> {
+        let limit = query.limit.clamp(1, MAX_PAGE) as usize;
+        let rows = self.list(query).await?;
+        let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
+        let mut definitions: HashMap<i64, Option<DefinitionRow>> = HashMap::new();
+        let mut runs = Vec::with_capacity(rows.len());
+        for row in rows {
+            let definition = match definitions.entry(row.definition) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(self.rooms.cluster.store.definition(row.definition).await?),
+            };
+            let named = definition.as_ref().map(|of| (of.workflow.clone(), of.name.clone(), of.version));
+            let (workflow_id, workflow, workflow_version) = named.unwrap_or_default();
+            runs.push(RunSummary { row, workflow_id, workflow, workflow_version });
+        }
+        Ok(RunPage { runs, next })
+    }
+
     /// The facts of the log after a version, in order. Needs the right to read.
     pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventView>, Error> {
         self.caller.check(Right::Read)?;
@@ -140,6 +230,38 @@ impl Runs<'_> {
         }
         Ok(view)
     }
+}
+
+/// The size of a page: as requested, or the default.
+pub fn page_size(requested: Option<u32>, default: u32) -> Result<u32, Error> {
+    match requested {
+        Some(0) | Some(1_001..) => Err(input("limit", "a page has 1 to 1000 entries".into())),
+        requested => Ok(requested.unwrap_or(default)),
+    }
+}
+
+fn input(path: &str, message: String) -> Error {
+    Error::Input { path: path.into(), message }
+}
+
+fn split(text: Option<&str>) -> Vec<String> {
+    let parts = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
+    parts.filter(|part| !part.is_empty()).map(str::to_string).collect()
+}
+
+/// The run that a cursor names: the last one of the previous page.
+fn cursor_run(cursor: &str) -> Result<RunId, Error> {
+    let bad = || input("cursor", "this is not the `next` of an earlier page".into());
+    cursor.strip_prefix('r').and_then(|number| i64::from_str_radix(number, 36).ok()).map(RunId).ok_or_else(bad)
+}
+
+fn cursor(run: RunId) -> String {
+    let (mut left, mut digits) = (run.0.unsigned_abs(), Vec::new());
+    while left > 0 {
+        digits.push(char::from_digit((left % 36) as u32, 36).unwrap_or('0'));
+        left /= 36;
+    }
+    format!("r{}", digits.iter().rev().collect::<String>())
 }
 
 /// A run by its public id. Runs of other organisations are not found.
@@ -185,4 +307,33 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
 pub(in crate::commands) async fn load(rooms: &Rooms, id: RunId, run: &str) -> Result<Box<Live>, Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
     drive::load(&rooms.runner, id).await?.ok_or_else(none)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_run() {
+        for run in [1, 35, 36, 123_456_789_012_345, i64::MAX] {
+            assert_eq!(cursor_run(&cursor(RunId(run))).unwrap(), RunId(run));
+        }
+        assert!(cursor_run("x").is_err());
+        assert!(cursor_run("r!").is_err());
+    }
+
+    #[test]
+    fn filters_are_split_and_checked() {
+        let filters = RunFilters { status: Some("failed, ,timeout".into()), ..RunFilters::default() };
+        let query = filters.query().unwrap();
+        assert_eq!((query.status, query.limit), (vec!["failed".to_string(), "timeout".into()], DEFAULT_PAGE));
+        let refused = |filters: RunFilters| match filters.query() {
+            Err(Error::Input { path, .. }) => path,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(RunFilters { status: Some("done".into()), ..RunFilters::default() }), "status");
+        assert_eq!(refused(RunFilters { label: Some("a=1,b".into()), ..RunFilters::default() }), "label");
+        assert_eq!(refused(RunFilters { cursor: Some("7".into()), ..RunFilters::default() }), "cursor");
+        assert_eq!(refused(RunFilters { limit: Some(1_001), ..RunFilters::default() }), "limit");
+    }
 }

@@ -1,16 +1,16 @@
-//! A gate's form on a page: fields for the simple properties of its schema, one text of JSON for everything else; and what
-//! was filled in, read back.
+//! A gate's form on a page: fields for the simple properties of its schema, one JSON text for everything else; and
+//! parsing of the submitted form.
 
 use super::Faults;
 use crate::error::Problem;
 use serde_json::{Map, Value};
 
-/// What a field is called on the page, so that no property is taken for the page's own fields.
+/// Prefix of field names on the page, so that no property collides with the page's own fields.
 const FIELD: &str = "form.";
-/// The whole of the data, where the form is not simple.
+/// The field for all data as JSON, if the form is not simple.
 pub const WHOLE: &str = "form";
 
-/// What a page sent.
+/// A submitted form.
 pub struct Sent(Vec<(String, String)>);
 
 impl Sent {
@@ -18,7 +18,7 @@ impl Sent {
         let bad = |error| Problem::bad_request("invalid-form", format!("the body is not a form: {error}"));
         let pairs: Vec<(String, String)> = serde_urlencoded::from_bytes(bytes).map_err(bad)?;
         if pairs.iter().any(|(_, value)| value.contains('\0')) {
-            return Err(Problem::input("", "there is a NUL character in a text"));
+            return Err(Problem::input("", "strings must not contain NUL characters"));
         }
         Ok(Sent(pairs))
     }
@@ -28,7 +28,7 @@ impl Sent {
     }
 }
 
-/// One property that can be filled in by itself.
+/// A property with its own field.
 pub struct Field<'a> {
     pub name: &'a str,
     pub label: &'a str,
@@ -52,7 +52,7 @@ impl Field<'_> {
     }
 }
 
-/// The fields of a simple form; none if the schema says more than fields can.
+/// The fields of a simple form. `None` if the schema needs more than fields can express.
 pub fn fields(schema: &Value) -> Option<Vec<Field<'_>>> {
     let known = ["type", "properties", "required", "title", "description", "additionalProperties", "$schema"];
     let schema = schema.as_object()?;
@@ -93,7 +93,7 @@ fn sort(property: &Value) -> Option<Sort<'_>> {
     }
 }
 
-/// The data that was filled in. Whether it is what the schema asks for is the engine's to say.
+/// The submitted data. The engine validates it against the schema.
 pub fn filled(schema: &Value, sent: &Sent) -> Result<Value, Faults> {
     let Some(fields) = fields(schema) else {
         let text = sent.first(WHOLE).unwrap_or_default();
@@ -117,7 +117,7 @@ pub fn filled(schema: &Value, sent: &Sent) -> Result<Value, Faults> {
 fn value(field: &Field<'_>, text: Option<&str>) -> Result<Option<Value>, String> {
     let text = text.unwrap_or_default();
     match field.sort {
-        // A box that is not ticked is not sent.
+        // Browsers do not send an unchecked box.
         Sort::Boolean => Ok(Some(Value::Bool(!text.is_empty()))),
         _ if text.is_empty() && !field.required => Ok(None),
         Sort::Text => Ok(Some(text.into())),

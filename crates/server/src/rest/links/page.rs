@@ -1,4 +1,4 @@
-//! What a person sees behind a link. Plain HTML: nothing runs in it, and everything that comes from elsewhere is escaped.
+//! The HTML pages behind a link. Plain HTML without scripts; all foreign text is escaped.
 
 use super::Faults;
 use super::form::{Field, Sent, Sort, WHOLE, fields};
@@ -40,14 +40,14 @@ pub fn taken(linked: &Linked, approve: bool) -> String {
     let mut to = String::new();
     about(linked, &mut to);
     let word = if approve { "approved" } else { "denied" };
-    let _ = write!(to, "<p><strong>You have {word}.</strong> The link is used up.</p>");
+    let _ = write!(to, "<p><strong>You have {word}.</strong> The link cannot be used again.</p>");
     whole("Thank you", &to)
 }
 
 pub fn over(linked: &Linked, words: &str) -> String {
     let mut to = String::new();
     about(linked, &mut to);
-    let _ = write!(to, "<p><strong>{}</strong> Nothing can be answered by this link any more.</p>", escape(words));
+    let _ = write!(to, "<p><strong>{}</strong> This link can no longer be used to answer.</p>", escape(words));
     whole("No longer asked", &to)
 }
 
@@ -62,13 +62,13 @@ fn about(linked: &Linked, to: &mut String) {
     let _ = write!(to, "<table>{rows}</table>");
 }
 
-/// What is done if it is approved.
+/// The calls that an approval allows.
 fn calls(asks: &Value, to: &mut String) {
     let calls = asks.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if calls.is_empty() {
         return;
     }
-    let _ = write!(to, "<p>Your approval lets these calls be made:</p>");
+    let _ = write!(to, "<p>Your approval allows these calls:</p>");
     for call in calls {
         let text = |field: &str| call.get(field).and_then(Value::as_str);
         let tool = text("tool").or_else(|| text("workflow")).map(|name| format!(" {name}")).unwrap_or_default();
@@ -86,7 +86,7 @@ fn calls(asks: &Value, to: &mut String) {
 
 fn more_calls(asks: &Value, to: &mut String) {
     if asks.get("more_calls").is_some() {
-        let _ = write!(to, "<p>And more calls, which are not covered.</p>");
+        let _ = write!(to, "<p>And further calls, which are not covered.</p>");
     }
 }
 
@@ -171,7 +171,7 @@ fn whole(title: &str, body: &str) -> String {
     )
 }
 
-/// Text as text, also within quotes.
+/// Escapes text, also for attribute values.
 fn escape(text: &str) -> String {
     let mut to = String::with_capacity(text.len());
     for c in text.chars() {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_shown_becomes_part_of_the_page() {
+    fn foreign_text_is_escaped() {
         assert_eq!(escape("<b a=\"x\" c='y'>&"), "&lt;b a=&quot;x&quot; c=&#39;y&#39;&gt;&amp;");
     }
 }

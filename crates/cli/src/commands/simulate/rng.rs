@@ -1,10 +1,10 @@
 //! Seeded randomness: the same seed makes the same choices on every machine.
 
-pub struct Chance(u64);
+pub struct Rng(u64);
 
-impl Chance {
-    pub fn new(seed: u64) -> Chance {
-        Chance(seed)
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
     }
 
     /// splitmix64.
@@ -20,8 +20,8 @@ impl Chance {
         if n == 0 { 0 } else { (self.next() % n as u64) as usize }
     }
 
-    pub fn percent(&mut self, chance: u64) -> bool {
-        self.next() % 100 < chance
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
     }
 
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {

@@ -1,10 +1,10 @@
-//! `stepwell trigger` and `rerun`: a run on a server, left to itself, waited for, or watched.
+//! `stepwell trigger` and `rerun`: start a run on a server, and optionally wait for it or follow it.
 
-use super::run::Show;
+use super::run::Progress;
 use super::watch::{Watching, follow};
 use super::{Exit, document};
 use crate::backend::with_server;
-use crate::client::{At, Call, Client};
+use crate::client::{Call, Client, Target};
 use crate::draw::plain;
 use crate::input;
 use anyhow::{Context, bail};
@@ -15,48 +15,48 @@ use stepwell_server::view::Triggered;
 
 #[derive(clap::Args)]
 pub struct TriggerArgs {
-    /// The workflow, by name or `wf_…`
+    /// Workflow, by name or `wf_…`
     #[arg(value_name = "WORKFLOW")]
     workflow: String,
-    /// JSON, @FILE, `-` for standard input, or key=value (may be repeated; values are JSON where they are JSON)
+    /// Input: JSON, @FILE, `-` for standard input, or key=value (repeatable; a value that parses as JSON is JSON)
     #[arg(long, value_name = "INPUT")]
     input: Vec<String>,
-    /// Starts only one run, however often it is asked for with this key
+    /// Idempotency key: repeated requests with the same key start only one run
     #[arg(long)]
     key: Option<String>,
-    /// A label of the run (may be repeated)
+    /// Label of the run (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     label: Vec<String>,
     #[command(flatten)]
     then: Then,
     #[command(flatten)]
-    at: At,
+    at: Target,
 }
 
 #[derive(clap::Args)]
 pub struct RerunArgs {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
-    /// Another input than the run had: JSON, @FILE, `-` for standard input, or key=value (may be repeated)
+    /// Input instead of the original one: JSON, @FILE, `-` for standard input, or key=value (repeatable)
     #[arg(long, value_name = "INPUT")]
     input: Vec<String>,
     #[command(flatten)]
     then: Then,
     #[command(flatten)]
-    at: At,
+    at: Target,
 }
 
-/// What to do once it is started.
+/// What to do after the start.
 #[derive(clap::Args)]
 struct Then {
-    /// Wait for its end, at most so long, and print its output
+    /// Wait for the end, at most DURATION, and print the output
     #[arg(long, value_name = "DURATION", num_args = 0..=1)]
     wait: Option<Option<String>>,
-    /// Watch it to its end
+    /// Follow the run to its end
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
-    /// What the API answers, as one JSON document; with --watch one event per line
+    /// Print the API's response as one JSON document; with --watch, one event per line
     #[arg(long)]
     json: bool,
 }
@@ -70,8 +70,8 @@ pub fn trigger(args: TriggerArgs) -> anyhow::Result<Exit> {
         let label = Some(args.label.join(",")).filter(|labels| !labels.is_empty());
         let call =
             Call::post(&path).json(input).query("label", label).header("idempotency-key", args.key.as_deref())?;
-        let started = client.make(call).await?;
-        args.then.go(client, started, limit, args.at.option()).await
+        let (run, new) = client.make(call).await?;
+        args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }
 
@@ -85,12 +85,12 @@ pub fn rerun(args: RerunArgs) -> anyhow::Result<Exit> {
             Some(input) => call.json(input),
             None => call,
         };
-        let started = client.make(call).await?;
-        args.then.go(client, started, limit, args.at.option()).await
+        let (run, new) = client.make(call).await?;
+        args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }
 
-/// Labels travel in one text.
+/// Checks labels. They are sent as one comma-separated value, so a label cannot contain a comma.
 pub fn labels(labels: &[String]) -> anyhow::Result<()> {
     match labels.iter().find(|label| !label.contains('=') || label.contains(',')) {
         Some(odd) => bail!("--label {odd}: expected NAME=VALUE, without commas"),
@@ -98,35 +98,41 @@ pub fn labels(labels: &[String]) -> anyhow::Result<()> {
     }
 }
 
+/// A run that was just requested.
+struct Start {
+    run: Triggered,
+    /// Whether this request started it; an idempotency key may have started it before.
+    new: bool,
+    /// How long `--wait` waits.
+    limit: Option<Duration>,
+    /// Options to repeat in suggested commands.
+    option: String,
+}
+
 impl Then {
     fn limit(&self) -> anyhow::Result<Option<Duration>> {
         let Some(Some(text)) = &self.wait else { return Ok(None) };
-        let length = Millis::parse(text).with_context(|| format!("--wait {text}: expected a length such as 30s"))?;
+        let length = Millis::parse(text).with_context(|| format!("--wait {text}: expected a duration such as 30s"))?;
         Ok(Some(Duration::from_millis(length.0)))
     }
 
-    async fn go(
-        &self,
-        client: &Client,
-        (started, new): (Triggered, bool),
-        limit: Option<Duration>,
-        option: String,
-    ) -> anyhow::Result<Exit> {
-        let Triggered { run_id, workflow, workflow_version, .. } = &started;
-        let again = if new { "" } else { ", which this key had started before" };
-        let said = format!("{run_id}: {workflow}, version {workflow_version}{again}");
+    async fn run(&self, client: &Client, start: Start) -> anyhow::Result<Exit> {
+        let Start { run, new, limit, option } = start;
+        let Triggered { run_id, workflow, workflow_version, .. } = &run;
+        let again = if new { "" } else { ", already started by this key" };
+        let text = format!("{run_id}: {workflow}, version {workflow_version}{again}");
         if self.wait.is_none() && !self.watch {
             if self.json {
-                document(&started)?;
+                document(&run)?;
             } else {
-                eprintln!("{}", plain(&said));
+                eprintln!("{}", plain(&text));
                 writeln!(std::io::stdout().lock(), "{run_id}")?;
             }
             return Ok(Exit::Success);
         }
-        let mut show = Show::new(self.watch && self.json, self.wait.is_some());
-        show.note(&said);
+        let mut progress = Progress::new(self.watch && self.json, self.wait.is_some());
+        progress.note(&text);
         let document = self.wait.is_some() && self.json;
-        follow(client, run_id, Watching { show, after: None, limit, document, option }).await
+        follow(client, run_id, Watching { progress, after: None, limit, document, option }).await
     }
 }

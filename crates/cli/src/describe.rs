@@ -1,4 +1,4 @@
-//! Facts, waits and lengths of time in words, for people.
+//! Facts, waits, instants and durations as text for people.
 
 use serde_json::{Map, Value};
 use stepwell_core::fact::{Fact, Wait};
@@ -6,10 +6,10 @@ use stepwell_core::run::{StoredFact, WaitingFor};
 use stepwell_core::time::{Millis, Time};
 use stepwell_server::view;
 
-/// Characters of a call's arguments that are shown.
+/// Maximum characters shown of a call's arguments.
 const MAX_CALL: usize = 2_000;
 
-/// A fact of the log; `clock` says how instants are shown.
+/// A fact of the log; `clock` formats instants.
 pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
     let at_most = |until: &Option<Time>| until.map(|until| format!(" until {}", clock(until))).unwrap_or_default();
     match fact {
@@ -28,8 +28,8 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
             format!("{step} failed{}: {}; again at {}", nth(*attempt), failure.message, clock(*due))
         }
         Fact::Again { step, attempt, reason, .. } => format!("{step} dispatched{} ({})", nth(*attempt), word(reason)),
-        Fact::Held { step, .. } => format!("{step} is held until somebody approves the call"),
-        Fact::Unsure { step, .. } => format!("{step}: nobody knows whether the call happened; a person is asked"),
+        Fact::Held { step, .. } => format!("{step} is held until the call is approved"),
+        Fact::Unsure { step, .. } => format!("{step}: unknown whether the call happened; waiting for a verdict"),
         Fact::Opened { step, index } => format!("{step}[{index}] begins"),
         Fact::Closed { step, index, end, .. } => format!("{step}[{index}] ends: {}", word(end)),
         Fact::Finished { step, status, failure: Some(failure), .. } => {
@@ -37,10 +37,10 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
         }
         Fact::Finished { step, status, failure: None, .. } => format!("{step} {}", status.name()),
         Fact::Skipped { step, reason, .. } => format!("{step} skipped ({})", word(reason)),
-        Fact::Kept { step, .. } => format!("{step}: a call came early and is kept"),
+        Fact::Kept { step, .. } => format!("{step}: an early call was kept"),
         Fact::Approved { step, by, .. } => format!("{step} approved by {by}"),
         Fact::Escalated { step, .. } => format!("{step} escalated"),
-        Fact::Overridden { step, by, .. } => format!("{step} is ended by {by}"),
+        Fact::Overridden { step, by, .. } => format!("{step} ended by {by}"),
         Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
         Fact::Ended { status, failure: None, .. } => format!("run {}", status.name()),
         Fact::Retried { reset, .. } => format!("run retried: {}", reset.join(", ")),
@@ -54,7 +54,7 @@ fn nth(attempt: u32) -> String {
     if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() }
 }
 
-/// The word the log uses for it.
+/// The name the log uses for a value.
 pub fn word(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     text.trim_matches('"').replace('_', " ")
@@ -69,9 +69,9 @@ pub fn waiting(waiting: &view::Waiting) -> String {
         "sleep" => "sleeps",
         "webhook" => "waits for a call",
         "approval" => "waits for an approval",
-        "verdict" => "waits for a person to say whether its call happened",
+        "verdict" => "waits for a verdict on whether its call happened",
         "child" => "waits for a child run",
-        // A newer server may know more.
+        // A newer server may have more kinds.
         other => other,
     };
     let step = if waiting.step.is_empty() { "the run" } else { &waiting.step };
@@ -80,8 +80,8 @@ pub fn waiting(waiting: &view::Waiting) -> String {
     format!("{step} {what}{since}{until}; moved on by {}", waiting.moved_on_by)
 }
 
-/// The engine's word for it, as the API has it.
-pub fn waits(waiting: &WaitingFor) -> view::Waiting {
+/// Converts the engine's wait to the API's.
+pub fn waiting_view(waiting: &WaitingFor) -> view::Waiting {
     view::Waiting {
         step: waiting.step.clone(),
         what: word(&waiting.what),
@@ -91,12 +91,12 @@ pub fn waits(waiting: &WaitingFor) -> view::Waiting {
     }
 }
 
-/// An event of the API as the log has it; none if this program does not know such facts.
+/// An API event as the log stores it; `None` if this version does not know the fact.
 pub fn stored(event: &view::Event) -> (Value, Option<StoredFact>) {
     let mut raw = Map::from_iter([("type".to_string(), Value::from(event.kind.clone()))]);
     raw.extend(event.step.iter().map(|step| ("step".to_string(), Value::from(step.clone()))));
     raw.extend(event.fact.clone());
-    // `version` is the run's in an event, so the workflow's has a name of its own there.
+    // In an event, `version` is the run's version, so the workflow's version has another name there.
     if event.kind == "adopted"
         && let Some(version) = raw.shift_remove("workflow_version")
     {
@@ -107,7 +107,7 @@ pub fn stored(event: &view::Event) -> (Value, Option<StoredFact>) {
     (raw, fact)
 }
 
-/// An event of the API.
+/// An event of the API, as text.
 pub fn event(event: &view::Event, clock: &dyn Fn(Time) -> String) -> String {
     match stored(event).1 {
         Some(known) => fact(&known, clock),
@@ -115,7 +115,7 @@ pub fn event(event: &view::Event, clock: &dyn Fn(Time) -> String) -> String {
     }
 }
 
-/// What a person is asked, line by line: the message, then the calls that an approval lets happen.
+/// The question of an approval, line by line: the message, then the calls that an approval allows.
 pub fn asked(approval: &view::ApprovalView) -> Vec<String> {
     let asks = &approval.asks;
     if approval.kind == "verdict" {
@@ -127,7 +127,7 @@ pub fn asked(approval: &view::ApprovalView) -> Vec<String> {
     lines
 }
 
-/// The calls that what is asked is about.
+/// The calls that an approval would allow.
 pub fn calls(asks: &Value) -> Vec<String> {
     let calls = asks.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let line = |call: &Value| {
@@ -147,7 +147,7 @@ pub fn calls(asks: &Value) -> Vec<String> {
     lines
 }
 
-/// To the second, in UTC.
+/// An instant in UTC, to the second.
 pub fn instant(time: Time) -> String {
     let text = time.to_string();
     match text.split_once('.') {
@@ -156,7 +156,7 @@ pub fn instant(time: Time) -> String {
     }
 }
 
-/// Short enough to be followed: `240ms`, `3.2s`, `4m10s`, `2d3h`.
+/// A duration in short form: `240ms`, `3.2s`, `4m10s`, `2d3h`.
 pub fn length(length: Millis) -> String {
     match length.0 {
         0..1_000 => format!("{}ms", length.0),
@@ -167,7 +167,7 @@ pub fn length(length: Millis) -> String {
     }
 }
 
-/// A value in at most so many characters.
+/// A value as JSON, cut after `most` characters.
 pub fn brief(value: &Value, most: usize) -> String {
     let text = value.to_string();
     match text.char_indices().nth(most) {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_and_instants_are_short() {
+    fn durations_and_instants_are_short() {
         let check = |millis, expected: &str| assert_eq!(length(Millis(millis)), expected);
         check(0, "0ms");
         check(999, "999ms");

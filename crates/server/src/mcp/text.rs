@@ -1,4 +1,4 @@
-//! What agents are told in words: short, with the next call to make.
+//! Texts for agents: short, with the next call to make.
 
 use crate::error::Problem;
 use crate::view::{ApprovalView, FaultView, Run};
@@ -6,24 +6,24 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Characters of a value that are told in words; all of it is in the structured content.
+/// Maximum length of a value in a text. The structured content has all of it.
 const SHOWN: usize = 4_000;
-/// Steps that are told in words.
+/// Maximum number of steps in a text.
 const STEPS: usize = 50;
 
-/// A result for programs, and in words.
+/// A result with structured content and a text.
 pub fn result(structured: Value, text: String) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structured);
     result
 }
 
-/// What went wrong, for whoever made the call to mend it.
+/// An error result that the caller can act on.
 pub fn refusal(problem: &Problem) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(self::problem(problem))])
 }
 
-/// What is wrong, and all faults with their places.
+/// The error and all its details with their locations.
 pub fn problem(problem: &Problem) -> String {
     let mut text = format!("{} [{}]", problem.detail, problem.code);
     if problem.code == "invalid-definition" || problem.errors.len() > 1 {
@@ -55,7 +55,7 @@ fn fault(fault: &FaultView) -> String {
     text
 }
 
-/// How a run stands, and what can be done about it.
+/// The state of a run, and the possible next calls.
 pub fn run(run: &Run, approvals: &[ApprovalView], may_read: bool) -> String {
     let mut text =
         format!("Run {} of {:?} (version {}) is {}.", run.id, run.workflow, run.workflow_version, run.status);
@@ -74,7 +74,7 @@ pub fn run(run: &Run, approvals: &[ApprovalView], may_read: bool) -> String {
         let _ = write!(text, "\n{}", gate(approval));
     }
     if run.finished_at.is_none() && may_read {
-        let _ = write!(text, "\nIt goes on by itself. Look again with workflow_status, run_id {:?}.", run.id);
+        let _ = write!(text, "\nIt continues by itself. Check again with workflow_status, run_id {:?}.", run.id);
     }
     text
 }
@@ -83,7 +83,7 @@ fn gate(approval: &ApprovalView) -> String {
     let message = approval.asks["message"].as_str().unwrap_or_default();
     let asked = if message.is_empty() { String::new() } else { format!(" {message:?}") };
     if !approval.mine {
-        return format!("Somebody else has to answer{asked} at {:?}; this key may not.", approval.step);
+        return format!("Someone else has to answer{asked} at {:?}; this key is not allowed to.", approval.step);
     }
     let digest = approval.digest.as_ref().map(|digest| format!(", digest {digest:?}")).unwrap_or_default();
     format!(
@@ -92,7 +92,7 @@ fn gate(approval: &ApprovalView) -> String {
     )
 }
 
-/// A line for each step.
+/// One line per step.
 pub fn steps(run: &Run) -> String {
     let mut text = String::new();
     for (path, step) in run.tasks.0.iter().take(STEPS) {
@@ -110,7 +110,7 @@ pub fn steps(run: &Run) -> String {
     text
 }
 
-/// A value in as many characters as are told in words.
+/// A value, cut to the maximum length.
 pub fn cut(value: &Value) -> String {
     let text = value.to_string();
     if text.len() <= SHOWN {

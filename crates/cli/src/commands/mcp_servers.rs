@@ -1,4 +1,4 @@
-//! `stepwell mcp-server`: the MCP servers whose tools steps can call, and accepting what they offer.
+//! `stepwell mcp-server`: lists MCP servers whose tools steps can call, and accepts their tools.
 
 use super::{Common, Exit, document, lines};
 use crate::backend::{Missing, with};
@@ -13,19 +13,19 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List the servers that the configuration names, and how their tools stand
+    /// List the configured servers and the state of their tools
     List {
-        /// Only this one, with what its tools say
+        /// Only this server, with the descriptions of its tools
         server: Option<String>,
         #[command(flatten)]
         common: Common,
     },
-    /// Accept what a server offers now: tools that are new or have changed can be called from then on
+    /// Accept new or changed tools of a server, so that steps can call them
     Accept {
         server: String,
-        /// Only these; all without any
+        /// Tools to accept (default: all)
         tools: Vec<String>,
-        /// Refuse if the one tool is not as it was when this digest was shown
+        /// Refuse if the tool no longer has this digest (needs exactly one tool)
         #[arg(long)]
         digest: Option<String>,
         #[command(flatten)]
@@ -44,7 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             lines(&servers, common.json, |known| listed(known, server.is_some()))
         }),
         Command::Accept { server, tools, digest, common } => {
-            anyhow::ensure!(digest.is_none() || tools.len() == 1, "--digest is of one tool: name it");
+            anyhow::ensure!(digest.is_none() || tools.len() == 1, "--digest needs exactly one tool");
             let tools = tools.into_iter().map(|tool| AcceptedTool { tool, digest: digest.clone() }).collect();
             with(&common.at, Missing::Refuse, async |backend| {
                 let known = backend.accept_tools(&server, AcceptRequest { tools }).await?;

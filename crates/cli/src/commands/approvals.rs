@@ -1,31 +1,31 @@
-//! `stepwell approvals`, `approve` and `deny`: what people are asked, and what they answer.
+//! `stepwell approvals`, `approve` and `deny`: open approvals and their answers.
 //!
-//! Whoever answers is shown what they answer, and the answer names its digest: it counts for that and nothing else.
+//! An answer first prints the request and then names its digest, so that it applies to that request only.
 
-use super::{Exit, document, lines};
+use super::{Exit, confirm, document, lines};
 use crate::backend::{Missing, with};
-use crate::client::At;
+use crate::client::Target;
+use crate::describe::{asked, instant};
 use crate::draw::plain;
-use crate::words::{asked, instant};
 use anyhow::{Context, bail};
 use std::io::Write;
 use stepwell_engine::commands::Decision;
 use stepwell_server::view::ApprovalView;
 
-/// Characters of a digest that lists show.
+/// Characters of a digest shown in lists.
 const SHORT: usize = 12;
 
 #[derive(clap::Args)]
 pub struct ListArgs {
-    /// Instead make a link by which somebody can answer without a key
+    /// Create a link for answering this step without a key
     #[arg(long, num_args = 2, value_names = ["RUN", "STEP"])]
     link: Option<Vec<String>>,
-    /// Whose link it is: yours without it; those of others are for administrators
+    /// User the link is for (default: you; others require admin)
     #[arg(long, value_name = "USER", requires = "link")]
     user: Option<String>,
     #[command(flatten)]
-    at: At,
-    /// One JSON object per line
+    at: Target,
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -58,23 +58,24 @@ fn listed(approval: &ApprovalView) -> String {
 
 #[derive(clap::Args)]
 pub struct AnswerArgs {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
-    /// The gate or the held step, by its path, or by its name if that says which
+    /// Gate or held step, by path, or by name if the name is unique
     #[arg(value_name = "STEP")]
     step: String,
+    /// Comment to record with the answer
     #[arg(long)]
     comment: Option<String>,
-    /// What the gate's form asks for
+    /// Data for the gate's form
     #[arg(long, value_name = "JSON")]
     form: Option<String>,
-    /// Answer only if this is still what is asked; without it, what is asked now is printed and answered
+    /// Answer only if the request still has this digest (default: answer the current request)
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
     #[command(flatten)]
-    at: At,
-    /// The run as one JSON document
+    at: Target,
+    /// Print the run as one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -84,18 +85,18 @@ pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
     let form = form.map(|form| serde_json::from_str(&form).context("--form is not JSON")).transpose()?;
     let word = if approve { "approved" } else { "denied" };
     with(&at, Missing::Refuse, async |backend| {
-        let asks = backend.approval(&run, &step).await?;
-        asked(&asks).iter().for_each(|line| eprintln!("{}", plain(line)));
-        // Lists show how digests begin.
-        let full = asks.digest.filter(|full| digest.as_ref().is_none_or(|said| is_start(said, full)));
+        let approval = backend.approval(&run, &step).await?;
+        asked(&approval).iter().for_each(|line| eprintln!("{}", plain(line)));
+        // Lists show only the start of a digest.
+        let full = approval.digest.filter(|full| digest.as_ref().is_none_or(|prefix| is_prefix(prefix, full)));
         let decision = Decision { approve, comment, data: form, digest: full.or(digest) };
         let after = backend.answer(&run, &step, decision).await?;
-        let rests = format!("; go on with: stepwell run --resume {run}{}", at.data.option());
-        let rests = if backend.rests().await? { rests.as_str() } else { "" };
-        super::control::said(&after, json, &format!("{step} is {word}{rests}"))
+        let resume = format!("; continue with: stepwell run --resume {run}{}", at.data.option());
+        let resume = if backend.is_idle().await? { resume.as_str() } else { "" };
+        confirm(&after, json, &format!("{step} is {word}{resume}"))
     })
 }
 
-fn is_start(said: &str, full: &str) -> bool {
-    said.len() >= SHORT && full.starts_with(said)
+fn is_prefix(prefix: &str, full: &str) -> bool {
+    prefix.len() >= SHORT && full.starts_with(prefix)
 }

@@ -1,11 +1,10 @@
-//! `stepwell runs`, `show` and `events`: looking at runs, of a server or in a data directory. Nothing is executed and
-//! nothing changes.
+//! `stepwell runs`, `show` and `events`: read runs on a server or in a data directory. Nothing is executed or changed.
 
 use super::Exit;
 use crate::backend::{Missing, with};
-use crate::client::At;
+use crate::client::Target;
+use crate::describe::{brief, event, instant, length, waiting};
 use crate::draw::plain;
-use crate::words::{brief, event, instant, length, waiting};
 use anyhow::bail;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -13,37 +12,37 @@ use std::io::Write as _;
 use stepwell_core::time::Millis;
 use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, RunSummary, Step};
 
-/// Characters of inputs and outputs that are shown.
+/// Maximum characters shown of an input or output.
 const BRIEF: usize = 200;
 const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 
 #[derive(clap::Args)]
-pub struct RunsArgs {
+pub struct ListArgs {
     #[command(flatten)]
-    at: At,
-    /// queued, running, paused, completed, failed, cancelled or timeout
+    at: Target,
+    /// Only runs with this status: queued, running, paused, completed, failed, cancelled or timeout
     #[arg(long)]
     status: Option<String>,
     /// Only runs of this workflow
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
-    /// Only runs with this label (may be repeated)
+    /// Only runs with this label (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     label: Vec<String>,
-    /// How many, newest first
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u32,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-pub fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
-    let RunsArgs { at, status, workflow, label, limit, json } = args;
+pub fn list(args: ListArgs) -> anyhow::Result<Exit> {
+    let ListArgs { at, status, workflow, label, limit, json } = args;
     if let Some(status) = status.as_deref().filter(|status| !STATUSES.contains(status)) {
-        bail!("--status {status}: one of {}", STATUSES.join(", "));
+        bail!("--status {status}: expected one of {}", STATUSES.join(", "));
     }
-    super::start::labels(&label)?;
+    super::trigger::labels(&label)?;
     let label = Some(label.join(",")).filter(|labels| !labels.is_empty());
     let mut filters = RunFilters { status, workflow, label, ..RunFilters::default() };
     with(&at, Missing::Refuse, async |backend| {
@@ -74,12 +73,12 @@ fn listed(run: &RunSummary) -> String {
 
 #[derive(clap::Args)]
 pub struct ShowArgs {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    at: At,
-    /// The whole run as one JSON document
+    at: Target,
+    /// Print the whole run as one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -95,8 +94,8 @@ pub fn show(args: ShowArgs) -> anyhow::Result<Exit> {
 
 fn page(run: &Run) -> String {
     let mut text = String::new();
-    let mut line = |what: String| {
-        let _ = writeln!(text, "{}", plain(&what));
+    let mut line = |content: String| {
+        let _ = writeln!(text, "{}", plain(&content));
     };
     line(format!("{}: {}, version {}: {}", run.id, run.workflow, run.workflow_version, run.status));
     let created = run.created_at.0;
@@ -111,7 +110,7 @@ fn page(run: &Run) -> String {
         let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         line(format!("labels {}", labels.join(", ")));
     }
-    run.erased_at.iter().for_each(|at| line(format!("what it was given and gave back was erased {}", instant(at.0))));
+    run.erased_at.iter().for_each(|at| line(format!("input and output erased {}", instant(at.0))));
     line(format!("input {}", brief(&run.input, BRIEF)));
     run.output.iter().for_each(|output| line(format!("output {}", brief(output, BRIEF))));
     run.error.iter().for_each(|error| line(format!("error {}", message(error))));
@@ -145,15 +144,15 @@ fn message(error: &ErrorView) -> String {
 
 #[derive(clap::Args)]
 pub struct EventsArgs {
-    /// `run_…`
+    /// Run id, `run_…`
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
-    at: At,
-    /// Only what came after this version of the run
+    at: Target,
+    /// Only events after this version of the run
     #[arg(long, value_name = "VERSION", default_value_t = 0)]
     after: i64,
-    /// One JSON object per line; payloads are named by number
+    /// Print one JSON object per line, with payloads referenced by number
     #[arg(long)]
     json: bool,
 }

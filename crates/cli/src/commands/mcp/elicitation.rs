@@ -1,6 +1,6 @@
-//! Calls of older clients that can be asked in the middle of one: carried as a task, whose questions become theirs.
+//! Tool calls of older clients that support elicitation: sent as a task, whose questions are put to the client.
 //!
-//! A call ends with the run, or after a while with how it stands; not while somebody is being asked.
+//! A call returns when the run ends, or after a while with its current status, but never while a question is open.
 
 use super::bridge::{Bridge, meta};
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a call waits for the end of a run, beside the time that people take to answer.
+/// How long a call waits for the end of a run, not counting the time that people take to answer.
 const WAIT: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What the client is answered.
+/// Carries out a call and returns the response for the client.
 pub async fn call(bridge: &Bridge, message: &Value) -> Value {
     let mut begin = message.clone();
     begin["params"]["_meta"] = declared();
@@ -31,7 +31,7 @@ pub async fn call(bridge: &Bridge, message: &Value) -> Value {
             Some("completed") => {
                 return plain(json!({"jsonrpc": "2.0", "id": message["id"], "result": result["result"]}));
             }
-            // Cancelled, or the server is gone: it says how it stands, or why not.
+            // Cancelled, or the server is gone: the status below reports which.
             _ => break,
         }
         let open = result["inputRequests"].as_object().cloned().unwrap_or_default();
@@ -39,26 +39,26 @@ pub async fn call(bridge: &Bridge, message: &Value) -> Value {
             if Instant::now() >= until {
                 break;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             continue;
         };
         let asked = Instant::now();
         if let Some(answer) = bridge.ask(&request).await {
             send(bridge, "tasks/update", json!({"taskId": task, "inputResponses": {&key: answer}})).await;
         }
-        // Once: one that is put aside, or not taken, stays open for others.
+        // Ask each question once: if declined, it stays open for others.
         answered.insert(key);
         until += asked.elapsed();
     }
     let arguments = json!({"name": "workflow_status", "arguments": {"run_id": task}});
-    let mut stands = send(bridge, "tools/call", arguments).await;
-    stands["id"] = message["id"].clone();
-    plain(stands)
+    let mut status = send(bridge, "tools/call", arguments).await;
+    status["id"] = message["id"].clone();
+    plain(status)
 }
 
 async fn send(bridge: &Bridge, method: &str, mut params: Value) -> Value {
     params["_meta"] = declared();
-    let message = json!({"jsonrpc": "2.0", "id": bridge.number(), "method": method, "params": params});
+    let message = json!({"jsonrpc": "2.0", "id": bridge.next_id(), "method": method, "params": params});
     bridge.exchange(&message).await
 }
 
@@ -66,7 +66,7 @@ fn declared() -> Value {
     meta(json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}))
 }
 
-/// As clients of older revisions know results.
+/// Removes fields that older protocol revisions do not know.
 fn plain(mut answer: Value) -> Value {
     if let Some(result) = answer["result"].as_object_mut() {
         result.shift_remove("resultType");

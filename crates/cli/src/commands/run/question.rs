@@ -1,15 +1,14 @@
-//! Questions that a run asks of the person at the terminal, one line at a time. Pure: lines go in, prompts and actions
-//! come out.
+//! Questions of a run to the user at the terminal, one line at a time. Pure: lines go in, prompts and actions come out.
 
-use crate::words::{brief, calls};
+use crate::describe::{brief, calls};
 use serde_json::Value;
 use stepwell_core::event::Verdict;
 use stepwell_engine::commands::Decision;
 
-/// Characters of a form's schema that are shown.
+/// Maximum characters shown of a form's schema.
 const MAX_SCHEMA: usize = 400;
 
-/// What is asked, and how far the answer is.
+/// A question and the progress of its answer.
 pub struct Question {
     asks: Asks,
     stage: Stage,
@@ -18,11 +17,11 @@ pub struct Question {
 pub enum Asks {
     Approval {
         message: Option<String>,
-        /// What an approval lets happen.
+        /// The calls that an approval allows.
         calls: Vec<String>,
-        /// The schema of what is to be filled in.
+        /// The schema of the form.
         form: Option<Value>,
-        /// Of all that is shown.
+        /// Digest of the whole request.
         digest: Option<String>,
     },
     Call,
@@ -36,13 +35,13 @@ enum Stage {
     Comment(Decision),
 }
 
-/// What a line leads to.
+/// The result of an input line.
 #[derive(Debug)]
 pub enum Next {
-    /// The next prompt, after a word on what was wrong with the line, if anything was.
+    /// Prompt again, after an error about the line, if any.
     Ask(Option<String>),
     Act(Action),
-    /// The person does not want to answer now.
+    /// The user does not want to answer now.
     Later,
 }
 
@@ -58,14 +57,14 @@ impl Question {
         Question { asks, stage: Stage::Choose }
     }
 
-    /// For a gate, or a call that is held, as it was asked.
+    /// The question of a gate or a held call.
     pub fn gate(asks: &Value) -> Question {
         let text = |field: &str| asks.get(field).and_then(Value::as_str).map(str::to_string);
         let form = asks.get("form").cloned();
         Question::new(Asks::Approval { message: text("message"), calls: calls(asks), form, digest: text("digest") })
     }
 
-    /// What the person should know before the first prompt.
+    /// Text to show before the first prompt.
     pub fn intro(&self, step: &str) -> String {
         match &self.asks {
             Asks::Approval { message, calls, .. } => {
@@ -73,8 +72,8 @@ impl Question {
                 let calls: String = calls.iter().map(|call| format!("\n  {call}")).collect();
                 format!("{step} asks for approval{message}{calls}")
             }
-            Asks::Call => format!("{step} waits for a call to its URL, which only `stepwell serve` would answer"),
-            Asks::Verdict => format!("{step}: nobody knows whether its call happened, and it may not be made twice"),
+            Asks::Call => format!("{step} waits for a call to its URL, which only `stepwell serve` receives"),
+            Asks::Verdict => format!("{step}: it is unknown whether its call happened, and it may not be made twice"),
         }
     }
 
@@ -82,7 +81,7 @@ impl Question {
         match (&self.asks, &self.stage) {
             (Asks::Approval { .. }, Stage::Choose) => "approve? [y]es, [n]o, [l]ater: ".into(),
             (Asks::Approval { form: Some(form), .. }, Stage::Data) => {
-                format!("the form wants {}\ndata as JSON: ", brief(form, MAX_SCHEMA))
+                format!("the form expects {}\ndata as JSON: ", brief(form, MAX_SCHEMA))
             }
             (Asks::Call, _) => "the body of the call as JSON (empty: later): ".into(),
             (Asks::Verdict, Stage::Choose) => "it [h]appened, make it [a]gain, [f]ail, [l]ater: ".into(),
@@ -151,29 +150,29 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What the person sees and what comes of their lines, in words.
+    /// Feeds lines to a question and compares the prompts and actions, as text.
     fn check(mut question: Question, lines: &[&str], expected: &str) {
-        let mut said = String::new();
+        let mut result = String::new();
         for line in lines {
             match question.take(line) {
                 Next::Ask(complaint) => {
-                    said.push_str(complaint.as_deref().map_or("", |text| text.split(':').next().unwrap()));
-                    said.push_str("; ");
+                    result.push_str(complaint.as_deref().map_or("", |text| text.split(':').next().unwrap()));
+                    result.push_str("; ");
                 }
                 Next::Act(Action::Answer(decision)) => {
-                    said.push_str(&format!("{} {:?} {:?}", decision.approve, decision.comment, decision.data));
-                    said.push_str(&decision.digest.map(|digest| format!(" of {digest}")).unwrap_or_default());
+                    result.push_str(&format!("{} {:?} {:?}", decision.approve, decision.comment, decision.data));
+                    result.push_str(&decision.digest.map(|digest| format!(" of {digest}")).unwrap_or_default());
                 }
-                Next::Act(Action::Deliver(body)) => said.push_str(&format!("deliver {body}")),
-                Next::Act(Action::Settle(verdict)) => said.push_str(&format!("{verdict:?}")),
-                Next::Later => said.push_str("later"),
+                Next::Act(Action::Deliver(body)) => result.push_str(&format!("deliver {body}")),
+                Next::Act(Action::Settle(verdict)) => result.push_str(&format!("{verdict:?}")),
+                Next::Later => result.push_str("later"),
             }
         }
-        assert_eq!(said, expected, "{lines:?}");
+        assert_eq!(result, expected, "{lines:?}");
     }
 
     #[test]
-    fn a_gate_is_approved_denied_or_left() {
+    fn a_gate_is_approved_denied_or_postponed() {
         let gate = || Question::gate(&json!({"message": "Ship it?", "digest": "d1"}));
         assert_eq!(gate().intro("ship"), "ship asks for approval: Ship it?");
         check(gate(), &["Yes", "fine"], "; true Some(\"fine\") None of d1");
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_that_an_approval_lets_happen_are_shown_first() {
+    fn the_calls_that_an_approval_allows_are_shown_first() {
         let call = json!({"step": "pay", "kind": "tool", "input": {"tool": "pay", "args": {"sum": 3}}});
         let later = json!({"step": "tell", "kind": "http", "not_yet_known": true});
         let intro = Question::gate(&json!({"calls": [call, later]})).intro("pay");
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_delivered_or_left() {
+    fn a_call_is_delivered_or_postponed() {
         check(Question::new(Asks::Call), &["{", "{\"paid\": true}"], "this is not JSON; deliver {\"paid\":true}");
         check(Question::new(Asks::Call), &[""], "later");
     }

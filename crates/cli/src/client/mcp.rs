@@ -1,4 +1,4 @@
-//! Messages of MCP to a server, as they are.
+//! Forwards MCP messages to a server unchanged.
 
 use super::Client;
 use base64::Engine;
@@ -7,16 +7,16 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, Url};
 use serde_json::Value;
 
-/// Beside the message itself: its revision of the protocol, and what intermediaries go by.
+/// The headers of an MCP message: the protocol version, and the method and name that intermediaries route by.
 #[derive(Clone, Default, Debug)]
-pub struct Envelope {
+pub struct McpHeaders {
     pub version: Option<String>,
     pub method: String,
     pub name: Option<String>,
 }
 
 impl Client {
-    pub async fn message(&self, head: &Envelope, message: &Value) -> Result<Response, reqwest::Error> {
+    pub async fn send_mcp(&self, head: &McpHeaders, message: &Value) -> Result<Response, reqwest::Error> {
         let mut url: Url = self.base();
         url.set_path("/mcp");
         let mut request = self.http.post(url).header(CONTENT_TYPE, "application/json");
@@ -34,7 +34,7 @@ impl Client {
     }
 }
 
-/// A name that a header cannot hold is sent as base64.
+/// Encodes a name that a header cannot contain as base64.
 fn encoded(name: &str) -> String {
     let plain =
         name.bytes().all(|byte| (0x20..=0x7e).contains(&byte)) && name.trim() == name && !name.starts_with("=?");
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_a_header_cannot_hold_is_sent_in_another_form() {
+    fn names_that_headers_cannot_contain_are_sent_as_base64() {
         assert_eq!(encoded("workflow_start"), "workflow_start");
         assert_eq!(encoded("größe"), "=?base64?Z3LDtsOfZQ==?=");
         assert_eq!(encoded(" a"), "=?base64?IGE=?=");

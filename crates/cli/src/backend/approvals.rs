@@ -1,4 +1,4 @@
-//! What people are asked, and the policies that have them asked.
+//! Open approvals and their answers.
 
 use super::{Backend, Directory, told};
 use crate::client::{Call, Refusal};
@@ -8,11 +8,11 @@ use stepwell_engine::commands::Decision;
 use stepwell_server::view::*;
 use stepwell_store::RunId;
 
-/// Asked for in one go.
+/// Approvals per page.
 const PAGE: u32 = 500;
 
 impl Backend {
-    /// All that is open, oldest first.
+    /// All open approvals, oldest first.
     pub async fn approvals(&self) -> anyhow::Result<Vec<ApprovalView>> {
         let mut all = Vec::new();
         match self {
@@ -65,41 +65,16 @@ impl Backend {
         }
     }
 
-    /// The address of a page on which somebody can answer. Only a server has pages.
+    /// The address of a page for answering. Only a server has pages.
     pub async fn link(&self, run: &str, step: &str, user: Option<&str>) -> anyhow::Result<LinkView> {
         match self {
             Backend::Server(client) => {
                 client.ask(Call::post(&["runs", run, "steps", step, "link"]).json(json!({"user": user}))).await
             }
             Backend::Directory(_) => {
-                let text = "links lead to a server: start one with `stepwell serve`, or name it with --url";
+                let text = "links need a server: start one with `stepwell serve`, or name it with --url";
                 Err(Refusal::new(Exit::BadInput, text).into())
             }
-        }
-    }
-
-    pub async fn policies(&self) -> anyhow::Result<Vec<PolicyView>> {
-        match self {
-            Backend::Server(client) => Ok(client.whole::<Page<PolicyView>>(Call::get(&["policies"])).await?.data),
-            Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.policies(caller).list().await)?.into_iter().map(PolicyView::from).collect())
-            }
-        }
-    }
-
-    pub async fn put_policy(&self, name: &str, policy: PolicyRequest) -> anyhow::Result<PolicyView> {
-        match self {
-            Backend::Server(client) => client.ask(Call::put(&["policies", name]).json(json!(policy))).await,
-            Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.policies(caller).put(name, policy.into()).await)?.into())
-            }
-        }
-    }
-
-    pub async fn remove_policy(&self, name: &str) -> anyhow::Result<()> {
-        match self {
-            Backend::Server(client) => client.tell(Call::delete(&["policies", name])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.policies(caller).remove(name).await),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Users and keys. On a directory they are changed by whoever sits at the machine, so that someone who lost all keys can
-//! make one.
+//! Users and keys. On a directory the local user may change them, so that they can create a key after losing all keys.
 
 use super::{Backend, Directory, told};
 use crate::client::{Call, Refusal};
@@ -8,16 +7,17 @@ use serde_json::json;
 use stepwell_engine::commands::{KeyChange, NewKey, NewUser, UserChange};
 use stepwell_server::view::*;
 
-/// The user whom the first start of a server makes.
+/// The user that the first start of a server creates.
 const FIRST: &str = "admin";
 
 impl Directory {
-    /// The first start of a server makes the first user and its keys, but only if there is nobody yet.
-    async fn has_people(&self) -> anyhow::Result<()> {
+    /// Fails if there are no users. The first start of a server creates the first user and its keys only if there are
+    /// none, so no other user may be created before.
+    async fn require_users(&self) -> anyhow::Result<()> {
         if told(self.engine.identity().has_users().await)? {
             return Ok(());
         }
-        let text = "there are no users here yet: the first `stepwell serve` makes one, with keys";
+        let text = "there are no users yet: the first `stepwell serve` creates one, with keys";
         Err(Refusal::new(Exit::BadInput, text).into())
     }
 }
@@ -36,7 +36,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::post(&["keys"]).json(json!(new))).await,
             Backend::Directory(directory) => {
-                directory.has_people().await?;
+                directory.require_users().await?;
                 let NewKeyRequest { user, name, agent, grants, expires_at } = new;
                 let user = user.or_else(|| Some(FIRST.to_string()));
                 let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
@@ -83,7 +83,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.ask(Call::post(&["users"]).json(json!(new))).await,
             Backend::Directory(directory) => {
-                directory.has_people().await?;
+                directory.require_users().await?;
                 let NewUserRequest { name, roles, grants } = new;
                 let new = NewUser { name, roles, grants };
                 Ok(told(directory.engine.users(&directory.caller).create(new).await)?.into())
