@@ -3,7 +3,6 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
-use async_trait::async_trait;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
@@ -12,26 +11,13 @@ use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_core::event::{Outcome, Reply};
 use stepwell_engine::commands::{Source, Trigger};
-use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
+use stepwell_engine::{Caller, Config, Engine, Kinds};
 use stepwell_server::metrics::{Endpoint, install};
 use stepwell_store::Store;
 use stepwell_store::sqlite::SqliteStore;
+use stepwell_testing::Tools;
 use tower::ServiceExt;
-
-/// Steps whose tool is `hold` never end.
-struct Tools;
-
-#[async_trait]
-impl StepKind for Tools {
-    async fn run(&self, call: StepCall) -> Outcome {
-        if call.input["tool"] == "hold" {
-            return std::future::pending().await;
-        }
-        Outcome::Success(Reply::body(json!("done")))
-    }
-}
 
 async fn scrape(router: &Router) -> String {
     let mut request = Request::get("/metrics").header("host", "localhost").body(Body::empty()).unwrap();
@@ -46,7 +32,8 @@ async fn what_the_engine_and_the_store_do_is_counted() {
     let directory = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(directory.path()).unwrap());
     let router = Endpoint::new(handle, store.clone(), None).router();
-    let config = Config { slots: 1, ..Config::new(Kinds::default().with("tool", Tools)) };
+    // No call of `hold` gets a permit.
+    let config = Config { slots: 1, ..Config::new(Kinds::default().with("tool", Tools::default())) };
     let engine = Engine::start(store, config).await.unwrap();
     let caller = Caller::local("ann");
     let short = json!({"name": "short", "tasks": {"a": {"tool": "ok"}, "b": {"sleep": "10ms", "needs": ["a"]}}});

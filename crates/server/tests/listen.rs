@@ -23,7 +23,7 @@ const SHORT: Duration = Duration::from_millis(100);
 
 const LIMITS: Limits = Limits { connections: 100, header_timeout: LONG, body_timeout: LONG, drain: LONG };
 
-struct Rig {
+struct Harness {
     address: SocketAddr,
     stop: Arc<Notify>,
     server: JoinHandle<()>,
@@ -33,8 +33,8 @@ struct Rig {
     held: Arc<Semaphore>,
 }
 
-impl Rig {
-    async fn new(limits: Limits) -> Rig {
+impl Harness {
+    async fn new(limits: Limits) -> Harness {
         let (permits, held) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (release, begun) = (permits.clone(), held.clone());
         let wait = move || async move {
@@ -52,7 +52,7 @@ impl Rig {
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();
         let server = tokio::spawn(async move { serve(listener, router, limits, stopped.notified()).await });
-        Rig { address, stop, server, permits, held }
+        Harness { address, stop, server, permits, held }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -94,8 +94,8 @@ async fn until(stream: &mut TcpStream, wanted: &str) -> String {
 
 #[tokio::test]
 async fn a_request_carries_the_address_of_its_peer() {
-    let rig = Rig::new(LIMITS).await;
-    let mut stream = rig.connect().await;
+    let harness = Harness::new(LIMITS).await;
+    let mut stream = harness.connect().await;
     send(&mut stream, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let own = stream.local_addr().unwrap().to_string();
     until(&mut stream, &own).await;
@@ -106,10 +106,10 @@ async fn a_request_carries_the_address_of_its_peer() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for() {
-    let rig = Rig::new(Limits { header_timeout: SHORT, ..LIMITS }).await;
+    let harness = Harness::new(Limits { header_timeout: SHORT, ..LIMITS }).await;
     let begun = Instant::now();
     for part in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
-        let mut stream = rig.connect().await;
+        let mut stream = harness.connect().await;
         send(&mut stream, part).await;
         assert!(!rest(&mut stream).await.contains("200 OK"), "{part:?}");
     }
@@ -118,8 +118,8 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_head_that_trickles_in_does_not_put_its_end_off() {
-    let rig = Rig::new(Limits { header_timeout: SHORT, ..LIMITS }).await;
-    let mut stream = rig.connect().await;
+    let harness = Harness::new(Limits { header_timeout: SHORT, ..LIMITS }).await;
+    let mut stream = harness.connect().await;
     let trickle = async {
         // Each line comes well before the time is over; together they never end.
         while stream.write_all(b"X-Slow: 1\r\n").await.is_ok() {
@@ -131,8 +131,8 @@ async fn a_head_that_trickles_in_does_not_put_its_end_off() {
 
 #[tokio::test]
 async fn a_connection_that_is_idle_for_long_is_closed() {
-    let rig = Rig::new(Limits { header_timeout: SHORT, ..LIMITS }).await;
-    let mut stream = rig.connect().await;
+    let harness = Harness::new(Limits { header_timeout: SHORT, ..LIMITS }).await;
+    let mut stream = harness.connect().await;
     send(&mut stream, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     until(&mut stream, "127.0.0.1:").await;
     assert!(!rest(&mut stream).await.contains("200 OK"));
@@ -140,8 +140,8 @@ async fn a_connection_that_is_idle_for_long_is_closed() {
 
 #[tokio::test]
 async fn a_head_that_is_too_long_is_refused() {
-    let rig = Rig::new(LIMITS).await;
-    let mut stream = rig.connect().await;
+    let harness = Harness::new(LIMITS).await;
+    let mut stream = harness.connect().await;
     // The server may close before all of it is sent.
     let _ = stream.write_all(format!("GET / HTTP/1.1\r\nHost: x\r\nX-Long: {}", "x".repeat(70_000)).as_bytes()).await;
     until(&mut stream, "HTTP/1.1 431 ").await;
@@ -149,8 +149,8 @@ async fn a_head_that_is_too_long_is_refused() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_in_time_ends_in_408() {
-    let rig = Rig::new(Limits { body_timeout: SHORT, ..LIMITS }).await;
-    let mut stream = rig.connect().await;
+    let harness = Harness::new(Limits { body_timeout: SHORT, ..LIMITS }).await;
+    let mut stream = harness.connect().await;
     send(&mut stream, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf").await;
     let answer = rest(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");
@@ -159,8 +159,8 @@ async fn a_body_that_does_not_come_in_time_ends_in_408() {
 
 #[tokio::test]
 async fn a_body_that_trickles_in_does_not_put_its_end_off() {
-    let rig = Rig::new(Limits { body_timeout: SHORT, ..LIMITS }).await;
-    let stream = rig.connect().await;
+    let harness = Harness::new(Limits { body_timeout: SHORT, ..LIMITS }).await;
+    let stream = harness.connect().await;
     let (mut reader, mut writer) = stream.into_split();
     let trickle = tokio::spawn(async move {
         let _ = writer.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await;
@@ -176,8 +176,8 @@ async fn a_body_that_trickles_in_does_not_put_its_end_off() {
 
 #[tokio::test]
 async fn a_body_that_comes_in_time_is_whole() {
-    let rig = Rig::new(LIMITS).await;
-    let mut stream = rig.connect().await;
+    let harness = Harness::new(LIMITS).await;
+    let mut stream = harness.connect().await;
     send(&mut stream, "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 8\r\n\r\nhalf").await;
     send(&mut stream, "half").await;
     assert!(rest(&mut stream).await.ends_with("\r\n\r\nhalfhalf"));
@@ -185,52 +185,52 @@ async fn a_body_that_comes_in_time_is_whole() {
 
 #[tokio::test]
 async fn a_stop_lets_a_request_end_and_closes_idle_connections_at_once() {
-    let rig = Rig::new(LIMITS).await;
-    let (mut fresh, mut idle, mut busy) = (rig.connect().await, rig.connect().await, rig.connect().await);
+    let harness = Harness::new(LIMITS).await;
+    let (mut fresh, mut idle, mut busy) = (harness.connect().await, harness.connect().await, harness.connect().await);
     send(&mut idle, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     until(&mut idle, "127.0.0.1:").await;
     send(&mut busy, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    rig.held.acquire().await.unwrap().forget();
-    rig.stop.notify_one();
+    harness.held.acquire().await.unwrap().forget();
+    harness.stop.notify_one();
     assert_eq!(rest(&mut idle).await, "");
     assert_eq!(rest(&mut fresh).await, "");
-    assert!(TcpStream::connect(rig.address).await.is_err(), "nobody is accepted any more");
-    assert!(!rig.server.is_finished());
-    rig.permits.add_permits(1);
+    assert!(TcpStream::connect(harness.address).await.is_err(), "nobody is accepted any more");
+    assert!(!harness.server.is_finished());
+    harness.permits.add_permits(1);
     let answer = rest(&mut busy).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("held"), "{answer}");
-    tokio::time::timeout(LONG, rig.server).await.expect("the server ends").unwrap();
+    tokio::time::timeout(LONG, harness.server).await.expect("the server ends").unwrap();
 }
 
 #[tokio::test]
 async fn a_request_that_does_not_end_is_cut_off_when_the_drain_is_over() {
-    let rig = Rig::new(Limits { drain: SHORT, ..LIMITS }).await;
-    let mut busy = rig.connect().await;
+    let harness = Harness::new(Limits { drain: SHORT, ..LIMITS }).await;
+    let mut busy = harness.connect().await;
     send(&mut busy, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    rig.held.acquire().await.unwrap().forget();
-    rig.stop.notify_one();
+    harness.held.acquire().await.unwrap().forget();
+    harness.stop.notify_one();
     assert_eq!(rest(&mut busy).await, "");
-    tokio::time::timeout(LONG, rig.server).await.expect("the server ends").unwrap();
+    tokio::time::timeout(LONG, harness.server).await.expect("the server ends").unwrap();
 }
 
 #[tokio::test]
 async fn beyond_the_bound_a_connection_waits_until_another_is_closed() {
-    let rig = Rig::new(Limits { connections: 1, ..LIMITS }).await;
-    let mut first = rig.connect().await;
+    let harness = Harness::new(Limits { connections: 1, ..LIMITS }).await;
+    let mut first = harness.connect().await;
     send(&mut first, "GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
-    rig.held.acquire().await.unwrap().forget();
-    let mut second = rig.connect().await;
+    harness.held.acquire().await.unwrap().forget();
+    let mut second = harness.connect().await;
     send(&mut second, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    assert!(tokio::time::timeout(SHORT, rig.held.acquire()).await.is_err(), "the second was served too soon");
-    rig.permits.add_permits(2);
+    assert!(tokio::time::timeout(SHORT, harness.held.acquire()).await.is_err(), "the second was served too soon");
+    harness.permits.add_permits(2);
     assert!(rest(&mut first).await.ends_with("held"));
     until(&mut second, "held").await;
 }
 
 #[tokio::test]
 async fn a_websocket_works_and_counts_as_a_connection_until_it_is_closed() {
-    let rig = Rig::new(Limits { connections: 1, ..LIMITS }).await;
-    let mut socket = rig.connect().await;
+    let harness = Harness::new(Limits { connections: 1, ..LIMITS }).await;
+    let mut socket = harness.connect().await;
     let upgrade = "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     send(&mut socket, upgrade).await;
@@ -240,7 +240,7 @@ async fn a_websocket_works_and_counts_as_a_connection_until_it_is_closed() {
     let mut frame = [0; 4];
     socket.read_exact(&mut frame).await.unwrap();
     assert_eq!(frame, [0x81, 2, b'h', b'i']);
-    let mut second = rig.connect().await;
+    let mut second = harness.connect().await;
     send(&mut second, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let mut byte = [0];
     assert!(tokio::time::timeout(SHORT, second.read(&mut byte)).await.is_err(), "the second was served too soon");

@@ -16,14 +16,14 @@ use stepwell_store::sqlite::SqliteStore;
 use tokio::net::TcpListener;
 
 /// A server with a route that has an id in it. The directory is there as long as this is.
-struct Rig {
+struct Harness {
     address: SocketAddr,
     client: Client,
     _directory: tempfile::TempDir,
 }
 
-impl Rig {
-    async fn new(token: Option<&str>) -> Rig {
+impl Harness {
+    async fn new(token: Option<&str>) -> Harness {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let metrics = Endpoint::new(install().unwrap(), store, token.map(Secret::new)).router();
@@ -34,7 +34,7 @@ impl Rig {
         let limits = Limits { connections: 10, header_timeout: long, body_timeout: long, drain: long };
         tokio::spawn(serve(listener, things.merge(metrics), limits, std::future::pending()));
         stepwell_store::tls::install();
-        Rig { address, client: Client::new(), _directory: directory }
+        Harness { address, client: Client::new(), _directory: directory }
     }
 
     async fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
@@ -53,12 +53,12 @@ impl Rig {
 
 #[tokio::test]
 async fn requests_are_counted_by_route_and_not_by_id() {
-    let rig = Rig::new(None).await;
+    let harness = Harness::new(None).await;
     for id in 0..3 {
-        rig.ask(Method::GET, &format!("/things/{id}"), &[]).await;
+        harness.ask(Method::GET, &format!("/things/{id}"), &[]).await;
     }
-    rig.ask(Method::from_bytes(b"BREW").unwrap(), "/things/1", &[]).await;
-    let text = rig.metrics().await;
+    harness.ask(Method::from_bytes(b"BREW").unwrap(), "/things/1", &[]).await;
+    let text = harness.metrics().await;
     let counted = r#"stepwell_http_requests_total{method="GET",route="/things/{id}",status="200"} 3"#;
     assert!(text.contains(counted), "{text}");
     assert!(text.contains(r#"{method="other",route="/things/{id}",status="405"} 1"#), "{text}");
@@ -70,8 +70,8 @@ async fn requests_are_counted_by_route_and_not_by_id() {
 
 #[tokio::test]
 async fn the_size_of_the_store_is_told() {
-    let rig = Rig::new(None).await;
-    let text = rig.metrics().await;
+    let harness = Harness::new(None).await;
+    let text = harness.metrics().await;
     for part in ["data", "free", "journal"] {
         assert!(text.contains(&format!("stepwell_store_bytes{{part=\"{part}\"}}")), "{text}");
     }
@@ -81,12 +81,12 @@ async fn the_size_of_the_store_is_told() {
 
 #[tokio::test]
 async fn without_a_token_only_this_machine_may_read_and_nobody_through_it() {
-    let rig = Rig::new(None).await;
-    assert_eq!(rig.ask(Method::GET, "/metrics", &[]).await.0, StatusCode::OK);
+    let harness = Harness::new(None).await;
+    assert_eq!(harness.ask(Method::GET, "/metrics", &[]).await.0, StatusCode::OK);
     let through_a_proxy = [("X-Forwarded-For", "203.0.113.9"), ("Forwarded", "for=203.0.113.9"), ("Via", "1.1 proxy")];
     let through_a_page = [("Host", "evil.example"), ("Host", "localhost.evil.example:7070")];
     for header in through_a_proxy.into_iter().chain(through_a_page) {
-        let (status, text) = rig.ask(Method::GET, "/metrics", &[header]).await;
+        let (status, text) = harness.ask(Method::GET, "/metrics", &[header]).await;
         assert_eq!(status, StatusCode::FORBIDDEN);
         assert!(!text.contains("stepwell_"), "{text}");
     }
@@ -94,11 +94,11 @@ async fn without_a_token_only_this_machine_may_read_and_nobody_through_it() {
 
 #[tokio::test]
 async fn with_a_token_only_who_has_it_may_read() {
-    let rig = Rig::new(Some("correct")).await;
+    let harness = Harness::new(Some("correct")).await;
     for given in ["", "Bearer", "Bearer wrong", "Bearer correctly", "Basic correct"] {
-        let (status, text) = rig.ask(Method::GET, "/metrics", &[("Authorization", given)]).await;
+        let (status, text) = harness.ask(Method::GET, "/metrics", &[("Authorization", given)]).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{given}");
         assert!(!text.contains("stepwell_"), "{text}");
     }
-    assert_eq!(rig.ask(Method::GET, "/metrics", &[("Authorization", "bearer correct")]).await.0, StatusCode::OK);
+    assert_eq!(harness.ask(Method::GET, "/metrics", &[("Authorization", "bearer correct")]).await.0, StatusCode::OK);
 }

@@ -17,7 +17,7 @@ use stepwell_engine::trace::{hex, run_span, step_span, trace_id};
 use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
 use stepwell_server::config::{Otlp, Secret};
 use stepwell_server::otlp::{Exporter, Pace};
-use stepwell_testing::Place;
+use stepwell_testing::TestStore;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -62,14 +62,14 @@ impl StepKind for Tools {
     }
 }
 
-struct Rig {
+struct Harness {
     engine: Engine,
     caller: Caller,
     receiver: Receiver,
     stop: Arc<Notify>,
     exporter: Option<JoinHandle<()>>,
     otlp: Otlp,
-    _place: Place,
+    _place: TestStore,
 }
 
 const PACE: Pace = Pace {
@@ -79,8 +79,8 @@ const PACE: Pace = Pace {
     longest_pause: Duration::from_millis(20),
 };
 
-impl Rig {
-    async fn new() -> Rig {
+impl Harness {
+    async fn new() -> Harness {
         let receiver = Receiver {
             requests: Arc::new(watch::Sender::new(Vec::new())),
             turned_down: Arc::new(watch::Sender::new(0)),
@@ -92,14 +92,14 @@ impl Rig {
         tokio::spawn(async move { axum::serve(listener, router).await });
         let headers = BTreeMap::from([("authorization".to_string(), Secret::new("Bearer abc"))]);
         let otlp = Otlp { endpoint, headers, service_name: "flows".into() };
-        let place = Place::new();
+        let place = TestStore::new();
         let store = place.open().await.unwrap();
         let engine = Engine::start(store, Config::new(Kinds::default().with("tool", Tools))).await.unwrap();
         let caller = Caller::local("ann");
-        Rig { engine, caller, receiver, stop: Arc::default(), exporter: None, otlp, _place: place }
+        Harness { engine, caller, receiver, stop: Arc::default(), exporter: None, otlp, _place: place }
     }
 
-    async fn export(mut self) -> Rig {
+    async fn export(mut self) -> Harness {
         let exporter = Exporter::new(&self.engine, &self.otlp, PACE).await.unwrap();
         let stop = self.stop.clone();
         self.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
@@ -157,12 +157,14 @@ fn tool(name: &str, needs: &[&str]) -> Value {
 
 #[tokio::test]
 async fn a_run_is_a_trace_and_an_attempt_is_a_span_of_it() {
-    let rig = Rig::new().await.export().await;
-    rig.define(json!({"name": "orders", "tasks": {"charge": tool("ok", &[]), "ship": tool("ok", &["charge"])}})).await;
-    let run = rig.run("orders").await;
-    let spans = rig.spans(3).await;
+    let harness = Harness::new().await.export().await;
+    harness
+        .define(json!({"name": "orders", "tasks": {"charge": tool("ok", &[]), "ship": tool("ok", &["charge"])}}))
+        .await;
+    let run = harness.run("orders").await;
+    let spans = harness.spans(3).await;
     assert_eq!(spans.len(), 3, "{spans:#?}");
-    let request = &rig.receiver.requests.borrow()[0];
+    let request = &harness.receiver.requests.borrow()[0];
     let resource = &request["resourceSpans"][0]["resource"];
     assert_eq!(*resource, json!({"attributes": [{"key": "service.name", "value": {"stringValue": "flows"}}]}));
     let root = named(&spans, "orders")[0];
@@ -188,11 +190,11 @@ async fn a_run_is_a_trace_and_an_attempt_is_a_span_of_it() {
 
 #[tokio::test]
 async fn every_attempt_that_failed_is_a_span_with_its_error() {
-    let rig = Rig::new().await.export().await;
+    let harness = Harness::new().await.export().await;
     let retry = json!({"attempts": 3, "backoff": "fixed", "delay": "1ms"});
-    rig.define(json!({"name": "w", "tasks": {"call": {"tool": "fail", "retry": retry}}})).await;
-    let run = rig.run("w").await;
-    let spans = rig.spans(4).await;
+    harness.define(json!({"name": "w", "tasks": {"call": {"tool": "fail", "retry": retry}}})).await;
+    let run = harness.run("w").await;
+    let spans = harness.spans(4).await;
     let attempts = named(&spans, "call");
     assert_eq!(attempts.len(), 3, "{spans:#?}");
     for (n, span) in attempts.into_iter().enumerate() {
@@ -205,11 +207,11 @@ async fn every_attempt_that_failed_is_a_span_with_its_error() {
 
 #[tokio::test]
 async fn what_a_cancellation_cut_off_is_a_span_too() {
-    let rig = Rig::new().await.export().await;
-    rig.define(json!({"name": "w", "tasks": {"stuck": tool("hold", &[]), "never": tool("ok", &["stuck"])}})).await;
-    let run = rig.start("w").await;
-    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
-    let spans = rig.spans(2).await;
+    let harness = Harness::new().await.export().await;
+    harness.define(json!({"name": "w", "tasks": {"stuck": tool("hold", &[]), "never": tool("ok", &["stuck"])}})).await;
+    let run = harness.start("w").await;
+    harness.engine.runs(&harness.caller).cancel(&run, None).await.unwrap();
+    let spans = harness.spans(2).await;
     assert_eq!(spans.len(), 2, "{spans:#?}");
     let stuck = named(&spans, "stuck")[0];
     assert_eq!(attribute(stuck, "stepwell.step.status"), json!({"stringValue": "cancelled"}));
@@ -218,14 +220,15 @@ async fn what_a_cancellation_cut_off_is_a_span_too() {
 
 #[tokio::test]
 async fn items_of_a_loop_share_a_name_and_a_child_run_points_to_its_parent() {
-    let rig = Rig::new().await.export().await;
-    rig.define(json!({"name": "child", "tasks": {"inner": tool("ok", &[])}})).await;
+    let harness = Harness::new().await.export().await;
+    harness.define(json!({"name": "child", "tasks": {"inner": tool("ok", &[])}})).await;
     let body = json!({"call": tool("ok", &[])});
     let each = json!({"for_each": "{{trigger.body}}", "tasks": body});
-    rig.define(json!({"name": "parent", "tasks": {"each": each, "sub": {"workflow": "child", "needs": ["each"]}}}))
+    harness
+        .define(json!({"name": "parent", "tasks": {"each": each, "sub": {"workflow": "child", "needs": ["each"]}}}))
         .await;
-    let run = rig.run("parent").await;
-    let spans = rig.spans(7).await;
+    let run = harness.run("parent").await;
+    let spans = harness.spans(7).await;
     let items = named(&spans, "each.call");
     assert_eq!(items.len(), 2, "{spans:#?}");
     // They run side by side, and end in any order.
@@ -240,15 +243,15 @@ async fn items_of_a_loop_share_a_name_and_a_child_run_points_to_its_parent() {
 
 #[tokio::test]
 async fn history_is_not_sent_but_what_began_in_it_has_its_right_start() {
-    let rig = Rig::new().await;
-    rig.define(json!({"name": "old", "tasks": {"a": tool("ok", &[])}})).await;
-    rig.define(json!({"name": "long", "tasks": {"stuck": tool("hold", &[])}})).await;
-    rig.run("old").await;
-    let run = rig.start("long").await;
-    let begun = rig.engine.runs(&rig.caller).get(&run).await.unwrap().tasks[0].started_at.unwrap();
-    let rig = rig.export().await;
-    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
-    let spans = rig.spans(2).await;
+    let harness = Harness::new().await;
+    harness.define(json!({"name": "old", "tasks": {"a": tool("ok", &[])}})).await;
+    harness.define(json!({"name": "long", "tasks": {"stuck": tool("hold", &[])}})).await;
+    harness.run("old").await;
+    let run = harness.start("long").await;
+    let begun = harness.engine.runs(&harness.caller).get(&run).await.unwrap().tasks[0].started_at.unwrap();
+    let harness = harness.export().await;
+    harness.engine.runs(&harness.caller).cancel(&run, None).await.unwrap();
+    let spans = harness.spans(2).await;
     assert!(spans.iter().all(|span| span["traceId"] == hex(&trace_id(&run))), "{spans:#?}");
     let stuck = named(&spans, "stuck")[0];
     assert_eq!(nanos(stuck, "startTimeUnixNano"), begun.0 as u64 * 1_000_000);
@@ -256,60 +259,60 @@ async fn history_is_not_sent_but_what_began_in_it_has_its_right_start() {
 
 #[tokio::test]
 async fn a_collector_that_is_down_gets_everything_when_it_is_back_and_the_engine_does_not_wait() {
-    let rig = Rig::new().await.export().await;
-    rig.receiver.answer.send_replace(StatusCode::SERVICE_UNAVAILABLE);
-    rig.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;
+    let harness = Harness::new().await.export().await;
+    harness.receiver.answer.send_replace(StatusCode::SERVICE_UNAVAILABLE);
+    harness.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;
     for _ in 0..20 {
-        rig.run("w").await;
+        harness.run("w").await;
     }
-    let mut tried = rig.receiver.turned_down.subscribe();
+    let mut tried = harness.receiver.turned_down.subscribe();
     tokio::time::timeout(LONG, tried.wait_for(|count| *count >= 3)).await.expect("several tries").unwrap();
-    assert!(rig.receiver.requests.borrow().is_empty());
-    rig.receiver.answer.send_replace(StatusCode::OK);
-    let spans = rig.spans(40).await;
+    assert!(harness.receiver.requests.borrow().is_empty());
+    harness.receiver.answer.send_replace(StatusCode::OK);
+    let spans = harness.spans(40).await;
     assert_eq!((named(&spans, "w").len(), named(&spans, "a").len()), (20, 20));
 }
 
 #[tokio::test]
 async fn spans_that_a_collector_refuses_for_good_are_not_sent_for_ever() {
-    let rig = Rig::new().await.export().await;
-    rig.receiver.answer.send_replace(StatusCode::BAD_REQUEST);
-    rig.define(json!({"name": "bad", "tasks": {"a": tool("ok", &[])}})).await;
-    rig.define(json!({"name": "good", "tasks": {"b": tool("ok", &[])}})).await;
-    rig.run("bad").await;
-    let mut refused = rig.receiver.turned_down.subscribe();
+    let harness = Harness::new().await.export().await;
+    harness.receiver.answer.send_replace(StatusCode::BAD_REQUEST);
+    harness.define(json!({"name": "bad", "tasks": {"a": tool("ok", &[])}})).await;
+    harness.define(json!({"name": "good", "tasks": {"b": tool("ok", &[])}})).await;
+    harness.run("bad").await;
+    let mut refused = harness.receiver.turned_down.subscribe();
     tokio::time::timeout(LONG, refused.wait_for(|count| *count >= 1)).await.expect("a try").unwrap();
-    rig.receiver.answer.send_replace(StatusCode::OK);
-    rig.run("good").await;
-    let mut requests = rig.receiver.requests.subscribe();
+    harness.receiver.answer.send_replace(StatusCode::OK);
+    harness.run("good").await;
+    let mut requests = harness.receiver.requests.subscribe();
     let ended = |requests: &Vec<Value>| !named(&spans(requests), "good").is_empty();
     tokio::time::timeout(LONG, requests.wait_for(ended)).await.expect("the spans that follow").unwrap();
 }
 
 #[tokio::test]
 async fn what_is_left_at_the_end_is_still_sent() {
-    let mut rig = Rig::new().await;
+    let mut harness = Harness::new().await;
     let pace = Pace { linger: LONG, ..PACE };
-    let exporter = Exporter::new(&rig.engine, &rig.otlp, pace).await.unwrap();
-    let stop = rig.stop.clone();
-    rig.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
-    rig.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;
-    rig.run("w").await;
-    rig.engine.shutdown(LONG).await;
-    assert!(rig.receiver.requests.borrow().is_empty(), "it would have lingered");
-    rig.stop.notify_one();
-    tokio::time::timeout(LONG, rig.exporter.take().unwrap()).await.expect("the exporter ends").unwrap();
-    assert_eq!(spans(&rig.receiver.requests.borrow()).len(), 2);
+    let exporter = Exporter::new(&harness.engine, &harness.otlp, pace).await.unwrap();
+    let stop = harness.stop.clone();
+    harness.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
+    harness.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;
+    harness.run("w").await;
+    harness.engine.shutdown(LONG).await;
+    assert!(harness.receiver.requests.borrow().is_empty(), "it would have lingered");
+    harness.stop.notify_one();
+    tokio::time::timeout(LONG, harness.exporter.take().unwrap()).await.expect("the exporter ends").unwrap();
+    assert_eq!(spans(&harness.receiver.requests.borrow()).len(), 2);
 }
 
 #[tokio::test]
 async fn a_collector_that_is_not_there_holds_nobody_up_at_the_end() {
-    let mut rig = Rig::new().await;
+    let mut harness = Harness::new().await;
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    rig.otlp.endpoint = format!("http://{nobody}");
-    let rig = rig.export().await;
-    rig.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;
-    rig.run("w").await;
-    rig.stop.notify_one();
-    tokio::time::timeout(LONG, rig.exporter.unwrap()).await.expect("the exporter ends").unwrap();
+    harness.otlp.endpoint = format!("http://{nobody}");
+    let harness = harness.export().await;
+    harness.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;
+    harness.run("w").await;
+    harness.stop.notify_one();
+    tokio::time::timeout(LONG, harness.exporter.unwrap()).await.expect("the exporter ends").unwrap();
 }

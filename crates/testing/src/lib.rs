@@ -1,5 +1,6 @@
-//! What tests of several crates need and no program does: a PostgreSQL server that goes away, a network that can be cut, a
-//! server for workflows to call, and one switch for which store a suite runs on.
+//! The test kit: an engine with controllable step kinds, calls of a step kind, the real server and a client of its API, a
+//! temporary PostgreSQL server, a network that can be cut, a server for workflows to call, and one switch for the store that
+//! suites run on. No program depends on it.
 //!
 //! `STEPWELL_TEST_STORE=postgres` runs suites on PostgreSQL; without it they run on the embedded store.
 //! `STEPWELL_TEST_DATABASE` names a server to use instead of starting one.
@@ -7,20 +8,30 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod api;
+mod call;
 mod cluster;
+mod engine;
 mod outside;
-mod place;
 mod programs;
 mod proxy;
 mod rows;
 mod schema;
+mod server;
+mod step_kind;
+mod test_store;
 mod wait;
 
+pub use api::{Answer, Api};
+pub use call::{failure, step_call, success};
 pub use cluster::Cluster;
+pub use engine::{ADMIN, AGENT, EngineHarness, START, chain, list, policy};
 pub use outside::{Outside, Request, listen};
-pub use place::{Place, embedded_only, on_postgres, postgres_only};
 pub use proxy::Proxy;
 pub use schema::{Schema, execute};
+pub use server::{Process, Server};
+pub use step_kind::{ToolCall, Tools};
+pub use test_store::{TestStore, embedded_only, on_postgres, postgres_only};
 pub use wait::{command, eventually};
 
 use std::time::Duration;

@@ -39,7 +39,10 @@ fn serve(stream: TcpStream, answer: &impl Fn(Request) -> (&'static str, String))
         }
         loop {
             let mut line = String::new();
-            lines.read_line(&mut line)?;
+            if lines.read_line(&mut line)? == 0 {
+                // The caller was killed before the request was complete.
+                return Ok(());
+            }
             let Some((name, value)) = line.trim_end().split_once(':') else { break };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.trim().parse().unwrap(),

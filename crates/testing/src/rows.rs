@@ -1,11 +1,11 @@
 //! Looks past the store's contract, at its rows: what somebody has who copies the data, and what somebody does who
 //! meddles with it.
 
-use crate::Place;
+use crate::TestStore;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-impl Place {
+impl TestStore {
     /// Changes something behind the store's back; how many rows were. Written for the embedded store.
     pub fn sql(&self, sql: &str) -> u64 {
         match self.schema() {

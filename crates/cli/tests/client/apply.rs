@@ -1,10 +1,10 @@
 //! `apply`: idempotent, all or nothing as far as can be known before, with and without a server.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use crate::served::{CHAIN, GATE, Served};
 
 /// The same, whoever keeps the workflows.
-fn applies(place: &Place) {
+fn applies(place: &Installation) {
     let folder = place.data().parent().unwrap().join("flows");
     std::fs::create_dir_all(folder.join("more")).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
@@ -44,14 +44,14 @@ fn workflows_become_as_files_say_on_a_server() {
 
 #[test]
 fn workflows_become_as_files_say_in_a_directory() {
-    let place = Place::new();
+    let place = Installation::new();
     applies(&place);
     place.sound();
 }
 
 #[test]
 fn what_cannot_be_applied_is_said_and_nothing_is_made() {
-    let place = Place::new();
+    let place = Installation::new();
     let (one, two) = (place.file("one.yaml", CHAIN), place.file("two.yaml", CHAIN));
     place.stepwell(&["apply", "-f", &one, &two]).expect(2).says("both define the workflow \"chain\"");
     place.stepwell(&["apply", "-f", "none.yaml"]).expect(2).says("none.yaml");

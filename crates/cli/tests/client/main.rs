@@ -6,11 +6,11 @@
 mod apply;
 mod channels;
 mod decide;
+#[path = "../durable/harness.rs"]
+#[allow(dead_code, reason = "shared with the tests of durable runs, which use all of it")]
+mod harness;
 mod lost;
 mod people;
-#[path = "../durable/rig.rs"]
-#[allow(dead_code, reason = "shared with the tests of durable runs, which use all of it")]
-mod rig;
 mod served;
 mod start;
 mod switches;

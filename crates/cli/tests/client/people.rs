@@ -1,14 +1,14 @@
 //! Keys, users and grants: through a server, and on the directory when no key is left.
 
-use crate::rig::{Output, Place};
+use crate::harness::{Installation, Output};
 use crate::served::{CHAIN, Served};
 
-fn with_key(place: &Place, key: &str, args: &[&str]) -> Output {
+fn with_key(place: &Installation, key: &str, args: &[&str]) -> Output {
     place.stepwell(&[args, &["--api-key", key]].concat())
 }
 
 /// The id of the key with this name.
-fn id(place: &Place, name: &str) -> String {
+fn id(place: &Installation, name: &str) -> String {
     let all = place.stepwell(&["key", "list", "--json"]).expect(0).lines();
     all.iter().find(|key| key["name"] == name).unwrap()["id"].as_str().unwrap().to_string()
 }
@@ -88,7 +88,7 @@ fn who_lost_all_keys_makes_one_on_the_directory() {
 
 #[test]
 fn nobody_is_made_before_the_first_start_of_a_server() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     if !stepwell_testing::on_postgres() {
         place.stepwell(&["key", "create", "x"]).expect(2).says("there is no data directory");

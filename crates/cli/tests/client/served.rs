@@ -1,6 +1,6 @@
 //! A server of the real binary on a place of its own, and finding it.
 
-use crate::rig::{Output, Place, Running};
+use crate::harness::{Installation, Output, Running};
 use rustix::process::Signal;
 
 pub const CHAIN: &str = "name: chain
@@ -14,16 +14,16 @@ pub const FAILS: &str =
     "name: fails\ntasks:\n  a: {tool: now}\n  b: {needs: a, tool: fail, args: {message: no luck}}\n";
 
 pub struct Served {
-    pub place: Place,
+    pub place: Installation,
     server: Running,
 }
 
 impl Served {
     pub fn start() -> Served {
-        Served::on(Place::new(), "127.0.0.1:0")
+        Served::on(Installation::new(), "127.0.0.1:0")
     }
 
-    pub fn on(place: Place, address: &str) -> Served {
+    pub fn on(place: Installation, address: &str) -> Served {
         let mut server = place.start(&["serve", "--listen", address]);
         server.until("Stepwell serves");
         Served { place, server }
@@ -53,13 +53,13 @@ impl Served {
     }
 
     /// As an operator would.
-    pub fn stop(self) -> Place {
+    pub fn stop(self) -> Installation {
         self.server.signal(Signal::TERM);
         self.server.end().expect(0);
         self.place
     }
 
-    pub fn kill(self) -> Place {
+    pub fn kill(self) -> Installation {
         self.server.kill();
         self.place
     }
@@ -67,7 +67,7 @@ impl Served {
 
 #[test]
 fn a_server_that_is_named_must_answer() {
-    let place = Place::new();
+    let place = Installation::new();
     // Nobody can listen there.
     let refused = place.stepwell(&["runs", "--url", "http://127.0.0.1:1"]).expect(1);
     refused.says("no server answers at http://127.0.0.1:1").says("stepwell serve");
@@ -113,7 +113,7 @@ fn what_is_shown_does_not_depend_on_who_is_asked() {
         commands.extend([vec!["show", run], vec!["events", run]]);
     }
     commands.push(vec!["events", &done, "--after", "1"]);
-    let said = |place: &Place| -> Vec<String> {
+    let said = |place: &Installation| -> Vec<String> {
         let json = commands.iter().map(|args| [&args[..], &["--json"]].concat());
         json.chain(commands.iter().cloned()).map(|args| place.stepwell(&args).expect(0).out).collect()
     };
@@ -128,7 +128,7 @@ fn mistakes_have_the_same_exit_code_with_and_without_a_server() {
     let served = Served::with(&[CHAIN]);
     let run = served.trigger(&["chain"]);
     served.run(&["watch", &run]).expect(0).says("b success").says("run completed");
-    let check = |place: &Place| {
+    let check = |place: &Installation| {
         place.stepwell(&["show", "run_none"]).expect(2).says("there is no run");
         place.stepwell(&["show", ".."]).expect(2);
         place.stepwell(&["runs", "--workflow", "none"]).expect(2).says("there is no workflow");

@@ -1,12 +1,12 @@
 //! `workflows`, `enable`, `disable`, `pause`, `resume` and `schedule`, with and without a server.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use crate::served::{CHAIN, Served};
 use serde_json::json;
 
 const TICKS: &str = "name: ticks\ntrigger: {cron: \"0 9 * * *\"}\ntasks: {a: {tool: now}}\n";
 
-fn switches(place: &Place) {
+fn switches(place: &Installation) {
     place.stepwell(&["disable", "chain"]).expect(0).says("chain is disabled");
     place.stepwell(&["workflows"]).expect(0).says("chain (1)  disabled");
     assert_eq!(place.stepwell(&["enable", "chain", "--json"]).expect(0).json()["enabled"], json!(true));

@@ -1,6 +1,6 @@
 //! The recipe of the image, without an engine to build it: what it copies is there, and what it runs works.
 
-use crate::rig::{BINARY, Server, command, is_known, json, root, text};
+use crate::harness::{BINARY, Server, command, is_known, json, root, text};
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -1,16 +1,16 @@
 //! Copies of a store: what is in them, who may read them, and what is not taken for one.
 
-use crate::rig::{Server, json, said, stepwell, text};
+use crate::harness::{json, said, serve, stepwell, text};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     /// A data directory with a run in it.
-    fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
+    fn new() -> Directory {
+        let place = Directory(tempfile::tempdir().unwrap());
         std::fs::write(place.path("nap.json"), json!({"name": "nap", "tasks": {"rest": {"sleep": 0}}}).to_string())
             .unwrap();
         said(&["run", &place.named("nap.json"), "--data", &place.named("data"), "--quiet"]);
@@ -46,7 +46,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_copy_of_a_directory_at_rest_is_one_private_file() {
-    let place = Place::new();
+    let place = Directory::new();
     let told = json(&said(&["backup", "--data", &place.named("data"), &place.named("copy.db"), "--json"]));
     assert_eq!((&told["runs"], &told["key_files"]), (&json!(1), &json!(0)), "{told:#}");
     assert_eq!(told["bytes"].as_u64().unwrap(), std::fs::metadata(place.path("copy.db")).unwrap().len());
@@ -60,9 +60,9 @@ fn a_copy_of_a_directory_at_rest_is_one_private_file() {
 
 #[test]
 fn keys_are_copied_only_when_asked_for() {
-    let place = Place::new();
+    let place = Directory::new();
     let (data, plain, keyed) = (place.named("data"), place.named("plain.db"), place.named("keyed.db"));
-    let server = Server::on(&place.path("data"));
+    let server = serve(&place.path("data"));
     said(&["backup", "--data", &data, &plain]);
     assert_eq!(place.names(), ["data", "nap.json", "plain.db"]);
     said(&["backup", "--data", &data, &keyed, "--with-keys"]);
@@ -75,14 +75,13 @@ fn keys_are_copied_only_when_asked_for() {
     // The key works on what was restored, whether its file came along or not.
     let key = std::fs::read_to_string(place.path("data/admin.key")).unwrap();
     assert_eq!(std::fs::read_to_string(place.path("with/admin.key")).unwrap(), key);
-    let mut server = Server::on(&place.path("without"));
-    server.key = key.trim().to_string();
-    assert_eq!(server.get("/api/v1/workflows").0, 200);
+    let server = serve(&place.path("without"));
+    server.api.but(key.trim()).get("/api/v1/workflows").is(200);
 }
 
 #[test]
 fn nothing_that_is_there_is_overwritten() {
-    let place = Place::new();
+    let place = Directory::new();
     let (data, copy) = (place.named("data"), place.named("copy.db"));
     std::fs::write(&copy, "mine").unwrap();
     place.refuses(&["backup", "--data", &data, &copy], "already exists");
@@ -100,13 +99,13 @@ fn nothing_that_is_there_is_overwritten() {
     place.refuses(&["restore", &copy, "--data", &place.named("keyed")], "admin.key already exists");
     assert!(!place.path("keyed/stepwell.db").exists());
     std::fs::remove_file(place.path("copy.db.admin.key")).unwrap();
-    let _server = Server::on(&place.path("data"));
+    let _server = serve(&place.path("data"));
     place.refuses(&["restore", &copy, "--data", &data], "another stepwell");
 }
 
 #[test]
 fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
-    let place = Place::new();
+    let place = Directory::new();
     let new = place.named("new");
     let check = |from: &str, because: &str| {
         place.refuses(&["restore", &place.named(from), "--data", &new], because);
@@ -129,7 +128,7 @@ fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
 
 #[test]
 fn a_damaged_copy_is_refused_and_not_put_in_place() {
-    let place = Place::new();
+    let place = Directory::new();
     said(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
     let whole = std::fs::read(place.path("copy.db")).unwrap();
     const PAGE: usize = 4_096;
@@ -148,8 +147,8 @@ fn a_damaged_copy_is_refused_and_not_put_in_place() {
 
 #[test]
 fn a_store_in_a_database_is_not_copied_by_this_command() {
-    let place = Place::new();
-    let mut backup = crate::rig::command(crate::rig::BINARY);
+    let place = Directory::new();
+    let mut backup = crate::harness::command(crate::harness::BINARY);
     backup.args(["backup", "--data", &place.named("data"), &place.named("copy.db")]);
     let done = backup.env("STEPWELL_DATABASE", "postgres://db.example.com/stepwell").output().unwrap();
     assert_eq!(done.status.code(), Some(2));

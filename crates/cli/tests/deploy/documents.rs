@@ -1,6 +1,6 @@
 //! docs/deployment.md: every command of ours that it shows exists, with these options.
 
-use crate::rig::{said, text};
+use crate::harness::{said, text};
 use std::collections::BTreeSet;
 
 /// The lines of its shell blocks, those that go on put together.

@@ -1,6 +1,6 @@
 //! The drill: a backup under load, the machine lost, the copy restored elsewhere.
 
-use crate::rig::{Server, eventually, json, said};
+use crate::harness::{Server, eventually, json, said, serve};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,9 +22,10 @@ pub fn load(server: &Server, acknowledged: &Acknowledged) {
                     let number = 4 * n + thread;
                     let input = json!({"n": number, "ballast": ballast});
                     // No answer is no promise.
-                    let Ok((status, answer)) = server.try_post("/workflows/it/trigger", &input) else { return };
-                    assert_eq!(status, 201, "{answer:#}");
-                    let run = answer["data"]["run_id"].as_str().unwrap().to_string();
+                    let (path, body) = ("/api/v1/workflows/it/trigger", input.to_string().into());
+                    let json = [("content-type", "application/json")];
+                    let Ok(answer) = server.api.try_send("POST", path, &json, Some(body)) else { return };
+                    let run = answer.is(201).data()["run_id"].as_str().unwrap().to_string();
                     acknowledged.lock().unwrap().insert(number, run);
                 }
             });
@@ -63,9 +64,9 @@ fn what_was_acknowledged_before_a_backup_is_restored_from_it_and_goes_on() {
     let (data, copy, elsewhere) =
         (place.path().join("data"), place.path().join("copy.db"), place.path().join("elsewhere"));
     let outside = Outside::start();
-    let mut server = Server::on(&data);
+    let server = serve(&data);
     let call = |path: &str| format!("{}/{path}", outside.url);
-    server.post(
+    server.api.create(
         "/workflows",
         &json!({"name": "it", "tasks": {
             "first": {"url": call("first")},
@@ -73,11 +74,11 @@ fn what_was_acknowledged_before_a_backup_is_restored_from_it_and_goes_on() {
             "last": {"url": call("last"), "needs": ["rest"]},
         }, "output": {"n": "{{trigger.body.n}}"}}),
     );
-    server.post("/workflows", &json!({"name": "held", "tasks": {"call": {"url": call("held")}}}));
-    server.post("/workflows", &json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
-    server.post("/workflows", &json!({"name": "nap", "tasks": {"rest": {"sleep": "1s"}}}));
+    server.api.create("/workflows", &json!({"name": "held", "tasks": {"call": {"url": call("held")}}}));
+    server.api.create("/workflows", &json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
+    server.api.create("/workflows", &json!({"name": "nap", "tasks": {"rest": {"sleep": "1s"}}}));
     let start = |workflow: &str| {
-        let run = server.post(&format!("/workflows/{workflow}/trigger"), &json!({}));
+        let run = server.api.create(&format!("/workflows/{workflow}/trigger"), &json!({}));
         run["run_id"].as_str().unwrap().to_string()
     };
     let (held, gate) = (start("held"), start("gate"));
@@ -93,25 +94,25 @@ fn what_was_acknowledged_before_a_backup_is_restored_from_it_and_goes_on() {
         loading.join().unwrap();
         (before, nap)
     });
-    server.kill();
+    assert_eq!(server.gone(), None);
     // Nothing of the old machine is left but the copy.
     std::fs::remove_dir_all(&data).unwrap();
 
     said(&["restore", copy.to_str().unwrap(), "--data", elsewhere.to_str().unwrap()]);
     sound(&elsewhere);
-    let server = Server::on(&elsewhere);
+    let server = serve(&elsewhere);
     for (number, run) in &before {
-        let end = server.end(run);
+        let end = server.api.end(run);
         assert_eq!((&end["status"], &end["output"]), (&json!("completed"), &json!({"n": number})), "{end:#}");
     }
-    assert_eq!(server.end(&nap)["status"], "completed");
+    assert_eq!(server.api.end(&nap)["status"], "completed");
     // The call that was under way is made again, under the same key.
     let calls = eventually("the call once more", || Some(outside.held()).filter(|calls| calls.len() == 2));
     assert_eq!(calls[0], calls[1]);
     outside.let_go();
-    assert_eq!(server.end(&held)["status"], "completed");
+    assert_eq!(server.api.end(&held)["status"], "completed");
     said(&["approve", &gate, "ask", "--data", elsewhere.to_str().unwrap()]);
-    assert_eq!(server.end(&gate)["status"], "completed");
+    assert_eq!(server.api.end(&gate)["status"], "completed");
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.gone(), Some(0));
     sound(&elsewhere);

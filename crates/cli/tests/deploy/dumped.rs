@@ -2,7 +2,7 @@
 //! another one.
 
 use crate::drill::{Acknowledged, load};
-use crate::rig::{Server, command, eventually, said};
+use crate::harness::{Server, command, eventually, said};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -33,11 +33,11 @@ fn what_was_acknowledged_before_a_dump_is_restored_from_it_and_goes_on() {
     }
     let place = tempfile::tempdir().unwrap();
     let (data, dump) = (place.path().join("data"), place.path().join("dump"));
-    let mut server = serve(&named("before"), &data);
+    let server = serve(&named("before"), &data);
     let rest = json!({"name": "it", "tasks": {"rest": {"sleep": "5ms"}}, "output": {"n": "{{trigger.body.n}}"}});
-    server.post("/workflows", &rest);
-    server.post("/workflows", &json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
-    let gate = server.post("/workflows/gate/trigger", &json!({}))["run_id"].as_str().unwrap().to_string();
+    server.api.create("/workflows", &rest);
+    server.api.create("/workflows", &json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
+    let gate = server.api.create("/workflows/gate/trigger", &json!({}))["run_id"].as_str().unwrap().to_string();
     let acknowledged = Acknowledged::default();
     let before = std::thread::scope(|scope| {
         let loading = scope.spawn(|| load(&server, &acknowledged));
@@ -49,7 +49,7 @@ fn what_was_acknowledged_before_a_dump_is_restored_from_it_and_goes_on() {
         loading.join().unwrap();
         before
     });
-    server.kill();
+    assert_eq!(server.gone(), None);
     execute(cluster.url(), "DROP DATABASE before WITH (FORCE)").unwrap();
 
     run("pg_restore", &["-d", &named("after"), dump.to_str().unwrap()]);
@@ -58,11 +58,11 @@ fn what_was_acknowledged_before_a_dump_is_restored_from_it_and_goes_on() {
     // The key files of the machine go on working.
     let server = serve(&named("after"), &data);
     for (number, run) in &before {
-        let end = server.end(run);
+        let end = server.api.end(run);
         assert_eq!((&end["status"], &end["output"]), (&json!("completed"), &json!({"n": number})), "{end:#}");
     }
     said(&["approve", &gate, "ask", "--data", data.to_str().unwrap()]);
-    assert_eq!(server.end(&gate)["status"], "completed");
+    assert_eq!(server.api.end(&gate)["status"], "completed");
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.gone(), Some(0));
 }

@@ -1,7 +1,7 @@
 //! The manifests: that their parts fit together, and that what they set and ask means something to the real server.
 
 use crate::container::instruction;
-use crate::rig::{BINARY, Server, command, is_known, stop_seconds, text};
+use crate::harness::{BINARY, Server, command, is_known, status_as, stop_seconds, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -107,12 +107,12 @@ fn what_the_manifests_run_answers_their_probes() {
             let ask = &container[probe]["httpGet"];
             assert!(names(&container["ports"]).contains(ask["port"].as_str().unwrap()));
             // A kubelet asks for the address of the pod.
-            let answer = server.get_as("10.1.2.3:7070", ask["path"].as_str().unwrap());
+            let answer = status_as(&server, "10.1.2.3:7070", ask["path"].as_str().unwrap());
             assert_eq!(answer, 200, "{}: {probe}", manifest.name);
         }
         let service = manifest.object("Service")["metadata"]["name"].as_str().unwrap();
-        assert_eq!(server.get_as(service, "/api/v1/workflows"), 401, "the Service's name is not answered to");
-        assert_eq!(server.get_as("elsewhere", "/api/v1/workflows"), 421);
+        assert_eq!(status_as(&server, service, "/api/v1/workflows"), 401, "the Service's name is not answered to");
+        assert_eq!(status_as(&server, "elsewhere", "/api/v1/workflows"), 421);
         server.signal(rustix::process::Signal::TERM);
         assert_eq!(server.gone(), Some(0));
     }

@@ -8,6 +8,6 @@ mod copies;
 mod documents;
 mod drill;
 mod dumped;
+mod harness;
 mod kubernetes;
-mod rig;
 mod systemd;

@@ -1,6 +1,6 @@
 //! The unit: what systemd says of it, and what it starts and stops.
 
-use crate::rig::{BINARY, Server, command, eventually, is_known, root, stop_seconds, text};
+use crate::harness::{BINARY, Server, command, eventually, is_known, root, stop_seconds, text};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -59,15 +59,15 @@ fn what_the_unit_starts_serves_and_lets_a_step_end_before_it_stops() {
     let outside = Outside::start();
     let server = start(place.path());
     let call = format!("{}/held", outside.url);
-    server.post("/workflows", &json!({"name": "held", "tasks": {"call": {"url": call}}}));
-    let run = server.post("/workflows/held/trigger", &json!({}))["run_id"].as_str().unwrap().to_string();
+    server.api.create("/workflows", &json!({"name": "held", "tasks": {"call": {"url": call}}}));
+    let run = server.api.create("/workflows/held/trigger", &json!({}))["run_id"].as_str().unwrap().to_string();
     eventually("a call that is under way", || (outside.held().len() == 1).then_some(()));
     assert_eq!(setting("KillSignal"), "SIGTERM");
     server.signal(rustix::process::Signal::TERM);
     outside.let_go();
     assert_eq!(server.gone(), Some(0));
     let server = start(place.path());
-    assert_eq!(server.end(&run)["status"], "completed");
+    assert_eq!(server.api.end(&run)["status"], "completed");
     assert_eq!(outside.held().len(), 1, "the step was cut off and made again");
 }
 

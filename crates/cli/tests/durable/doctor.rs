@@ -1,6 +1,6 @@
 //! `stepwell doctor` finds what somebody meddled with, and says why runs are not finished.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use crate::run::CHAIN;
 use rustix::process::Signal;
 use serde_json::json;
@@ -8,8 +8,8 @@ use serde_json::json;
 const SLEEPER: &str = "name: sleeper\ntasks: {nap: {sleep: 1h}, b: {needs: nap, tool: now}}\n";
 
 /// A directory with one finished run.
-fn finished() -> Place {
-    let place = Place::new();
+fn finished() -> Installation {
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file]).expect(0);
     place.sound();
@@ -17,8 +17,8 @@ fn finished() -> Place {
 }
 
 /// A directory with one run that sleeps.
-fn sleeping() -> Place {
-    let place = Place::new();
+fn sleeping() -> Installation {
+    let place = Installation::new();
     let file = place.file("sleeper.yaml", SLEEPER);
     let mut running = place.start(&["run", &file]);
     running.until("nap sleeps");
@@ -30,7 +30,7 @@ fn sleeping() -> Place {
 
 /// Changes something that is there, and expects `doctor` to say this of it.
 #[track_caller]
-fn check(place: &Place, sql: &str, check: &str, message: &str) {
+fn check(place: &Installation, sql: &str, check: &str, message: &str) {
     assert_eq!(place.sql(sql), 1, "{sql}");
     let found = place.stepwell(&["doctor", "--json"]).expect(1).json();
     assert_eq!(found["sound"], false);
@@ -89,7 +89,7 @@ fn what_a_finished_run_has_left_is_named() {
 #[test]
 fn a_run_that_nothing_will_move_on_is_stuck() {
     check(&sleeping(), "DELETE FROM timers WHERE key LIKE 'wake%'", "stuck", "nap has no timer");
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("gate.yaml", "name: gate\ntasks: {ask: {approval: true}, go: {needs: ask, tool: now}}\n");
     let mut running = place.start(&["run", &file]);
     running.until("asks for approval");
@@ -113,7 +113,7 @@ fn why_runs_are_not_finished_is_summed_up() {
 
 #[test]
 fn a_run_that_went_on_under_a_newer_version_is_sound() {
-    let place = Place::new();
+    let place = Installation::new();
     let text = "name: grows\ntasks:\n  a: {tool: now}\n  old: {needs: a, tool: echo}\n\
                 \x20 b: {needs: [a, old], tool: fail}\n  c: {needs: b, tool: now}\n";
     let file = place.file("grows.yaml", text);

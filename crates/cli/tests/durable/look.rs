@@ -1,14 +1,14 @@
 //! `runs`, `show` and `events` say what is there and leave it as it is.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use crate::run::CHAIN;
 use rustix::process::Signal;
 
 const GATE: &str = "name: gate\ntasks:\n  ask: {approval: {message: Send it?}}\n  go: {needs: ask, tool: now}\n";
 
 /// A directory with two finished runs, and one that waits at a gate.
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> Installation {
+    let place = Installation::new();
     let chain = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &chain]).expect(0);
     place.stepwell(&["run", &chain, "--input", "n=2"]).expect(0);

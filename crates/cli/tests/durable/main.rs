@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod doctor;
+mod harness;
 mod look;
 mod pipe;
-mod rig;
 mod run;
 mod terminal;
 mod wrong;

@@ -1,6 +1,6 @@
 //! `stepwell pipe`: lines in, runs on disk, lines out.
 
-use crate::rig::{Place, Server};
+use crate::harness::{Installation, Server};
 use crate::run::CHAIN;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ fn named<'a>(lines: &'a [Value], what: &str) -> Vec<&'a Value> {
 
 #[test]
 fn every_line_starts_a_run_and_its_end_is_told() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     let input: String =
         (0..200).map(|n| json!({"input": {"n": n}, "key": format!("k{n}")}).to_string() + "\n").collect();
@@ -36,7 +36,7 @@ fn every_line_starts_a_run_and_its_end_is_told() {
 
 #[test]
 fn what_is_wrong_with_a_line_is_told_and_the_others_go_on() {
-    let place = Place::new();
+    let place = Installation::new();
     let fails = place.file("fails.yaml", "name: fails\ntasks: {a: {tool: fail}}\n");
     let chain = place.file("chain.yaml", CHAIN);
     let input = "nonsense\n\n{\"workflow\": \"chain\"}\n{\"key\": \"k\"}\n{\"workflow\": \"none\", \"key\": \"x\"}\n\
@@ -53,7 +53,7 @@ fn what_is_wrong_with_a_line_is_told_and_the_others_go_on() {
 
 #[test]
 fn what_a_killed_process_left_is_taken_up_and_its_end_is_told() {
-    let (place, server) = (Place::new(), Server::start());
+    let (place, server) = (Installation::new(), Server::start());
     let file = place.file("caller.yaml", &format!("name: caller\ntasks: {{call: {{url: \"{}\"}}}}\n", server.url));
     server.hold();
     let mut running = place.start(&["pipe", &file]);

@@ -1,6 +1,6 @@
 //! `stepwell run` without a terminal: results, exit codes, and going on after a signal or a kill.
 
-use crate::rig::{Place, Server};
+use crate::harness::{Installation, Server};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn caller(server: &Server, more: &str) -> String {
 
 #[test]
 fn a_run_that_completes_gives_its_output_and_nothing_else_on_standard_output() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     let ended = place.stepwell(&["run", &file, "--input", "n=7"]).expect(0).says("b success").says("run completed");
     assert_eq!(ended.json(), json!({"got": 7}));
@@ -37,7 +37,7 @@ fn a_run_that_completes_gives_its_output_and_nothing_else_on_standard_output() {
 
 #[test]
 fn a_run_that_fails_exits_with_1_and_says_why() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("fails.yaml", "name: fails\ntasks: {a: {tool: fail, args: {message: no luck}}}\n");
     let ended = place.stepwell(&["run", &file]).expect(1).says("no luck").says("stepwell show run_");
     assert_eq!(ended.out, "");
@@ -46,7 +46,7 @@ fn a_run_that_fails_exits_with_1_and_says_why() {
 
 #[test]
 fn what_is_wrong_before_a_run_exits_with_2_and_starts_nothing() {
-    let place = Place::new();
+    let place = Installation::new();
     let bad = place.file("bad.yaml", "name: bad\ntasks: {a: {sleep: 1, needs: b}}\n");
     place.stepwell(&["run", &bad]).expect(2).says("unknown-step");
     assert!(!place.data().exists(), "a wrong definition does not make a data directory");
@@ -62,7 +62,7 @@ fn what_is_wrong_before_a_run_exits_with_2_and_starts_nothing() {
 
 #[test]
 fn a_run_that_times_out_or_is_denied_exits_with_3() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("late.yaml", &sleeper("1h").replace("tasks:", "max_duration: 50ms\ntasks:"));
     place.stepwell(&["run", &file]).expect(3).says("run timeout");
     let gate = place.file("gate.yaml", GATE);
@@ -80,7 +80,7 @@ fn a_run_that_times_out_or_is_denied_exits_with_3() {
 
 #[test]
 fn json_is_one_event_per_line_and_the_result_at_the_end() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     let lines = place.stepwell(&["run", &file, "--json"]).expect(0).lines();
     let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
@@ -95,7 +95,7 @@ fn json_is_one_event_per_line_and_the_result_at_the_end() {
 
 #[test]
 fn a_signal_leaves_a_durable_run_that_resume_finishes() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("sleeper.yaml", &sleeper("2s"));
     let mut running = place.start(&["run", &file]);
     running.until("nap sleeps");
@@ -112,7 +112,7 @@ fn a_signal_leaves_a_durable_run_that_resume_finishes() {
 
 #[test]
 fn a_call_that_ends_while_the_engine_stops_is_not_made_again() {
-    let (place, server) = (Place::new(), Server::start());
+    let (place, server) = (Installation::new(), Server::start());
     let file = place.file("caller.yaml", &caller(&server, ""));
     server.hold();
     let mut running = place.start(&["run", &file]);
@@ -129,7 +129,7 @@ fn a_call_that_ends_while_the_engine_stops_is_not_made_again() {
 
 #[test]
 fn a_second_signal_stops_at_once() {
-    let (place, server) = (Place::new(), Server::start());
+    let (place, server) = (Installation::new(), Server::start());
     let file = place.file("caller.yaml", &caller(&server, ""));
     server.hold();
     let mut running = place.start(&["run", &file]);
@@ -146,7 +146,7 @@ fn a_second_signal_stops_at_once() {
 
 #[test]
 fn a_run_survives_kill_9_in_the_middle_of_a_call() {
-    let (place, server) = (Place::new(), Server::start());
+    let (place, server) = (Installation::new(), Server::start());
     let file = place.file("caller.yaml", &caller(&server, ""));
     server.hold();
     let running = place.start(&["run", &file]);
@@ -165,7 +165,7 @@ fn a_run_survives_kill_9_in_the_middle_of_a_call() {
 
 #[test]
 fn a_run_survives_kill_9_in_the_middle_of_a_sleep() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("sleeper.yaml", &sleeper("1500ms"));
     let mut running = place.start(&["run", &file]);
     running.until("nap sleeps");
@@ -177,7 +177,7 @@ fn a_run_survives_kill_9_in_the_middle_of_a_sleep() {
 
 #[test]
 fn a_key_starts_one_run_only() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file, "--key", "k", "--input", "n=1"]).expect(0);
     place.stepwell(&["run", &file, "--key", "k", "--input", "n=1"]).expect(0).says("already started by this key");
@@ -187,7 +187,7 @@ fn a_key_starts_one_run_only() {
 
 #[test]
 fn a_changed_file_is_the_next_version() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file]).expect(0).says("version 1");
     place.stepwell(&["run", &file]).expect(0).says("version 1");
@@ -197,14 +197,14 @@ fn a_changed_file_is_the_next_version() {
 
 #[test]
 fn a_child_workflow_is_run_and_shown() {
-    let place = Place::new();
+    let place = Installation::new();
     let child = place.file("chain.yaml", CHAIN);
     let parent = "name: parent\ntasks: {inner: {workflow: chain, input: {n: 5}}}\noutput: \"{{tasks.inner.body}}\"\n";
     let parent = place.file("parent.yaml", parent);
     let ended = place.stepwell(&["run", &parent, "--with", &child]).expect(0).says("inner › b success");
     assert_eq!(ended.json(), json!({"got": 5}));
     // Without it the parent fails, for nobody knows the child.
-    let other = Place::new();
+    let other = Installation::new();
     let file = other.file("parent.yaml", &std::fs::read_to_string(parent).unwrap());
     other.stepwell(&["run", &file]).expect(1).says("there is no workflow");
     place.sound();
@@ -212,7 +212,7 @@ fn a_child_workflow_is_run_and_shown() {
 
 #[test]
 fn a_failed_run_is_retried_to_its_end_and_what_stands_is_said() {
-    let (place, server) = (Place::new(), Server::start());
+    let (place, server) = (Installation::new(), Server::start());
     let text = format!(
         "name: flaky\ntasks:\n  a: {{url: \"{}\"}}\n  b: {{needs: a, tool: fail, args: {{message: broken}}}}\n",
         server.url

@@ -1,6 +1,6 @@
 //! `stepwell run` at a terminal: questions are asked and answered on a pseudo-terminal.
 
-use crate::rig::{PATIENCE, Place, Server};
+use crate::harness::{Installation, PATIENCE, Server};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use std::fs::File;
@@ -20,7 +20,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(place: &Place, args: &[&str]) -> Terminal {
+    fn start(place: &Installation, args: &[&str]) -> Terminal {
         let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
         let master = rustix::pty::openpt(flags).unwrap();
         rustix::pty::grantpt(&master).unwrap();
@@ -88,7 +88,7 @@ impl Terminal {
 
 #[test]
 fn a_gate_is_approved_with_a_comment() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file(
         "gate.yaml",
         "name: gate\ntasks:\n  ask: {approval: {message: \"Send {{input.what}}?\"}}\n  go: {needs: ask, tool: now}\n\
@@ -110,7 +110,7 @@ fn a_gate_is_approved_with_a_comment() {
 
 #[test]
 fn several_gates_are_asked_one_after_the_other_and_a_form_is_filled_in() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file(
         "gates.yaml",
         "name: gates\ntasks:\n  one: {approval: {message: First?}}\n\
@@ -135,7 +135,7 @@ fn several_gates_are_asked_one_after_the_other_and_a_form_is_filled_in() {
 
 #[test]
 fn a_denied_gate_cancels_the_run() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("gate.yaml", "name: gate\ntasks: {ask: {approval: true}}\n");
     let mut terminal = Terminal::start(&place, &["run", &file]);
     terminal.until("approve?");
@@ -147,7 +147,7 @@ fn a_denied_gate_cancels_the_run() {
 
 #[test]
 fn a_gate_of_a_child_is_asked_too() {
-    let place = Place::new();
+    let place = Installation::new();
     let child = place.file("child.yaml", "name: child\ntasks: {ask: {approval: {message: From inside?}}}\n");
     let parent = place.file("parent.yaml", "name: parent\ntasks: {inner: {workflow: child}}\n");
     let mut terminal = Terminal::start(&place, &["run", &parent, "--with", &child]);
@@ -161,7 +161,7 @@ fn a_gate_of_a_child_is_asked_too() {
 
 #[test]
 fn the_body_of_a_call_can_be_given_by_hand() {
-    let place = Place::new();
+    let place = Installation::new();
     let text = "name: hook\ntasks: {wait: {wait_for_webhook: {timeout: 1h}}}\noutput: \"{{tasks.wait.body.paid}}\"\n";
     let file = place.file("hook.yaml", text);
     let mut terminal = Terminal::start(&place, &["run", &file]);
@@ -175,7 +175,7 @@ fn the_body_of_a_call_can_be_given_by_hand() {
 
 #[test]
 fn a_question_left_for_later_is_asked_again_by_resume() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("gate.yaml", "name: gate\ntasks: {ask: {approval: {message: Now?}}}\n");
     let mut terminal = Terminal::start(&place, &["run", &file]);
     terminal.until("approve?");
@@ -194,7 +194,7 @@ fn a_question_left_for_later_is_asked_again_by_resume() {
 
 #[test]
 fn a_gate_that_times_out_is_no_longer_asked() {
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("gate.yaml", "name: gate\ntasks: {ask: {approval: {timeout: 500ms}}}\n");
     let mut terminal = Terminal::start(&place, &["run", &file]);
     terminal.until("approve?");
@@ -206,7 +206,7 @@ fn a_gate_that_times_out_is_no_longer_asked() {
 fn whoever_knows_says_what_became_of_a_call_that_may_not_be_made_twice() {
     let answers: [(&[&str], i32, usize); 3] = [(&["h", "{\"n\": 9}"], 0, 1), (&["a"], 0, 2), (&["f"], 1, 1)];
     for (lines, code, calls) in answers {
-        let (place, server) = (Place::new(), Server::start());
+        let (place, server) = (Installation::new(), Server::start());
         let text =
             format!("name: once\ntasks: {{call: {{url: \"{}\", at_most_once: true, on_unknown: ask}}}}\n", server.url);
         let file = place.file("once.yaml", &text);

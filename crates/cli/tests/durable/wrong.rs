@@ -1,7 +1,7 @@
 //! Data directories that cannot be used: each is refused in one line that says what to do, with exit code 2, and stays as
 //! it is.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use crate::run::CHAIN;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -24,7 +24,7 @@ fn contents(directory: &Path) -> BTreeMap<String, (usize, u64)> {
 
 /// Every command refuses the directory with these words and leaves it alone.
 #[track_caller]
-fn refused(place: &Place, words: &str) {
+fn refused(place: &Installation, words: &str) {
     let file = place.file("chain.yaml", CHAIN);
     let before = place.data().is_dir().then(|| contents(&place.data()));
     let commands: [&[&str]; 7] = [
@@ -48,7 +48,7 @@ fn a_file_is_not_a_directory() {
     if embedded_only("a database is no directory") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     std::fs::write(place.data(), "mine").unwrap();
     refused(&place, "is a file, not a data directory");
     assert_eq!(std::fs::read(place.data()).unwrap(), b"mine");
@@ -59,7 +59,7 @@ fn something_that_is_no_database_is_refused() {
     if embedded_only("a database is no directory") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     std::fs::create_dir(place.data()).unwrap();
     std::fs::write(place.data().join("stepwell.db"), "these are my notes, not a database".repeat(100)).unwrap();
     refused(&place, "not a readable database");
@@ -71,7 +71,7 @@ fn a_database_of_another_program_is_refused() {
         return;
     }
     for journal in ["DELETE", "WAL"] {
-        let place = Place::new();
+        let place = Installation::new();
         std::fs::create_dir(place.data()).unwrap();
         let db = rusqlite::Connection::open(place.data().join("stepwell.db")).unwrap();
         db.pragma_update(None, "journal_mode", journal).unwrap();
@@ -86,7 +86,7 @@ fn a_directory_of_a_newer_program_is_refused() {
     if embedded_only("a database is no directory") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file]).expect(0);
     let db = rusqlite::Connection::open(place.data().join("stepwell.db")).unwrap();
@@ -100,7 +100,7 @@ fn a_database_whose_schema_is_damaged_is_refused() {
     if embedded_only("a database is no directory") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     place.stepwell(&["run", &file]).expect(0);
     let path = place.data().join("stepwell.db");
@@ -122,7 +122,7 @@ fn a_directory_that_may_not_be_written_is_refused() {
     if !Path::new("/sys/kernel").is_dir() {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     let said = place.stepwell(&["run", &file, "--data", "/sys/kernel/stepwell"]).expect(2);
     said.says("the directory cannot be created").says("--data DIR");
@@ -133,7 +133,7 @@ fn a_directory_that_another_process_has_is_refused_and_the_process_is_named() {
     if embedded_only("a database is no directory") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.file("gate.yaml", "name: gate\ntasks: {ask: {approval: true}}\n");
     let mut running = place.start(&["run", &file]);
     running.until("asks for approval");
@@ -150,7 +150,7 @@ fn looking_makes_no_directory() {
     if embedded_only("a database is no directory") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     for args in [&["runs"][..], &["doctor"], &["show", "run_x"], &["run", "--resume", "run_x"]] {
         place.stepwell(args).expect(2).says("there is no data directory");
         assert!(!place.data().exists(), "{args:?}");

@@ -1,11 +1,11 @@
 //! dataQuery nodes on a SQLite file.
 
 use crate::drawn::{graph, server};
-use crate::rig::{Api, Place};
+use crate::harness::{Api, Installation};
 use serde_json::{Value, json};
 
 /// Makes a file of three people and the connection `crm` to it.
-fn people(place: &Place, api: &Api) {
+fn people(place: &Installation, api: &Api) {
     let file = place.data().parent().unwrap().join("crm.db");
     let made = rusqlite::Connection::open(&file).unwrap();
     made.execute_batch(

@@ -1,7 +1,7 @@
 //! Delay nodes: for a fixed time, for one that is computed, and until an instant.
 
 use crate::drawn::{echo, graph, server};
-use crate::rig::Api;
+use crate::harness::Api;
 use serde_json::{Value, json};
 
 fn delayed(title: &str, config: Value) -> Value {

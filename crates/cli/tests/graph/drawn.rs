@@ -1,11 +1,11 @@
 //! Graphs in few words.
 
-use crate::rig::{Api, Place, Server};
+use crate::harness::{Api, Installation, Server};
 use serde_json::{Value, json};
 
 /// A server with nothing on it.
-pub fn server() -> (Place, Server) {
-    let place = Place::new();
+pub fn server() -> (Installation, Server) {
+    let place = Installation::new();
     let server = place.serve();
     (place, server)
 }

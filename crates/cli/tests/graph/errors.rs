@@ -1,7 +1,7 @@
 //! `errorHandling`: to go on by an edge, or to end the run; attempts before either.
 
 use crate::drawn::{echo, graph, run, server};
-use crate::rig::statuses;
+use crate::harness::statuses;
 use serde_json::{Value, json};
 
 /// A node that fails for good, or for now.

@@ -12,7 +12,7 @@ mod errors;
 mod joins;
 mod nodes;
 // Shared with the server's own suite, which uses more of it.
-#[allow(dead_code)]
-#[path = "../server/rig.rs"]
-mod rig;
+#[allow(dead_code, unused_imports)]
+#[path = "../server/harness.rs"]
+mod harness;
 mod shapes;

@@ -1,7 +1,7 @@
 //! Start, end, condition and loop nodes; variables and templates.
 
 use crate::drawn::{echo, graph, output, run, server};
-use crate::rig::statuses;
+use crate::harness::statuses;
 use serde_json::{Value, json};
 
 #[test]

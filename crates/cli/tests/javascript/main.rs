@@ -15,13 +15,11 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::{AccessedSecret, Actor, Bound, Kinds, Principal, SecretAccess, StepCall};
+use stepwell_core::event::{Failure, Outcome};
+use stepwell_engine::{AccessedSecret, Bound, Kinds, SecretAccess, StepCall};
 use stepwell_steps::javascript::WORKER;
 use stepwell_steps::{Config, Egress, kinds};
-use stepwell_store::OrgId;
-use tokio_util::sync::CancellationToken;
+use stepwell_testing::{failure, step_call, success};
 
 fn javascript(workers: usize) -> Kinds {
     javascript_of(Path::new(env!("CARGO_BIN_EXE_stepwell")), workers)
@@ -35,22 +33,7 @@ fn javascript_of(program: &Path, workers: usize) -> Kinds {
 
 /// A step's code with its context, as the engine would call it.
 fn call(code: &str, ctx: Value) -> StepCall {
-    StepCall {
-        run: "run_1".into(),
-        path: "calculate".into(),
-        attempt: 1,
-        idempotency_key: "run_1:calculate".into(),
-        input: Arc::new(json!({"code": code, "ctx": ctx})),
-        caller: Principal { org: OrgId(1), name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
-        secrets: Default::default(),
-        traceparent: None,
-        timeout: Duration::from_secs(20),
-        allow_hosts: Vec::new(),
-        secret_access: Arc::new(Keyring),
-        guard: None,
-        resumed: None,
-        cancel: CancellationToken::new(),
-    }
+    StepCall { secret_access: Arc::new(Keyring), ..step_call("calculate", json!({"code": code, "ctx": ctx})) }
 }
 
 async fn run(kinds: &Kinds, call: StepCall) -> Outcome {
@@ -60,22 +43,6 @@ async fn run(kinds: &Kinds, call: StepCall) -> Outcome {
 /// The code on a worker of its own.
 async fn alone(code: &str) -> Outcome {
     run(&javascript(1), call(code, json!({}))).await
-}
-
-#[track_caller]
-fn success(outcome: Outcome) -> Reply {
-    match outcome {
-        Outcome::Success(reply) => reply,
-        Outcome::Failure { failure, .. } => panic!("{failure:?}"),
-    }
-}
-
-#[track_caller]
-fn failure(outcome: Outcome) -> (Failure, Option<Reply>) {
-    match outcome {
-        Outcome::Failure { failure, reply } => (failure, reply),
-        Outcome::Success(reply) => panic!("{reply:?}"),
-    }
 }
 
 /// One secret, for one host.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use stepwell_testing::{Place, eventually, listen};
+use stepwell_testing::{TestStore, eventually, listen};
 
 const ORDERS: &str = r#"
 name: orders
@@ -25,24 +25,24 @@ tasks:
 output: "{{tasks.check.body}}"
 "#;
 
-fn stepwell(place: &Place, arguments: &[&str]) -> Command {
+fn stepwell(place: &TestStore, arguments: &[&str]) -> Command {
     let mut command = stepwell_testing::command(env!("CARGO_BIN_EXE_stepwell"));
     command.args(arguments).current_dir(place.directory()).env("STEPWELL_DATA", place.data()).envs(place.environment());
     command
 }
 
-fn file(place: &Place, text: &str) -> PathBuf {
+fn file(place: &TestStore, text: &str) -> PathBuf {
     let path = place.directory().join("workflow.yaml");
     std::fs::write(&path, text).unwrap();
     path
 }
 
-fn run(place: &Place, text: &str, input: &Value) -> Output {
+fn run(place: &TestStore, text: &str, input: &Value) -> Output {
     let path = file(place, text);
     stepwell(place, &["run", path.to_str().unwrap(), "--input", &input.to_string()]).output().unwrap()
 }
 
-fn show(place: &Place, json: bool) -> String {
+fn show(place: &TestStore, json: bool) -> String {
     let listed = stepwell(place, &["runs", "--limit", "1", "--json"]).output().unwrap();
     let run: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let mut arguments = vec!["show", run["id"].as_str().unwrap()];
@@ -52,7 +52,7 @@ fn show(place: &Place, json: bool) -> String {
 
 #[test]
 fn a_workflow_calculates_and_shows_what_its_code_logged() {
-    let place = Place::new();
+    let place = TestStore::new();
     let output = run(&place, ORDERS, &json!({"items": [{"price": 30}, {"price": 12}]}));
     assert!(output.status.success(), "{output:?}");
     let shown: Value = serde_json::from_str(&show(&place, true)).unwrap();
@@ -64,7 +64,7 @@ fn a_workflow_calculates_and_shows_what_its_code_logged() {
 
 #[test]
 fn an_error_is_shown_with_its_line_and_column_beside_the_log() {
-    let place = Place::new();
+    let place = TestStore::new();
     let output = run(&place, ORDERS, &json!({"items": [{"price": 101}]}));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let shown: Value = serde_json::from_str(&show(&place, true)).unwrap();
@@ -77,7 +77,7 @@ fn an_error_is_shown_with_its_line_and_column_beside_the_log() {
 
 #[test]
 fn a_secret_of_a_request_is_nowhere_in_the_run() {
-    let place = Place::new();
+    let place = TestStore::new();
     let asked = Arc::new(Mutex::new(String::new()));
     let heard = asked.clone();
     let url = listen(move |request| {
@@ -112,7 +112,7 @@ tasks:
 
 #[test]
 fn a_process_that_is_killed_leaves_no_worker_behind() {
-    let place = Place::new();
+    let place = TestStore::new();
     let path = file(&place, "name: endless\ntasks:\n  a: {javascript: 'while (true) {}', timeout: 10m}\n");
     let mut command = stepwell(&place, &["run", path.to_str().unwrap()]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

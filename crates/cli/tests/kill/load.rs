@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use stepwell_testing::Place;
+use stepwell_testing::TestStore;
 
 /// Runs asked for per life of the process.
 const PER_LIFE: u64 = 40;
 
 pub struct Load<'a> {
-    place: &'a Place,
+    place: &'a TestStore,
     definitions: Vec<PathBuf>,
     chance: u64,
     next: u64,
@@ -25,7 +25,7 @@ pub struct Load<'a> {
 }
 
 impl Load<'_> {
-    pub fn new<'a>(place: &'a Place, server: &Server, seed: u64) -> Load<'a> {
+    pub fn new<'a>(place: &'a TestStore, server: &Server, seed: u64) -> Load<'a> {
         let definitions = definitions(&server.url).into_iter().map(|definition| {
             let file = place.directory().join(format!("{}.json", definition["name"].as_str().unwrap()));
             std::fs::write(&file, definition.to_string()).unwrap();
@@ -103,7 +103,7 @@ impl Load<'_> {
 }
 
 /// A command on the place.
-pub fn stepwell(place: &Place, name: &str) -> Command {
+pub fn stepwell(place: &TestStore, name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
     command.arg(name).arg("--data").arg(place.data()).envs(place.environment());
     // What the steps call is on this machine.

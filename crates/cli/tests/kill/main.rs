@@ -14,7 +14,7 @@ use serde_json::Value;
 use server::Server;
 use std::collections::BTreeMap;
 use stepwell_store::Progress;
-use stepwell_testing::Place;
+use stepwell_testing::TestStore;
 
 #[test]
 fn what_was_acknowledged_survives_being_killed_again_and_again() {
@@ -22,7 +22,7 @@ fn what_was_acknowledged_survives_being_killed_again_and_again() {
     let kills: u64 = number("STEPWELL_KILLS").unwrap_or(15);
     let seed: u64 = number("STEPWELL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("STEPWELL_SEED={seed} STEPWELL_KILLS={kills}");
-    let place = Place::new();
+    let place = TestStore::new();
     let server = Server::start();
     let mut load = Load::new(&place, &server, seed);
     for _ in 0..kills {
@@ -49,7 +49,7 @@ struct Ended {
     steps: BTreeMap<String, Vec<String>>,
 }
 
-fn ended(place: &Place) -> BTreeMap<String, Ended> {
+fn ended(place: &TestStore) -> BTreeMap<String, Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = place.open().await.unwrap();

@@ -14,12 +14,12 @@ mod privilege;
 mod proxied;
 // Shared with the server's own suite, which uses more of it.
 #[allow(dead_code)]
-#[path = "../server/rig.rs"]
-mod rig;
+#[path = "../server/harness.rs"]
+mod harness;
 mod seeds;
 mod waits;
 
-use rig::{Api, Place, Server, eventually};
+use harness::{Api, Installation, Server, eventually};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -43,14 +43,14 @@ pub fn program(name: &str, more: Value) -> Value {
 }
 
 /// The real server with these MCP servers, once it is connected to all of them.
-pub fn serve(servers: &Value) -> (Place, Server) {
-    let place = Place::new().config(&json!({"mcpServers": servers}).to_string());
+pub fn serve(servers: &Value) -> (Installation, Server) {
+    let place = Installation::new().config(&json!({"mcpServers": servers}).to_string());
     let server = again(&place, servers);
     (place, server)
 }
 
 /// The same once more, on what is there.
-pub fn again(place: &Place, servers: &Value) -> Server {
+pub fn again(place: &Installation, servers: &Value) -> Server {
     let server = place.serve();
     servers.as_object().unwrap().keys().for_each(|name| connected(&server.api, name));
     server

@@ -1,7 +1,7 @@
 //! A tool that is no longer what was accepted is held, by every way in, until an administrator has looked at it.
 
 use crate::agent::Agent;
-use crate::rig::eventually;
+use crate::harness::eventually;
 use crate::{calling, connected, program, serve, standing};
 use serde_json::json;
 

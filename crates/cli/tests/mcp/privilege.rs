@@ -1,13 +1,13 @@
 //! Somebody without a tool's grant does not reach it, whichever way they go.
 
 use crate::agent::Agent;
-use crate::rig::{Api, Place, Server, eventually};
+use crate::harness::{Api, Installation, Server, eventually};
 use crate::{calling, program, serve};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A server whose one tool that writes leaves a file behind.
-fn writes() -> (Place, Server, PathBuf) {
+fn writes() -> (Installation, Server, PathBuf) {
     let kept = tempfile::NamedTempFile::new().unwrap();
     let path = kept.path().with_extension("json");
     let (place, server) = serve(&json!({"kb": program("seed_server.py", json!({"env": {"KNOWLEDGE": path}}))}));

@@ -1,7 +1,7 @@
 //! Tools of connected servers, offered on to agents: each call is a run, so a call that needs an approval waits there.
 
 use crate::agent::Agent;
-use crate::rig::eventually;
+use crate::harness::eventually;
 use crate::{again, program, serve};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The flows that the first documents show, as they are written there, with their tools on a real MCP server.
 
 use crate::agent::Agent;
-use crate::rig::{Api, eventually, statuses};
+use crate::harness::{Api, eventually, statuses};
 use crate::{again, program, serve};
 use serde_json::{Value, json};
 

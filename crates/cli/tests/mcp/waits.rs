@@ -1,6 +1,6 @@
 //! What a tool asks goes to people, and what it begins is waited for: durably, through a crash of this side.
 
-use crate::rig::{Api, eventually};
+use crate::harness::{Api, eventually};
 use crate::{again, calling, program, python, script, serve};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};

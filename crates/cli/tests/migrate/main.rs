@@ -4,6 +4,6 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod harness;
 mod moved;
 mod refused;
-mod rig;

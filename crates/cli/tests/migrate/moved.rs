@@ -1,6 +1,6 @@
 //! An installation that is moved is the same one: its lists, its waits, its keys, its audit trail.
 
-use crate::rig::{PUBLIC_URL, Place, Server, eventually, migrate, text};
+use crate::harness::{Installation, PUBLIC_URL, Server, eventually, migrate, text};
 use serde_json::{Value, json};
 use stepwell_testing::Outside;
 
@@ -21,7 +21,7 @@ struct Runs {
 
 fn install(server: &Server, outside: &Outside) -> Runs {
     let url = &outside.url;
-    let define = |definition: Value| drop(server.post("/workflows", &definition));
+    let define = |definition: Value| drop(server.api.create("/workflows", &definition));
     define(json!({"name": "plain", "tasks": {"rest": {"sleep": 0}}, "output": "{{trigger.body}}"}));
     define(json!({"name": "broken", "tasks": {"go": {"url": format!("{url}/missing")}}}));
     define(json!({"name": "nap", "tasks": {"rest": {"sleep": "1h"}}, "labels": {"team": "red"}}));
@@ -34,26 +34,26 @@ fn install(server: &Server, outside: &Outside) -> Runs {
     define(json!({"name": "hold", "tasks": {"go": {"url": format!("{url}/held"), "timeout": "1h"}}}));
     define(json!({"name": "yearly", "trigger": {"schedule": "0 0 29 2 *"}, "tasks": {"rest": {"sleep": 0}}}));
     define(json!({"name": "hook", "trigger": {"webhook": true}, "tasks": {"rest": {"sleep": 0}}}));
-    server.post("/users", &json!({"name": "ann", "grants": ["workflow.read", "workflow.run"]}));
-    server.post("/organisations", &json!({"name": "other"}));
-    let done = server.post("/workflows/plain/trigger?label=order%3D7", &json!({}));
+    server.api.create("/users", &json!({"name": "ann", "grants": ["workflow.read", "workflow.run"]}));
+    server.api.create("/organisations", &json!({"name": "other"}));
+    let done = server.api.create("/workflows/plain/trigger?label=order%3D7", &json!({}));
     let done = done["run_id"].as_str().unwrap().to_string();
     let large = "ä€ \u{1f600}".repeat(500_000);
-    let done_large = server.trigger("plain", &json!({"large": large}));
-    let failed = server.trigger("broken", &json!({}));
-    let ends = [server.end(&done), server.end(&done_large), server.end(&failed)];
+    let done_large = server.api.trigger("plain", &json!({"large": large}));
+    let failed = server.api.trigger("broken", &json!({}));
+    let ends = [&done, &done_large, &failed].map(|run| server.api.end(run)["status"].clone());
     assert_eq!(ends, ["completed", "completed", "failed"]);
-    server.post(&format!("/runs/{done}/erase"), &json!({}));
-    let sleeping = server.trigger("nap", &json!({}));
-    let gate = server.trigger("gate", &json!({}));
-    let waiting = server.trigger("call", &json!({}));
-    let (first, queued) = (server.trigger("one", &json!({})), server.trigger("one", &json!({})));
-    let held = server.trigger("hold", &json!({}));
-    server.step(&sleeping, "rest", "sleeping");
-    server.step(&gate, "ask", "waiting");
-    server.step(&waiting, "heard", "waiting");
-    server.step(&first, "rest", "sleeping");
-    assert_eq!(server.run(&queued)["status"], "queued");
+    server.api.create(&format!("/runs/{done}/erase"), &json!({}));
+    let sleeping = server.api.trigger("nap", &json!({}));
+    let gate = server.api.trigger("gate", &json!({}));
+    let waiting = server.api.trigger("call", &json!({}));
+    let (first, queued) = (server.api.trigger("one", &json!({})), server.api.trigger("one", &json!({})));
+    let held = server.api.trigger("hold", &json!({}));
+    server.api.step(&sleeping, "rest", "sleeping");
+    server.api.step(&gate, "ask", "waiting");
+    server.api.step(&waiting, "heard", "waiting");
+    server.api.step(&first, "rest", "sleeping");
+    assert_eq!(server.api.run(&queued)["status"], "queued");
     eventually("the held call", || (outside.held().len() == 1).then_some(()));
     let told: Value = serde_json::from_slice(&outside.told().unwrap()).unwrap();
     let callback = told["to"].as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_string();
@@ -70,7 +70,7 @@ fn shown(server: &Server, runs: &Runs) -> Vec<(String, Value)> {
         paths.push(format!("/runs/{run}"));
         paths.push(format!("/runs/{run}/events?limit=1000"));
     }
-    paths.into_iter().map(|path| (path.clone(), server.get(&path))).collect()
+    paths.into_iter().map(|path| (path.clone(), server.api.data(&path))).collect()
 }
 
 #[track_caller]
@@ -82,7 +82,7 @@ fn same(before: Vec<(String, Value)>, after: Vec<(String, Value)>) {
 
 /// Moves all of it; a node that was killed is alive until its lease is over.
 #[track_caller]
-fn move_all(from: &Place, to: &Place) -> Value {
+fn move_all(from: &Installation, to: &Installation) -> Value {
     let done = eventually("a move", || {
         let done = migrate(from, to);
         let in_use = text(&done.stderr).contains("in use by");
@@ -94,10 +94,10 @@ fn move_all(from: &Place, to: &Place) -> Value {
 
 #[test]
 fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
-    let (directory, database, again) = (Place::directory(), Place::database(), Place::directory());
+    let (directory, database, again) = (Installation::directory(), Installation::database(), Installation::directory());
     let outside = Outside::start();
     let server = directory.serve(None);
-    let key = server.key.clone();
+    let key = server.api.key.clone().unwrap();
     let runs = install(&server, &outside);
     let before = shown(&server, &runs);
     // As a power cut would: the held call is under way on a node that is no more.
@@ -109,7 +109,7 @@ fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
         tables.iter().find(|row| row["table"] == table).unwrap()["rows"].as_u64().unwrap()
     };
     assert_eq!((rows(&told, "workflow_runs"), rows(&told, "work"), rows(&told, "organisations")), (9, 1, 2));
-    if let Place::Database(schema, _) = &database {
+    if let Installation::Database(schema, _) = &database {
         // An error if a timer is not in its run's part.
         let strays = "SELECT 1 / (CASE WHEN count(*) = 0 THEN 1 ELSE 0 END) FROM timers WHERE shard <> mod(run, 64)";
         schema.execute(strays);
@@ -121,19 +121,18 @@ fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
     // Taken up where it was left, as after a crash.
     eventually("the held call again", || (outside.held().len() == 2).then_some(()));
     outside.let_go();
-    assert_eq!(server.end(&runs.held), "completed");
-    server.post(&format!("/runs/{}/steps/ask/approve", runs.gate), &json!({}));
-    assert_eq!(server.end(&runs.gate), "completed");
-    let (status, answer) = server.ask("POST", &runs.callback, Some(&json!({"n": 1})));
-    assert_eq!(status, 200, "{answer:#}");
-    assert_eq!(server.end(&runs.waiting), "completed");
-    assert_eq!(server.run(&runs.waiting)["output"], json!({"n": 1}));
+    assert_eq!(server.api.end(&runs.held)["status"], "completed");
+    server.api.create(&format!("/runs/{}/steps/ask/approve", runs.gate), &json!({}));
+    assert_eq!(server.api.end(&runs.gate)["status"], "completed");
+    server.api.post(&runs.callback, &json!({"n": 1})).is(200);
+    assert_eq!(server.api.end(&runs.waiting)["status"], "completed");
+    assert_eq!(server.api.run(&runs.waiting)["output"], json!({"n": 1}));
     // New rows go on after the numbers of the old ones, and the audit trail has other writers.
-    server.post("/workflows", &json!({"name": "newer", "tasks": {"rest": {"sleep": 0}}}));
-    server.post("/organisations", &json!({"name": "third"}));
-    let newer = server.trigger("newer", &json!({}));
-    assert_eq!(server.end(&newer), "completed");
-    assert_eq!(server.get("/audit/verify")["broken_at"], Value::Null);
+    server.api.create("/workflows", &json!({"name": "newer", "tasks": {"rest": {"sleep": 0}}}));
+    server.api.create("/organisations", &json!({"name": "third"}));
+    let newer = server.api.trigger("newer", &json!({}));
+    assert_eq!(server.api.end(&newer)["status"], "completed");
+    assert_eq!(server.api.data("/audit/verify")["broken_at"], Value::Null);
     let before = shown(&server, &runs);
     drop(server);
     database.sound();
@@ -143,23 +142,23 @@ fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
     again.sound();
     let server = again.serve(Some(&key));
     same(before, shown(&server, &runs));
-    server.ready(&runs.sleeping, "rest");
-    assert_eq!(server.end(&runs.sleeping), "completed");
-    server.ready(&runs.first, "rest");
-    assert_eq!(server.end(&runs.first), "completed");
-    server.step(&runs.queued, "rest", "sleeping");
-    server.post("/workflows", &json!({"name": "newest", "tasks": {"rest": {"sleep": 0}}}));
-    let newest = server.trigger("newest", &json!({}));
-    assert_eq!(server.end(&newest), "completed");
+    server.api.ready(&runs.sleeping, "rest");
+    assert_eq!(server.api.end(&runs.sleeping)["status"], "completed");
+    server.api.ready(&runs.first, "rest");
+    assert_eq!(server.api.end(&runs.first)["status"], "completed");
+    server.api.step(&runs.queued, "rest", "sleeping");
+    server.api.create("/workflows", &json!({"name": "newest", "tasks": {"rest": {"sleep": 0}}}));
+    let newest = server.api.trigger("newest", &json!({}));
+    assert_eq!(server.api.end(&newest)["status"], "completed");
     // Its own rows go on from those that were its kind's before.
-    let verdict = server.get("/audit/verify");
+    let verdict = server.api.data("/audit/verify");
     assert_eq!(verdict["broken_at"], Value::Null, "{verdict:#}");
     drop(server);
     again.sound();
 
     // From one database to another, with what has been through both kinds.
-    let other = Place::database();
-    let third = Place::database();
+    let other = Installation::database();
+    let third = Installation::database();
     let first = move_all(&again, &other);
     other.sound();
     let second = move_all(&other, &third);

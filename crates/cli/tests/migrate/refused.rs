@@ -1,10 +1,10 @@
 //! What is not moved, and that nothing is changed then.
 
-use crate::rig::{Place, eventually, migrate, refused, stepwell, text};
+use crate::harness::{Installation, eventually, migrate, refused, stepwell, text};
 use serde_json::json;
 
 /// A place with a run in it.
-fn with_a_run(place: Place, name: &str) -> Place {
+fn with_a_run(place: Installation, name: &str) -> Installation {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("it.json");
     std::fs::write(&file, json!({"name": name, "tasks": {"rest": {"sleep": 0}}}).to_string()).unwrap();
@@ -13,7 +13,7 @@ fn with_a_run(place: Place, name: &str) -> Place {
     place
 }
 
-fn runs(place: &Place) -> String {
+fn runs(place: &Installation) -> String {
     let done = place.command("runs").arg("--json").output().unwrap();
     assert!(done.status.success(), "{}", text(&done.stderr));
     text(&done.stdout)
@@ -21,8 +21,8 @@ fn runs(place: &Place) -> String {
 
 #[test]
 fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
-    let source = with_a_run(Place::directory(), "source");
-    for target in [with_a_run(Place::directory(), "target"), with_a_run(Place::database(), "target")] {
+    let source = with_a_run(Installation::directory(), "source");
+    for target in [with_a_run(Installation::directory(), "target"), with_a_run(Installation::database(), "target")] {
         let before = runs(&target);
         let done = eventually("an answer", || {
             let done = migrate(&source, &target);
@@ -42,24 +42,25 @@ fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
 
 #[test]
 fn what_is_in_use_is_neither_taken_from_nor_to() {
-    for busy in [Place::directory(), Place::database()] {
+    for busy in [Installation::directory(), Installation::database()] {
         let server = busy.serve(None);
-        let because = if matches!(busy, Place::Directory(_)) { "another stepwell" } else { "in use by" };
-        let empty = Place::directory();
+        let because = if matches!(busy, Installation::Directory(_)) { "another stepwell" } else { "in use by" };
+        let empty = Installation::directory();
         refused(&migrate(&busy, &empty), because);
-        let source = with_a_run(Place::directory(), "source");
+        let source = with_a_run(Installation::directory(), "source");
         refused(&migrate(&source, &busy), because);
-        assert_eq!(server.get("/runs"), json!([]));
+        assert_eq!(server.api.data("/runs"), json!([]));
     }
 }
 
 #[test]
 fn what_is_not_there_is_not_made_by_taking_from_it() {
-    let (directory, database, target) = (Place::directory(), Place::database(), Place::directory());
+    let (directory, database, target) =
+        (Installation::directory(), Installation::database(), Installation::directory());
     refused(&migrate(&directory, &target), "is not a data directory");
     assert!(!std::path::Path::new(&directory.name()).exists());
     refused(&migrate(&database, &target), "contains no stepwell store");
-    if let Place::Database(schema, _) = &database {
+    if let Installation::Database(schema, _) = &database {
         // An error if there were one.
         schema.execute("CREATE TABLE stepwell_schema (id INTEGER)");
     }
@@ -67,9 +68,9 @@ fn what_is_not_there_is_not_made_by_taking_from_it() {
 
 #[test]
 fn a_connection_that_dies_halfway_leaves_the_target_empty() {
-    let source = with_a_run(Place::directory(), "source");
-    let target = Place::database();
-    let Place::Database(schema, _) = &target else { unreachable!("it is a database") };
+    let source = with_a_run(Installation::directory(), "source");
+    let target = Installation::database();
+    let Installation::Database(schema, _) = &target else { unreachable!("it is a database") };
     // The tables are made, so that one can be locked.
     target.sound();
     let moving = std::thread::scope(|scope| {
@@ -104,8 +105,8 @@ fn a_connection_that_dies_halfway_leaves_the_target_empty() {
 
 #[test]
 fn no_password_is_shown() {
-    let source = with_a_run(Place::directory(), "source");
-    let target = Place::database();
+    let source = with_a_run(Installation::directory(), "source");
+    let target = Installation::database();
     // The test's server asks for none, so any will do.
     let url = target.name().replacen("postgres@", "postgres:s3cret@", 1);
     assert!(url.contains("s3cret"));

@@ -1,12 +1,12 @@
 //! Keys and rights: what is kept of a key, what a narrow one can do, and how often somebody may ask.
 
+use crate::harness::{Installation, eventually};
 use crate::raw::{ask, status};
-use crate::rig::{Place, eventually};
 use serde_json::{Value, json};
 
 #[test]
 fn keys_are_not_in_the_files_in_clear() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let made = server.api.new_key(json!({"name": "one"}));
     let of_other = server.api.new_organisation("other").key.unwrap();
@@ -39,7 +39,7 @@ fn others_on_the_machine_cannot_read_the_store() {
         return;
     }
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new();
+    let place = Installation::new();
     let _server = place.serve();
     let directory = std::fs::metadata(place.data()).unwrap().permissions().mode();
     let store = std::fs::metadata(place.data().join("stepwell.db")).unwrap().permissions().mode();
@@ -49,7 +49,7 @@ fn others_on_the_machine_cannot_read_the_store() {
 
 #[test]
 fn a_key_works_until_it_is_paused_revoked_or_over() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let made = api.post("/api/v1/keys", &json!({"name": "one"})).is(201).data();
@@ -91,7 +91,7 @@ fn instant(seconds: u64) -> String {
 
 #[test]
 fn a_narrow_key_cannot_widen_itself() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let made =
@@ -145,7 +145,7 @@ fn a_narrow_key_cannot_widen_itself() {
 }
 
 /// Whether what was made lets somebody operate the server.
-fn widened(anyone: &crate::rig::Api, made: &Value) -> bool {
+fn widened(anyone: &crate::harness::Api, made: &Value) -> bool {
     if let Some(key) = made["key"].as_str() {
         return anyone.but(key).get("/api/v1/organisations").status == 200;
     }
@@ -157,7 +157,7 @@ fn widened(anyone: &crate::rig::Api, made: &Value) -> bool {
 
 #[test]
 fn a_right_that_is_taken_away_stops_the_next_step() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let grants = ["workflow.run", "workflow.read", "workflow.define", "tool:*"];
@@ -184,7 +184,7 @@ fn a_right_that_is_taken_away_stops_the_next_step() {
 
 #[test]
 fn the_last_administrator_cannot_be_removed() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     for answer in [
         server.api.delete("/api/v1/users/admin"),
@@ -198,7 +198,7 @@ fn the_last_administrator_cannot_be_removed() {
 
 #[test]
 fn whoever_asks_too_often_is_told_when_to_ask_again() {
-    let place = Place::new().config("limits: {requests_per_second: 1, burst: 5}\n");
+    let place = Installation::new().config("limits: {requests_per_second: 1, burst: 5}\n");
     let server = place.serve();
     let mut answers = (0..20).map(|_| server.api.get("/api/v1/me"));
     let refused = answers.find(|answer| answer.status == 429).expect("a limit");
@@ -213,7 +213,7 @@ fn whoever_asks_too_often_is_told_when_to_ask_again() {
 
 #[test]
 fn guessing_keys_is_slowed_down_and_those_who_have_one_are_not() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let client = server.without_key();
     let statuses: Vec<u16> = (0..60).map(|n| client.but(&format!("sw_{n:043}")).get("/api/v1/me").status).collect();
@@ -229,9 +229,9 @@ fn guessing_keys_is_slowed_down_and_those_who_have_one_are_not() {
 
 #[test]
 fn metrics_are_for_this_machine_or_for_those_who_have_the_token() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
-    let get = |server: &crate::rig::Server, headers: &str| {
+    let get = |server: &crate::harness::Server, headers: &str| {
         ask(server.address(), &format!("GET /metrics HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"))
     };
     let own = format!("Host: {}\r\n", server.address());
@@ -244,7 +244,7 @@ fn metrics_are_for_this_machine_or_for_those_who_have_the_token() {
         assert_eq!(status(&get(&server, &format!("{own}{from_elsewhere}"))), 403, "{from_elsewhere}");
     }
     assert_eq!(status(&get(&server, "Host: evil.example\r\n")), 403);
-    let place = Place::new().config("metrics: {token: open-sesame}\n");
+    let place = Installation::new().config("metrics: {token: open-sesame}\n");
     let server = place.serve();
     let own = format!("Host: {}\r\n", server.address());
     assert_eq!(status(&get(&server, &own)), 401);
@@ -256,7 +256,7 @@ fn metrics_are_for_this_machine_or_for_those_who_have_the_token() {
 
 #[test]
 fn what_changes_something_is_in_the_trail_and_the_trail_holds() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "it", "tasks": {"rest": {"sleep": "1h"}}}));

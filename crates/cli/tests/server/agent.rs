@@ -1,6 +1,6 @@
 //! A client of the MCP server, over HTTP, of the newest revision.
 
-use crate::rig::{Answer, Api, eventually};
+use crate::harness::{Answer, Api, eventually};
 use serde_json::{Value, json};
 
 const META: &str = "io.modelcontextprotocol";

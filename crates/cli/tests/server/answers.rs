@@ -1,7 +1,7 @@
 //! How calls are answered: repeats, waiting, tags, problems, compression, content types.
 
+use crate::harness::{Answer, Api, Installation};
 use crate::outside::Outside;
-use crate::rig::{Answer, Api, Place};
 use serde_json::{Value, json};
 use std::io::Read;
 
@@ -15,7 +15,7 @@ fn keyed(api: &Api, key: &str, body: &str) -> Answer {
 
 #[test]
 fn the_same_key_with_the_same_body_starts_one_run() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap("0s"));
     let first = keyed(&server.api, "k1", r#"{"word": "a", "n": 1}"#).is(201);
@@ -38,7 +38,7 @@ fn the_same_key_with_the_same_body_starts_one_run() {
 
 #[test]
 fn many_calls_with_one_key_at_the_same_time_start_one_run() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap("0s"));
     let answers: Vec<Answer> = std::thread::scope(|scope| {
@@ -53,7 +53,7 @@ fn many_calls_with_one_key_at_the_same_time_start_one_run() {
 
 #[test]
 fn a_key_that_is_empty_or_too_long_is_refused() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap("0s"));
     for key in ["", &"k".repeat(256)] {
@@ -64,7 +64,7 @@ fn a_key_that_is_empty_or_too_long_is_refused() {
 
 #[test]
 fn whoever_waits_gets_the_finished_run_or_the_running_one() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap("50ms"));
     let trigger = "/api/v1/workflows/nap/trigger";
@@ -89,7 +89,7 @@ fn whoever_waits_gets_the_finished_run_or_the_running_one() {
 
 #[test]
 fn a_tag_spares_reading_what_has_not_changed_and_writing_over_what_has() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&nap("0s"));
@@ -114,7 +114,7 @@ fn a_tag_spares_reading_what_has_not_changed_and_writing_over_what_has() {
 
 #[test]
 fn a_tag_of_a_finished_run_holds_until_something_changes() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&nap("0s"));
@@ -135,7 +135,7 @@ fn a_tag_of_a_finished_run_holds_until_something_changes() {
 
 #[test]
 fn a_tag_among_several_counts_and_so_does_a_weak_one() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap("0s"));
     let tag = server.api.get("/api/v1/workflows/nap").header("etag").to_string();
@@ -146,7 +146,7 @@ fn a_tag_among_several_counts_and_so_does_a_weak_one() {
 
 #[test]
 fn every_refusal_is_a_problem_with_a_code_and_the_id_of_its_request() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let json = &[("content-type", "application/json")];
@@ -189,7 +189,7 @@ fn every_refusal_is_a_problem_with_a_code_and_the_id_of_its_request() {
 
 #[test]
 fn a_refused_definition_lists_all_its_faults() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let definition = json!({"name": "it", "colour": 1, "max_duration": "soon", "tasks": {
         "a": {"url": "http://127.0.0.1/", "needs": ["c"]},
@@ -209,7 +209,7 @@ fn a_refused_definition_lists_all_its_faults() {
 
 #[test]
 fn an_input_that_does_not_fit_its_schema_is_refused_with_the_place() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let schema = json!({"type": "object", "required": ["order"], "properties": {"order": {"type": "integer"}}});
     server.api.define(&json!({"name": "it", "input_schema": schema, "tasks": {"rest": {"sleep": 0}}}));
@@ -221,7 +221,7 @@ fn an_input_that_does_not_fit_its_schema_is_refused_with_the_place() {
 
 #[test]
 fn what_is_json_is_taken_whatever_it_is_called() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     server.api.define(&nap("0s"));
@@ -244,7 +244,7 @@ fn what_is_json_is_taken_whatever_it_is_called() {
 
 #[test]
 fn answers_are_compressed_for_those_who_ask() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let get = |encoding: &str| server.api.send("GET", "/openapi.json", &[("accept-encoding", encoding)], None).is(200);
     let plain = get("identity");
@@ -262,7 +262,7 @@ fn answers_are_compressed_for_those_who_ask() {
 
 #[test]
 fn the_reference_fetches_nothing_from_elsewhere() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let anyone = server.without_key();
     for path in ["/", "/docs", "/docs/reference.js", "/docs/reference.css"] {
@@ -281,7 +281,7 @@ fn the_reference_fetches_nothing_from_elsewhere() {
 
 #[test]
 fn refusals_can_be_read_by_those_who_ask_for_compression() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     for (api, path, status) in [
         (&server.without_key(), "/api/v1/me", 401),
@@ -306,7 +306,7 @@ fn refusals_can_be_read_by_those_who_ask_for_compression() {
 
 #[test]
 fn a_list_is_not_taken_for_an_object_that_says_nothing() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&nap("1h"));
@@ -331,7 +331,7 @@ fn a_list_is_not_taken_for_an_object_that_says_nothing() {
 
 #[test]
 fn every_fault_of_a_body_is_told_at_once() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let body = json!({"name": 5, "roles": "admin", "colour": "red"});
     let problem = server.api.post("/api/v1/users", &body).refused(422, "invalid-input");

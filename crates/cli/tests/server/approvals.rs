@@ -1,12 +1,12 @@
 //! Gates: who is asked, who may answer, and what an answer does.
 
+use crate::harness::{Installation, statuses};
 use crate::outside::Outside;
-use crate::rig::{Place, statuses};
 use serde_json::json;
 
 #[test]
 fn an_open_gate_is_listed_and_an_approval_lets_the_run_go_on() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let api = &server.api;
@@ -41,7 +41,7 @@ fn an_open_gate_is_listed_and_an_approval_lets_the_run_go_on() {
 
 #[test]
 fn a_denial_cancels_a_run_that_has_no_way_for_it() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let api = &server.api;
@@ -69,7 +69,7 @@ fn a_denial_cancels_a_run_that_has_no_way_for_it() {
 
 #[test]
 fn an_agents_key_never_answers_a_gate_unless_it_was_given_that_right_by_name() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
@@ -109,7 +109,7 @@ fn an_agents_key_never_answers_a_gate_unless_it_was_given_that_right_by_name() {
 
 #[test]
 fn only_those_whom_the_gate_names_may_answer_it() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let grants = ["workflow.run", "workflow.read", "workflow.approve"];
@@ -132,7 +132,7 @@ fn only_those_whom_the_gate_names_may_answer_it() {
 
 #[test]
 fn of_two_answers_at_the_same_time_one_counts() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "gate", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
@@ -151,7 +151,7 @@ fn of_two_answers_at_the_same_time_one_counts() {
 
 #[test]
 fn an_open_gate_tells_how_many_have_to_approve_and_who_is_asked_later() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let gate =

@@ -1,7 +1,7 @@
 //! Callbacks of waits: early, in time, late, repeated, unknown.
 
+use crate::harness::{Installation, Server};
 use crate::outside::Outside;
-use crate::rig::{Place, Server};
 use serde_json::{Value, json};
 
 /// A run that told the test where to call, and holds before its wait until it is let go.
@@ -17,7 +17,7 @@ fn told(server: &Server, outside: &Outside, timeout: &str) -> (String, String) {
 
 #[test]
 fn a_call_that_comes_before_its_step_is_kept_across_a_crash() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     outside.hold("/tell");
@@ -33,7 +33,7 @@ fn a_call_that_comes_before_its_step_is_kept_across_a_crash() {
 
 #[test]
 fn a_call_counts_once() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, to) = told(&server, &outside, "1h");
@@ -50,7 +50,7 @@ fn a_call_counts_once() {
 
 #[test]
 fn of_many_calls_at_the_same_time_one_counts() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, to) = told(&server, &outside, "1h");
@@ -74,7 +74,7 @@ fn of_many_calls_at_the_same_time_one_counts() {
 
 #[test]
 fn a_call_that_comes_too_late_is_told_so() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, to) = told(&server, &outside, "50ms");
@@ -85,7 +85,7 @@ fn a_call_that_comes_too_late_is_told_so() {
 
 #[test]
 fn a_call_for_a_run_that_was_cancelled_is_told_so() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, to) = told(&server, &outside, "1h");
@@ -97,7 +97,7 @@ fn a_call_for_a_run_that_was_cancelled_is_told_so() {
 
 #[test]
 fn an_address_that_was_not_given_out_leads_nowhere() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, to) = told(&server, &outside, "1h");
@@ -130,7 +130,7 @@ fn an_address_that_was_not_given_out_leads_nowhere() {
 
 #[test]
 fn callbacks_take_whatever_kind_of_body_comes() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let bodies: [(&str, &[u8], Value); 5] = [
@@ -157,7 +157,7 @@ fn callbacks_take_whatever_kind_of_body_comes() {
 
 #[test]
 fn addresses_begin_with_the_public_one() {
-    let place = Place::new().config("public_url: https://flows.example.com/base/\nprivate_addresses: true\n");
+    let place = Installation::new().config("public_url: https://flows.example.com/base/\nprivate_addresses: true\n");
     let server = place.serve();
     let outside = Outside::start();
     server.api.define(&json!({"name": "it", "trigger": "webhook", "tasks": {

@@ -6,9 +6,9 @@ mod echo;
 mod gates;
 mod said;
 
+use crate::harness::{Installation, Server, eventually};
 use crate::outside::Outside;
 use crate::raw::Raw;
-use crate::rig::{Place, Server, eventually};
 use echo::Echo;
 use said::Said;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ struct Canary {
     echo: Echo,
     collector: Echo,
     outside: Outside,
-    place: Place,
+    place: Installation,
     server: Server,
     said: Said,
     sockets: Vec<thread::JoinHandle<String>>,
@@ -37,7 +37,7 @@ struct Canary {
 impl Canary {
     fn start() -> Canary {
         let (echo, collector, outside) = (Echo::start(), Echo::start(), Outside::start());
-        let place = Place::new()
+        let place = Installation::new()
             .config(&format!("log: {{level: trace}}\notlp: {{endpoint: \"{}\"}}\n", collector.url))
             .variable("STEPWELL_MASTER_KEY", MASTER);
         let server = place.serve();

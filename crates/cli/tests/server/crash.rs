@@ -1,8 +1,8 @@
 //! What a crash leaves behind: everything that was acknowledged. And what a stop waits for.
 
+use crate::harness::{Answer, Api, Installation, eventually};
 use crate::outside::Outside;
 use crate::raw::{Raw, status};
-use crate::rig::{Answer, Api, Place, eventually};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -33,7 +33,7 @@ fn load(api: &Api, first: u64, acknowledged: &Mutex<BTreeMap<u64, String>>) {
 
 #[test]
 fn every_run_that_was_acknowledged_survives_a_kill_and_comes_to_its_end() {
-    let place = Place::new();
+    let place = Installation::new();
     let outside = Outside::start();
     let acknowledged = Mutex::new(BTreeMap::new());
     let mut server = place.serve();
@@ -79,7 +79,7 @@ fn every_run_that_was_acknowledged_survives_a_kill_and_comes_to_its_end() {
 
 #[test]
 fn a_step_whose_server_was_killed_is_made_again_with_the_same_key() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     outside.hold("/slow");
@@ -103,7 +103,7 @@ fn a_step_whose_server_was_killed_is_made_again_with_the_same_key() {
 
 #[test]
 fn a_stop_lets_a_running_step_end_and_takes_nothing_new() {
-    let place = Place::new();
+    let place = Installation::new();
     let mut server = place.serve();
     let outside = Outside::start();
     outside.hold("/slow");
@@ -147,7 +147,7 @@ fn a_stop_lets_a_running_step_end_and_takes_nothing_new() {
 
 #[test]
 fn a_stop_does_not_wait_longer_than_it_may() {
-    let place = Place::new().config("drain: 300ms\n");
+    let place = Installation::new().config("drain: 300ms\n");
     let server = place.serve();
     let outside = Outside::start();
     outside.hold("/slow");

@@ -1,11 +1,11 @@
 //! What the dashboard stands on: its files in the binary, graphs, and child runs by their parent.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use serde_json::{Value, json};
 
 #[test]
 fn every_address_of_the_dashboard_is_one_page_that_is_always_asked_for() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let anyone = server.without_key();
     let first = anyone.get("/").is(200).text();
@@ -38,7 +38,7 @@ fn every_address_of_the_dashboard_is_one_page_that_is_always_asked_for() {
 
 #[test]
 fn the_graph_of_a_version_and_of_a_run_names_steps_as_runs_do() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let each = json!({"for_each": "{{input}}", "tasks": {"say": {"tool": "echo"}}});
@@ -67,7 +67,7 @@ fn the_graph_of_a_version_and_of_a_run_names_steps_as_runs_do() {
 
 #[test]
 fn child_runs_are_found_by_their_parent() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "inner", "tasks": {"now": {"tool": "now"}}}));

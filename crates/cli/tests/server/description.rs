@@ -1,6 +1,6 @@
 //! The API's description of itself: what programs are generated from must say what there is.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use crate::tenants::PUBLIC;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ const ANY: [&str; 27] = [
 ];
 
 fn description() -> Value {
-    let place = Place::new();
+    let place = Installation::new();
     place.serve().without_key().get("/openapi.json").is(200).json()
 }
 

@@ -1,13 +1,13 @@
 //! How runs end when something goes wrong: failures, skips, templates, limits of time, and definitions that cannot work.
 
+use crate::harness::{Installation, statuses};
 use crate::outside::Outside;
-use crate::rig::{Place, statuses};
 use serde_json::{Value, json};
 
 /// Defines these tasks, runs them once and says how the run and its steps ended.
 #[track_caller]
 fn check(tasks: Value, expected: &str) -> Value {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&json!({"name": "it", "tasks": tasks}));
     let run = server.api.finished("it", &json!({"word": "hello"}));
@@ -74,7 +74,7 @@ fn a_step_waits_for_all_its_needs_before_it_is_skipped_or_run() {
     let outside = Outside::start();
     let url = &outside.url;
     outside.hold("/slow");
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let tasks = json!({
         "slow": {"url": format!("{url}/slow")},
@@ -149,7 +149,7 @@ fn a_wait_that_nobody_answers_fails_the_run_if_nothing_handles_it() {
 
 #[test]
 fn a_run_that_takes_too_long_ends_as_a_timeout() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let tasks = json!({"wait": {"sleep": "1h"}, "next": {"sleep": 0, "needs": ["wait"]}});
     server.api.define(&json!({"name": "it", "max_duration": "300ms", "tasks": tasks}));
@@ -162,7 +162,7 @@ fn a_run_that_takes_too_long_ends_as_a_timeout() {
 fn cancelling_stops_the_request_under_way() {
     let outside = Outside::start();
     outside.hold("/slow");
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let tasks = json!({
         "slow": {"url": format!("{}/slow", outside.url)},
@@ -183,7 +183,7 @@ fn cancelling_stops_the_request_under_way() {
 
 #[test]
 fn a_need_that_does_not_exist_is_refused_with_the_near_name() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let tasks =
         json!({"charge": {"url": "http://127.0.0.1:9/"}, "send": {"url": "http://127.0.0.1:9/", "needs": ["chrage"]}});
@@ -197,7 +197,7 @@ fn a_need_that_does_not_exist_is_refused_with_the_near_name() {
 
 #[test]
 fn tasks_that_need_each_other_are_refused() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let task = |needs: &str| json!({"url": "http://127.0.0.1:9/", "needs": [needs]});
     let tasks = json!({"a": task("c"), "b": task("a"), "c": task("b")});
@@ -209,7 +209,7 @@ fn tasks_that_need_each_other_are_refused() {
 #[test]
 fn runs_at_the_same_time_do_not_mix() {
     let outside = Outside::start();
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let tasks = json!({
         "first": {"url": format!("{}/first", outside.url), "body": {"n": "{{trigger.body.n}}"}},

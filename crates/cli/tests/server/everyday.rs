@@ -1,7 +1,7 @@
 //! What people need now and then: test runs, labels, many runs at once, pauses, ending a stuck step, erasing.
 
+use crate::harness::{Installation, eventually, statuses};
 use crate::outside::Outside;
-use crate::rig::{Place, eventually, statuses};
 use serde_json::{Value, json};
 
 fn long(name: &str) -> Value {
@@ -10,7 +10,7 @@ fn long(name: &str) -> Value {
 
 #[test]
 fn test_runs_are_kept_apart_and_go_without_a_trace() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let api = &server.api;
@@ -58,7 +58,7 @@ fn test_runs_are_kept_apart_and_go_without_a_trace() {
 
 #[test]
 fn labels_are_given_at_the_trigger_by_the_workflow_and_later() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let mut definition = long("it");
@@ -81,7 +81,7 @@ fn labels_are_given_at_the_trigger_by_the_workflow_and_later() {
 
 #[test]
 fn many_runs_are_cancelled_and_retried_by_filter() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     outside.answer("/work", 400, "{}");
@@ -125,7 +125,7 @@ fn many_runs_are_cancelled_and_retried_by_filter() {
 
 #[test]
 fn a_retry_runs_what_failed_and_a_rerun_runs_everything() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     outside.answer("/second", 400, "{}");
@@ -153,7 +153,7 @@ fn a_retry_runs_what_failed_and_a_rerun_runs_everything() {
 
 #[test]
 fn a_paused_workflow_takes_runs_and_holds_them() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let api = &server.api;
@@ -179,7 +179,7 @@ fn a_paused_workflow_takes_runs_and_holds_them() {
 
 #[test]
 fn a_paused_concurrency_key_holds_only_its_own_runs() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "it", "tasks": {"rest": {"sleep": 0}},
@@ -195,7 +195,7 @@ fn a_paused_concurrency_key_holds_only_its_own_runs() {
 
 #[test]
 fn an_administrator_ends_a_stuck_step_and_that_is_in_the_trail() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     outside.hold("/stuck");
@@ -231,7 +231,7 @@ fn an_administrator_ends_a_stuck_step_and_that_is_in_the_trail() {
 
 #[test]
 fn an_erased_run_has_no_payload_left_and_its_log_still_holds() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (given, got) = ("what-ann-told-us", "what-we-were-answered");

@@ -1,6 +1,6 @@
 //! Workflows that are started by a call to an address of their own.
 
-use crate::rig::{Answer, Api, Place, Server, eventually};
+use crate::harness::{Answer, Api, Installation, Server, eventually};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -29,7 +29,7 @@ fn output(api: &Api, answer: Answer) -> Value {
 
 #[test]
 fn any_kind_of_body_starts_a_run() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let to = hook(&server, "it", json!(true));
     assert!(to.starts_with("/in/") && to.len() >= 4 + 22, "{to}");
@@ -56,7 +56,7 @@ fn any_kind_of_body_starts_a_run() {
 
 #[test]
 fn headers_are_seen_but_not_those_that_prove_who_somebody_is() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let to = hook(&server, "it", json!(true));
     let secrets = [
@@ -85,7 +85,7 @@ fn mac(secret: &[u8], text: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_signature_in_a_header_is_checked_with_the_secret_of_the_server() {
-    let place = Place::new().variable("STEPWELL_SECRET_SHOP", "s3cret");
+    let place = Installation::new().variable("STEPWELL_SECRET_SHOP", "s3cret");
     let server = place.serve();
     let verify = json!({"secret": "SHOP", "header": "X-Signature", "prefix": "sha256="});
     let to = hook(&server, "it", json!({"verify": verify}));
@@ -116,7 +116,7 @@ fn a_signature_in_a_header_is_checked_with_the_secret_of_the_server() {
 
 #[test]
 fn a_standard_webhook_must_be_signed_and_recent() {
-    let place = Place::new().variable("STEPWELL_SECRET_HOOK", "whsec_c2FuZHdpY2gtb2YtYnl0ZXM=");
+    let place = Installation::new().variable("STEPWELL_SECRET_HOOK", "whsec_c2FuZHdpY2gtb2YtYnl0ZXM=");
     let server = place.serve();
     let to = hook(&server, "it", json!({"verify": {"secret": "HOOK"}, "dedupe": {"header": "webhook-id"}}));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -140,7 +140,7 @@ fn a_standard_webhook_must_be_signed_and_recent() {
 
 #[test]
 fn events_that_say_they_are_the_same_start_one_run() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let by_header = hook(&server, "header", json!({"dedupe": {"header": "X-Delivery"}}));
     let by_body = hook(&server, "body", json!({"dedupe": {"body": "event.id"}}));
@@ -172,7 +172,7 @@ fn events_that_say_they_are_the_same_start_one_run() {
 
 #[test]
 fn an_address_follows_its_workflow() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let to = hook(&server, "it", json!(true));

@@ -1,7 +1,7 @@
 //! Links by which a person answers without a key: what their page shows, what it takes, and who cannot use them.
 
+use crate::harness::{Answer, Api, Installation, Server, eventually};
 use crate::outside::Outside;
-use crate::rig::{Answer, Api, Place, Server, eventually};
 use serde_json::{Value, json};
 
 const PAGE: (&str, &str) = ("accept", "text/html");
@@ -44,7 +44,7 @@ fn send(anyone: &Api, link: &str, fields: &str, origin: Option<&str>) -> Answer 
 
 #[test]
 fn a_page_shows_what_is_asked_and_looking_at_it_decides_nothing() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, link) = asked(&server, &gate(None, &outside.url), None);
@@ -66,7 +66,7 @@ fn a_page_shows_what_is_asked_and_looking_at_it_decides_nothing() {
 
 #[test]
 fn an_answer_from_the_page_counts_once_and_later_ones_are_told_what_became_of_it() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let (run, link) = asked(&server, &gate(None, &outside.url), None);
@@ -99,7 +99,7 @@ fn an_answer_from_the_page_counts_once_and_later_ones_are_told_what_became_of_it
 
 #[test]
 fn a_form_is_filled_in_on_the_page() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let form = json!({"type": "object", "required": ["size", "n"], "properties": {
@@ -119,7 +119,7 @@ fn a_form_is_filled_in_on_the_page() {
 
 #[test]
 fn links_of_others_made_up_ones_and_those_of_people_who_may_no_longer_lead_nowhere() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     let api = &server.api;
@@ -149,7 +149,7 @@ fn links_of_others_made_up_ones_and_those_of_people_who_may_no_longer_lead_nowhe
 
 #[test]
 fn a_link_survives_a_kill_of_the_server() {
-    let place = Place::new();
+    let place = Installation::new();
     let outside = Outside::start();
     let server = place.serve();
     let (run, link) = asked(&server, &gate(None, &outside.url), None);

@@ -1,7 +1,7 @@
 //! Lists: pages without gap or repetition, and every filter.
 
+use crate::harness::{Api, Installation};
 use crate::outside::Outside;
-use crate::rig::{Api, Place};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn ids(list: &[Value]) -> Vec<&str> {
 
 #[test]
 fn pages_of_runs_have_no_gap_and_no_repetition_while_others_are_started() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "it", "tasks": {"rest": {"sleep": 0}}}));
@@ -58,7 +58,7 @@ fn pages_of_runs_have_no_gap_and_no_repetition_while_others_are_started() {
 
 #[test]
 fn pages_of_workflows_go_by_name() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let names: BTreeSet<String> = (0..23).map(|n| format!("flow-{n}")).collect();
     for name in &names {
@@ -73,7 +73,7 @@ fn pages_of_workflows_go_by_name() {
 
 #[test]
 fn every_filter_narrows_the_runs() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     outside.answer("/broken", 400, "{}");
@@ -132,7 +132,7 @@ fn every_filter_narrows_the_runs() {
 
 #[test]
 fn the_log_of_a_run_comes_in_pages_too() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let tasks: serde_json::Map<String, Value> = (0..30)
         .map(|n| {

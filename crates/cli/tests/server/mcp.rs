@@ -1,7 +1,7 @@
 //! MCP over HTTP: what agents see, what they may, and runs as tasks. Clients of others are tried by `scripts/mcp.sh`.
 
 use crate::agent::Agent;
-use crate::rig::{Api, Place, Server};
+use crate::harness::{Api, Installation, Server};
 use serde_json::{Value, json};
 
 fn approver(server: &Server, user: &str) -> Api {
@@ -10,8 +10,8 @@ fn approver(server: &Server, user: &str) -> Api {
 
 #[test]
 fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
-    let place = Place::new();
-    let server = place.serve();
+    let installation = Installation::new();
+    let server = installation.serve();
     let sees = |grants: &[&str], name: &str| Agent::plain(&server.api.new_user(name, grants)).tools().join(" ");
     assert_eq!(sees(&["workflow.define"], "a"), "workflow_define");
     assert_eq!(
@@ -22,7 +22,7 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
     assert_eq!(sees(&["workflow.approve"], "d"), "workflow_approve workflow_deny");
     assert_eq!(sees(&[], "e"), "");
     // Who may do everything answers gates in person, or with a key that names the right.
-    for key in [server.api.clone(), server.with_key(&place.agent_key())] {
+    for key in [server.api.clone(), server.with_key(&installation.agent_key())] {
         let agent = Agent::plain(&key);
         assert_eq!(agent.tools().len(), 7, "{:?}", agent.tools());
         assert!(!agent.tools().iter().any(|tool| tool.contains("approve") || tool.contains("deny")));
@@ -36,9 +36,9 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
 
 #[test]
 fn an_agent_defines_in_any_dialect_starts_and_follows() {
-    let place = Place::new();
-    let server = place.serve();
-    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
     let step = json!({"tool": "echo", "args": {"value": "{{input.word}}"}});
     let tasks = json!({"name": "tasks", "tasks": {"say": step}, "output": "{{tasks.say.body}}"});
     let flow = "name: flow\nflow:\n  start: {tool: echo, args: {value: \"{{input.word}}\"}, done: true}\n";
@@ -76,9 +76,9 @@ fn an_agent_defines_in_any_dialect_starts_and_follows() {
 
 #[test]
 fn check_only_refuses_what_a_definition_would_be_refused_for() {
-    let place = Place::new().config("plans: {small: {tasks_per_workflow: 2}}\ndefault_plan: small\n");
-    let server = place.serve();
-    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let installation = Installation::new().config("plans: {small: {tasks_per_workflow: 2}}\ndefault_plan: small\n");
+    let server = installation.serve();
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
     let code = json!({"name": "code", "tasks": {"add": {"javascript": "return (1 +"}}});
     let nap = json!({"sleep": 0});
     let wide = json!({"name": "wide", "tasks": {"a": nap, "b": nap, "c": nap}});
@@ -93,9 +93,9 @@ fn check_only_refuses_what_a_definition_would_be_refused_for() {
 
 #[test]
 fn what_is_wrong_with_a_call_is_listed_with_its_place() {
-    let place = Place::new();
-    let server = place.serve();
-    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
     let definition = "name: x\ntasks:\n  a: {sleep: 1s, needs: [b]}\n  c: {sleeep: 1s}\n";
     let said = agent.refused("workflow_define", json!({"definition": definition}));
     assert!(said.contains("2 faults") && said.contains("tasks.a") && said.contains("line 3"), "{said}");
@@ -122,9 +122,9 @@ fn what_is_wrong_with_a_call_is_listed_with_its_place() {
 
 #[test]
 fn a_workflow_that_asks_for_it_is_a_tool_of_its_own() {
-    let place = Place::new();
-    let server = place.serve();
-    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
     let schema = json!({"type": "object", "required": ["word"], "properties": {"word": {"type": "string"}}});
     server.api.define(&json!({"name": "Say it", "description": "Says a word", "expose_as_tool": true,
         "input_schema": schema, "tasks": {"say": {"tool": "echo", "args": {"value": "{{input.word}}"}}},
@@ -156,8 +156,8 @@ const GATE: &str = "name: gate\ntasks:\n  ask: {approval: {message: 'send {{inpu
 
 #[test]
 fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
-    let place = Place::new();
-    let server = place.serve();
+    let installation = Installation::new();
+    let server = installation.serve();
     let api = approver(&server, "ann");
     server.api.send("POST", "/api/v1/workflows", &[], Some(GATE.into())).is(201);
     let agent = Agent::able(&api);
@@ -171,7 +171,7 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
     assert!(request["params"]["message"].as_str().unwrap().contains("send 3?"), "{request:#}");
     assert_eq!(request["params"]["requestedSchema"]["properties"]["limit"]["type"], "integer");
     // Whoever may not answer sees a task that works, and cannot answer it by its name.
-    let other = Agent::able(&server.with_key(&place.agent_key()));
+    let other = Agent::able(&server.with_key(&installation.agent_key()));
     assert_eq!(other.task(id, "working")["inputRequests"], Value::Null);
     let answer = |limit: u32| json!({"action": "accept", "content": {"decision": "approve", "limit": limit}});
     other.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(1)}}));
@@ -197,8 +197,8 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
 
 #[test]
 fn a_client_that_does_not_say_so_gets_no_task_and_no_question() {
-    let place = Place::new();
-    let server = place.serve();
+    let installation = Installation::new();
+    let server = installation.serve();
     let api = approver(&server, "ann");
     server.api.send("POST", "/api/v1/workflows", &[], Some(GATE.into())).is(201);
     let plain = Agent::plain(&api);
@@ -213,13 +213,13 @@ fn a_client_that_does_not_say_so_gets_no_task_and_no_question() {
 
 #[test]
 fn gates_are_answered_with_the_right_by_name_and_only_for_what_was_shown() {
-    let place = Place::new();
-    let server = place.serve();
+    let installation = Installation::new();
+    let server = installation.serve();
     server.api.define(&json!({"name": "ask", "tasks": {"ask": {"approval": {"message": "well?"}}}}));
-    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
     let run = agent.done("workflow_start", json!({"workflow": "ask"}));
     let named = json!({"run_id": run["run_id"], "step_name": "ask"});
-    for key in [server.api.clone(), server.with_key(&place.agent_key())] {
+    for key in [server.api.clone(), server.with_key(&installation.agent_key())] {
         for tool in ["workflow_approve", "workflow_deny"] {
             assert!(Agent::plain(&key).refused(tool, named.clone()).contains("workflow.approve"));
         }
@@ -240,8 +240,8 @@ fn gates_are_answered_with_the_right_by_name_and_only_for_what_was_shown() {
 
 #[test]
 fn a_run_that_failed_is_a_completed_task_with_an_error_and_a_cancelled_one_is_cancelled() {
-    let place = Place::new();
-    let server = place.serve();
+    let installation = Installation::new();
+    let server = installation.serve();
     let agent = Agent::able(&approver(&server, "ann"));
     server.api.define(
         &json!({"name": "bad", "tasks": {"bad": {"tool": "fail", "args": {"message": "no luck"}, "retries": 0}}}),
@@ -268,8 +268,8 @@ fn a_run_that_failed_is_a_completed_task_with_an_error_and_a_cancelled_one_is_ca
 
 #[test]
 fn what_belongs_to_others_is_not_there() {
-    let place = Place::new();
-    let server = place.serve();
+    let installation = Installation::new();
+    let server = installation.serve();
     server.api.define(&json!({"name": "mine", "expose_as_tool": true, "tasks": {"nap": {"sleep": 0}}}));
     let run = server.api.finished("mine", &json!({}))["id"].as_str().unwrap().to_string();
     let other = Agent::able(&server.api.new_organisation("other"));
@@ -292,9 +292,9 @@ fn what_belongs_to_others_is_not_there() {
 
 #[test]
 fn runs_and_workflows_can_be_read_and_the_format_explains_itself() {
-    let place = Place::new();
-    let server = place.serve();
-    let agent = Agent::plain(&server.with_key(&place.agent_key()));
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
     server.api.define(&json!({"name": "two words", "tasks": {"nap": {"sleep": 0}}}));
     let run = server.api.finished("two%20words", &json!({}))["id"].as_str().unwrap().to_string();
     let listed = agent.ask("resources/list", json!({}))["resources"].as_array().unwrap().clone();
@@ -318,8 +318,8 @@ fn runs_and_workflows_can_be_read_and_the_format_explains_itself() {
 
 #[test]
 fn only_those_with_a_key_and_no_pages_of_others_come_in() {
-    let place = Place::new().config("cors: {origins: ['https://app.example.com']}\n");
-    let server = place.serve();
+    let installation = Installation::new().config("cors: {origins: ['https://app.example.com']}\n");
+    let server = installation.serve();
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     let post = |api: &Api, more: &[(&str, &str)]| {
         let mut headers = vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];

@@ -1,7 +1,7 @@
 //! Servers as nodes: which there are, the first keys of several at once, keys from outside, and a database that is gone.
 
+use crate::harness::{Installation, eventually};
 use crate::outside::Outside;
-use crate::rig::{Place, eventually};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const KEY: &str = "0123456789abcdef0123456789abcdef0123";
 
 #[test]
 fn a_server_is_a_node() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let nodes = server.api.get("/api/v1/nodes").is(200).data();
     let [node] = nodes.as_array().unwrap().as_slice() else { panic!("one node is expected: {nodes:#}") };
@@ -23,7 +23,7 @@ fn a_server_is_a_node() {
 
 #[test]
 fn a_key_from_outside_is_an_administrators_and_no_files_are_made() {
-    let place = Place::new().variable("STEPWELL_ADMIN_KEY", KEY);
+    let place = Installation::new().variable("STEPWELL_ADMIN_KEY", KEY);
     let server = place.serve();
     let me = server.api.get("/api/v1/me").is(200).data();
     assert_eq!(me["user"], "admin", "{me:#}");
@@ -47,7 +47,7 @@ fn a_key_from_outside_is_an_administrators_and_no_files_are_made() {
 
 #[test]
 fn a_key_from_outside_opens_what_has_users_already() {
-    let place = Place::new();
+    let place = Installation::new();
     place.serve().stop();
     let place = place.variable("STEPWELL_ADMIN_KEY", KEY);
     let server = place.serve();
@@ -59,16 +59,16 @@ fn of_several_nodes_that_start_at_once_one_makes_the_first_keys() {
     if postgres_only("a directory has one process") {
         return;
     }
-    let shared = Place::new();
-    let places: Vec<Place> =
-        (0..3).map(|_| Place::new().variable("STEPWELL_DATABASE", shared.database().unwrap())).collect();
+    let shared = Installation::new();
+    let places: Vec<Installation> =
+        (0..3).map(|_| Installation::new().variable("STEPWELL_DATABASE", shared.database().unwrap())).collect();
     let servers: Vec<_> = std::thread::scope(|scope| {
         let starting: Vec<_> = places.iter().map(|place| scope.spawn(|| place.serve())).collect();
         starting.into_iter().map(|server| server.join().unwrap()).collect()
     });
     let with_keys: Vec<usize> = (0..3).filter(|n| servers[*n].api.key.is_some()).collect();
     assert_eq!(with_keys.len(), 1, "one has keys");
-    let has_files = |place: &Place| {
+    let has_files = |place: &Installation| {
         let has = |name: &str| Path::new(&place.data()).join(name).exists();
         (has("admin.key"), has("agent.key"))
     };
@@ -92,7 +92,7 @@ fn a_server_whose_database_is_gone_is_not_ready_and_says_why() {
         return;
     }
     let cluster = Cluster::start();
-    let place = Place::new().variable("STEPWELL_DATABASE", cluster.url());
+    let place = Installation::new().variable("STEPWELL_DATABASE", cluster.url());
     let server = place.serve();
     server.without_key().get("/readyz").is(200);
     cluster.stop();
@@ -109,9 +109,9 @@ fn calls_on_two_nodes_keep_the_pace_of_one_policy() {
         return;
     }
     let outside = Outside::start();
-    let place = Place::new();
+    let place = Installation::new();
     let one = place.serve();
-    let second = Place::new().variable("STEPWELL_DATABASE", place.database().unwrap());
+    let second = Installation::new().variable("STEPWELL_DATABASE", place.database().unwrap());
     let two = second.serve();
     let other = two.with_key(one.api.key.as_deref().unwrap());
     let policy = json!({"calls": "host:127.0.0.1", "effect": "allow", "rate": {"calls": 4, "per": "2s"}});

@@ -1,9 +1,9 @@
 //! Notifications through a real server to real receivers: what they get, that it is genuine, and that a kill loses nothing.
 
+use crate::harness::{Api, Installation, Server, eventually};
 use crate::outside::{Call, Outside};
 use crate::postbox::Postbox;
 use crate::raw::Raw;
-use crate::rig::{Api, Place, Server, eventually};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -52,7 +52,7 @@ fn every_medium_gets_the_message_in_its_own_form() {
         "smtp: {{host: 127.0.0.1, port: {}, encryption: none, from: Wells <wells@example.com>}}\n",
         postbox.port
     );
-    let place = Place::new().config(&smtp);
+    let place = Installation::new().config(&smtp);
     let server = place.serve();
     let api = &server.api;
     workflows(api);
@@ -126,7 +126,7 @@ fn every_medium_gets_the_message_in_its_own_form() {
 #[test]
 fn each_turn_of_a_gate_is_told_once_to_those_it_concerns() {
     let outside = Outside::start();
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let (ann, ben) = (api.new_user("ann", &PEOPLE), api.new_user("ben", &PEOPLE));
@@ -163,7 +163,7 @@ fn a_receiver_that_was_down_gets_it_when_it_is_back() {
     let (outside, postbox) = (Outside::start(), Postbox::start());
     let smtp =
         format!("smtp: {{host: 127.0.0.1, port: {}, encryption: none, from: wells@example.com}}\n", postbox.port);
-    let place = Place::new().config(&smtp);
+    let place = Installation::new().config(&smtp);
     let server = place.serve();
     let api = &server.api;
     workflows(api);
@@ -193,7 +193,7 @@ fn a_receiver_that_was_down_gets_it_when_it_is_back() {
 #[test]
 fn a_kill_between_what_happened_and_its_message_loses_nothing() {
     let outside = Outside::start();
-    let place = Place::new();
+    let place = Installation::new();
     let mut server = place.serve();
     workflows(&server.api);
     let hook =
@@ -227,7 +227,7 @@ fn of_two_servers_on_a_database_one_sends() {
         return;
     }
     let outside = Outside::start();
-    let place = Place::new();
+    let place = Installation::new();
     let one = place.serve();
     workflows(&one.api);
     let hook =
@@ -247,7 +247,7 @@ fn of_two_servers_on_a_database_one_sends() {
 
 #[test]
 fn a_channel_goes_where_the_server_may_and_nowhere_else() {
-    let place = Place::new().config("private_addresses: false\n");
+    let place = Installation::new().config("private_addresses: false\n");
     let server = place.serve();
     let api = &server.api;
     let try_url =
@@ -282,7 +282,7 @@ fn connected(server: &Server, api: &Api, socket: bool) -> Raw {
 
 #[test]
 fn those_who_are_connected_are_told_what_concerns_them() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     let (ann, ben) = (api.new_user("ann", &PEOPLE), api.new_user("ben", &PEOPLE));

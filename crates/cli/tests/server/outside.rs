@@ -1,6 +1,6 @@
 //! What workflows call: a server on this machine that writes down what it is asked and answers as it was told.
 
-use crate::rig::eventually;
+use crate::harness::eventually;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};

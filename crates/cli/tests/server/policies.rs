@@ -1,12 +1,12 @@
 //! Policies through the API: what they take, whom they obey, and calls that wait for approval through a crash.
 
+use crate::harness::Installation;
 use crate::outside::Outside;
-use crate::rig::Place;
 use serde_json::json;
 
 #[test]
 fn a_policy_is_made_shown_changed_and_removed_by_administrators() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     assert_eq!(api.get("/api/v1/policies").is(200).data(), json!([]));
@@ -38,7 +38,7 @@ fn a_policy_is_made_shown_changed_and_removed_by_administrators() {
 
 #[test]
 fn what_is_wrong_with_a_policy_is_said_with_its_place() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     for (path, body) in [
         ("calls", json!({"calls": "mail.*", "effect": "deny"})),
@@ -63,7 +63,7 @@ fn what_is_wrong_with_a_policy_is_said_with_its_place() {
 
 #[test]
 fn a_held_call_is_held_through_a_kill_and_made_once_when_it_is_approved() {
-    let place = Place::new();
+    let place = Installation::new();
     let outside = Outside::start();
     let server = place.serve();
     let flow = json!({"name": "pay", "tasks": {"call": {"url": format!("{}/pay", outside.url), "method": "POST",
@@ -97,7 +97,7 @@ fn a_held_call_is_held_through_a_kill_and_made_once_when_it_is_approved() {
 fn what_a_policy_lets_happen_once_is_not_called_again_when_its_node_is_killed_in_the_middle() {
     let outside = Outside::start();
     outside.hold("/pay");
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let once = json!({"calls": "tool:http_request", "effect": "allow", "at_most_once": "fail"});
     server.api.call("PUT", "/api/v1/policies/once", &once).is(200);

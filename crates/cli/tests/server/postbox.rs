@@ -1,6 +1,6 @@
 //! A mail server, as far as somebody who hands mail over can tell: it speaks SMTP on a socket and keeps what it gets.
 
-use crate::rig::eventually;
+use crate::harness::eventually;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

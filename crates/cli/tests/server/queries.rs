@@ -1,10 +1,10 @@
 //! Saved queries through the API and the command line: who may set and use them, and what is said of wrong ones.
 
-use crate::rig::Place;
+use crate::harness::Installation;
 use serde_json::{Value, json};
 
 /// With a connection `crm` to a file that has one number in it.
-fn crm(place: &Place) -> Value {
+fn crm(place: &Installation) -> Value {
     let file = place.data().parent().unwrap().join("crm.db");
     let made = rusqlite::Connection::open(&file).unwrap();
     made.execute_batch("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (1);").unwrap();
@@ -13,7 +13,7 @@ fn crm(place: &Place) -> Value {
 
 #[test]
 fn a_saved_query_is_made_shown_changed_and_removed_by_administrators() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     assert_eq!(api.get("/api/v1/queries").is(200).data(), json!([]));
@@ -50,7 +50,7 @@ fn a_saved_query_is_made_shown_changed_and_removed_by_administrators() {
 
 #[test]
 fn a_step_needs_the_rights_to_what_the_saved_query_uses() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.call("PUT", "/api/v1/connections/crm", &crm(&place)).is(200);
@@ -83,7 +83,7 @@ fn a_step_needs_the_rights_to_what_the_saved_query_uses() {
 
 #[test]
 fn the_command_line_saves_lists_and_deletes_on_a_directory_and_a_server() {
-    let place = Place::new();
+    let place = Installation::new();
     let check = || {
         let set =
             ["query", "set", "names", "--connection", "crm", "--param", "least=2", "--param", "city=Rome", "--json"];

@@ -1,6 +1,6 @@
 //! Bytes on a socket, for requests that no decent client would send.
 
-use crate::rig::PATIENCE;
+use crate::harness::PATIENCE;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 

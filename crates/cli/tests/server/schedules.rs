@@ -1,6 +1,6 @@
 //! Schedules: each tick once, whatever happens to the process; single times; switching off and on; previews.
 
-use crate::rig::{Api, Place, eventually};
+use crate::harness::{Api, Installation, eventually};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn second(api: &Api, run: &str) -> String {
 
 #[test]
 fn every_tick_fires_once_across_a_crash() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&ticking(json!({"cron": EVERY_SECOND, "catch_up": "all"})));
     at_least(&server.api, 3);
@@ -65,7 +65,7 @@ fn every_tick_fires_once_across_a_crash() {
 
 #[test]
 fn a_workflow_that_is_switched_off_does_not_fire_and_goes_on_later() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&ticking(json!({"cron": EVERY_SECOND, "catch_up": "all"})));
@@ -91,7 +91,7 @@ fn a_workflow_that_is_switched_off_does_not_fire_and_goes_on_later() {
 
 #[test]
 fn a_single_time_fires_once() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     // A time that is over when it is read, and one that is far away.
@@ -117,7 +117,7 @@ fn a_single_time_fires_once() {
 
 #[test]
 fn the_next_ten_times_of_a_schedule_are_shown() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&ticking(
@@ -141,7 +141,7 @@ fn the_next_ten_times_of_a_schedule_are_shown() {
 
 #[test]
 fn a_schedule_that_may_not_overlap_waits_for_its_run() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let api = &server.api;
     api.define(&json!({"name": "tick", "trigger": {"cron": EVERY_SECOND, "overlap": "skip"},

@@ -1,14 +1,14 @@
 //! Secrets through the API and the command line: rights, hosts, other master keys.
 
 use crate::canary::MASTER;
+use crate::harness::Installation;
 use crate::outside::Outside;
-use crate::rig::Place;
 use serde_json::json;
 
 const OTHER: &str = "//79/Pv6+fj39vX08/Lx8O/u7ezr6uno5+bl5OPi4eA=";
 
-fn place(keys: &str) -> Place {
-    Place::new().variable("STEPWELL_MASTER_KEY", keys)
+fn place(keys: &str) -> Installation {
+    Installation::new().variable("STEPWELL_MASTER_KEY", keys)
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_embedded_store_makes_its_master_key_when_it_is_needed() {
     if stepwell_testing::embedded_only("nodes that share a database are given their key") {
         return;
     }
-    let place = Place::new();
+    let place = Installation::new();
     let file = place.data().join("master.key");
     place.stepwell(&["runs"]);
     place.stepwell_with(&["secret", "set", "KEY"], &[], "hunter22hunter22");

@@ -1,7 +1,7 @@
 //! The published examples of the tasks dialect, word for word, against a server of the test's own.
 
+use crate::harness::{Installation, Server, statuses};
 use crate::outside::Outside;
-use crate::rig::{Place, Server, statuses};
 use serde_json::{Value, json};
 
 const BASIC: &str = r#"{
@@ -135,11 +135,11 @@ fn example(text: &str, outside: &Outside) -> Value {
 struct Scene {
     server: Server,
     outside: Outside,
-    _place: Place,
+    _place: Installation,
 }
 
 fn scene() -> Scene {
-    let place = Place::new();
+    let place = Installation::new();
     Scene { server: place.serve(), outside: Outside::start(), _place: place }
 }
 

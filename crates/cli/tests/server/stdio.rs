@@ -1,6 +1,6 @@
 //! `stepwell mcp`: MCP over standard input and output, in front of a server and as one.
 
-use crate::rig::{PATIENCE, Place, eventually};
+use crate::harness::{Installation, PATIENCE, eventually};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -15,7 +15,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(place: &Place, arguments: &[&str], capabilities: Value) -> Client {
+    fn start(place: &Installation, arguments: &[&str], capabilities: Value) -> Client {
         let mut command = place.command();
         command.arg("mcp").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
@@ -93,7 +93,7 @@ impl Drop for Client {
 
 #[test]
 fn in_front_of_a_server_it_asks_in_the_middle_of_a_call_and_tells_of_new_tools() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let grants = ["workflow.run", "workflow.read", "workflow.approve", "workflow.define"];
     let key = server.api.new_user("ann", &grants).key.unwrap();
@@ -124,7 +124,7 @@ fn in_front_of_a_server_it_asks_in_the_middle_of_a_call_and_tells_of_new_tools()
 
 #[test]
 fn without_a_server_it_is_one_and_another_on_the_same_data_finds_it_and_takes_over() {
-    let place = Place::new();
+    let place = Installation::new();
     let mut first = Client::start(&place, &[], json!({}));
     let definition = json!({"name": "nap", "tasks": {"rest": {"sleep": "1h"}}});
     first.call("workflow_define", json!({"definition": definition}));
@@ -141,7 +141,7 @@ fn without_a_server_it_is_one_and_another_on_the_same_data_finds_it_and_takes_ov
 
 #[test]
 fn a_server_that_was_killed_is_found_again_and_the_run_goes_on() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let mut client = Client::start(&place, &["--url", &server.url], json!({}));
     server.api.define(&json!({"name": "nap", "tasks": {"rest": {"sleep": "1h"}}}));

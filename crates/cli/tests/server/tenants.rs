@@ -2,9 +2,9 @@
 //!
 //! A new route joins by itself. One with a parameter that is not known here fails until somebody says what fills it.
 
+use crate::harness::{Answer, Api, Installation, Server};
 use crate::outside::Outside;
 use crate::raw::Raw;
-use crate::rig::{Answer, Api, Place, Server};
 use serde_json::{Value, json};
 
 /// Routes that need no key by design: whoever knows the address may call it.
@@ -201,12 +201,12 @@ struct Scene {
     server: Server,
     things: Things,
     _outside: Outside,
-    _place: Place,
+    _place: Installation,
 }
 
 fn scene() -> Scene {
     let servers = "mcpServers: {secret-server: {command: /nowhere/secret-program}}\n";
-    let place = Place::new().variable("STEPWELL_MASTER_KEY", crate::canary::MASTER).config(servers);
+    let place = Installation::new().variable("STEPWELL_MASTER_KEY", crate::canary::MASTER).config(servers);
     let server = place.serve();
     let outside = Outside::start();
     let things = things(&server.api, &outside);
@@ -376,7 +376,7 @@ fn a_live_socket_joins_no_run_of_another_organisation() {
 
 #[test]
 fn a_secret_of_the_server_is_not_for_another_organisation() {
-    let place = Place::new().variable("STEPWELL_SECRET_TOKEN", "of-the-first");
+    let place = Installation::new().variable("STEPWELL_SECRET_TOKEN", "of-the-first");
     let server = place.serve();
     let outside = Outside::start();
     let flow = json!({"name": "it", "tasks": {
@@ -393,8 +393,8 @@ fn a_secret_of_the_server_is_not_for_another_organisation() {
 
 #[test]
 fn a_plan_limits_one_organisation_and_no_other() {
-    let place =
-        Place::new().config("plans: {small: {workflows: 1, tasks_per_workflow: 2, concurrent_runs: 1, cron: false}}\n");
+    let place = Installation::new()
+        .config("plans: {small: {workflows: 1, tasks_per_workflow: 2, concurrent_runs: 1, cron: false}}\n");
     let server = place.serve();
     let made = server.api.post("/api/v1/organisations", &json!({"name": "small", "plan": "small"})).is(201).data();
     let small = server.with_key(made["admin_key"].as_str().unwrap());

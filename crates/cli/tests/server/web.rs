@@ -1,7 +1,7 @@
 //! Browsers: signing in, cookies, pages of others, names that point here.
 
+use crate::harness::{Answer, Api, Installation, Server};
 use crate::raw::{Raw, ask, status};
-use crate::rig::{Answer, Api, Place, Server};
 use serde_json::json;
 
 /// A browser that has followed a link: the pair that it sends from now on.
@@ -22,7 +22,7 @@ fn with_cookie(anyone: &Api, cookie: &str, method: &str, path: &str, more: &[(&s
 
 #[test]
 fn a_link_signs_one_browser_in_with_a_cookie_that_scripts_cannot_read() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let link = server.link();
     let link = link.strip_prefix(&server.url).unwrap();
@@ -53,7 +53,7 @@ fn a_link_signs_one_browser_in_with_a_cookie_that_scripts_cannot_read() {
 
 #[test]
 fn behind_tls_the_cookie_is_for_tls_only() {
-    let place = Place::new().config("public_url: https://flows.example.com\n");
+    let place = Installation::new().config("public_url: https://flows.example.com\n");
     let server = place.serve();
     let link = server.link();
     let answer = server.without_key().get(link.strip_prefix("https://flows.example.com").unwrap()).is(303);
@@ -62,7 +62,7 @@ fn behind_tls_the_cookie_is_for_tls_only() {
 
 #[test]
 fn a_page_of_another_origin_cannot_use_the_cookie_to_change_anything() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&json!({"name": "it", "tasks": {"rest": {"sleep": 0}}}));
     let (cookie, _) = signed_in(&server);
@@ -98,13 +98,13 @@ fn a_page_of_another_origin_cannot_use_the_cookie_to_change_anything() {
 
 #[test]
 fn answers_are_not_for_pages_of_others_unless_they_are_named() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let asked = [("origin", "https://app.example.com"), ("access-control-request-method", "POST")];
     let preflight = server.without_key().send("OPTIONS", "/api/v1/runs", &asked, None);
     assert_eq!(preflight.header("access-control-allow-origin"), "");
     assert_eq!(server.api.send("GET", "/api/v1/me", &asked[..1], None).header("access-control-allow-origin"), "");
-    let place = Place::new().config("cors: {origins: [\"https://app.example.com\"]}\n");
+    let place = Installation::new().config("cors: {origins: [\"https://app.example.com\"]}\n");
     let server = place.serve();
     let preflight = server.without_key().send("OPTIONS", "/api/v1/runs", &asked, None);
     assert_eq!(preflight.header("access-control-allow-origin"), "https://app.example.com");
@@ -116,7 +116,7 @@ fn answers_are_not_for_pages_of_others_unless_they_are_named() {
 
 #[test]
 fn a_name_that_somebody_else_points_here_is_not_served() {
-    let place = Place::new().config("hosts: [flows.local]\n");
+    let place = Installation::new().config("hosts: [flows.local]\n");
     let server = place.serve();
     let key = server.api.key.clone().unwrap();
     let get = |host: &str, path: &str| {
@@ -170,7 +170,7 @@ fn upgrade(server: &Server, headers: &[(&str, &str)]) -> u16 {
 
 #[test]
 fn a_live_socket_opens_only_for_pages_of_this_server() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let (cookie, _) = signed_in(&server);
     let own = server.url.as_str();
@@ -186,7 +186,7 @@ fn a_live_socket_opens_only_for_pages_of_this_server() {
 
 #[test]
 fn a_sessions_secret_is_not_a_key_and_a_key_is_not_a_session() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let (cookie, _) = signed_in(&server);
     let anyone = server.without_key();
@@ -201,7 +201,7 @@ fn a_sessions_secret_is_not_a_key_and_a_key_is_not_a_session() {
 
 #[test]
 fn an_administrator_makes_a_link_that_signs_somebody_else_in() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let ann = server.api.new_user("ann", &["workflow.read", "workflow.approve"]);
     ann.send("POST", "/api/v1/sign-in-links", &[], None).refused(403, "forbidden");

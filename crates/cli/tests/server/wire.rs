@@ -1,8 +1,8 @@
 //! Bodies and connections that mean no good, and what templates must not carry out.
 
+use crate::harness::{Installation, eventually};
 use crate::outside::Outside;
 use crate::raw::{Raw, ask, status};
-use crate::rig::{Place, eventually};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ fn nap() -> Value {
 
 #[test]
 fn a_body_that_is_too_long_is_refused_wherever_it_is_sent() {
-    let place = Place::new().config("limits: {body: 20KB}\n");
+    let place = Installation::new().config("limits: {body: 20KB}\n");
     let server = place.serve();
     server.api.define(&nap());
     let hook = server.api.get("/api/v1/workflows/nap").data()["webhooks"][0].as_str().unwrap().to_string();
@@ -49,7 +49,7 @@ fn a_body_that_is_too_long_is_refused_wherever_it_is_sent() {
 
 #[test]
 fn a_body_that_is_nested_too_deep_is_refused_and_hurts_nobody() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap());
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -82,7 +82,7 @@ fn a_body_that_is_nested_too_deep_is_refused_and_hurts_nobody() {
 
 #[test]
 fn a_client_that_is_slow_with_its_head_is_cut_off() {
-    let place = Place::new().config("limits: {header_timeout: 300ms}\n");
+    let place = Installation::new().config("limits: {header_timeout: 300ms}\n");
     let server = place.serve();
     for beginning in ["", "GET /", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "] {
         let mut raw = Raw::open(server.address());
@@ -111,7 +111,7 @@ fn closed(raw: &Raw) -> bool {
 
 #[test]
 fn a_client_that_is_slow_with_its_body_is_cut_off_and_starts_nothing() {
-    let place = Place::new().config("limits: {body_timeout: 300ms}\n");
+    let place = Installation::new().config("limits: {body_timeout: 300ms}\n");
     let server = place.serve();
     server.api.define(&nap());
     let key = server.api.key.as_deref().unwrap();
@@ -127,7 +127,7 @@ fn a_client_that_is_slow_with_its_body_is_cut_off_and_starts_nothing() {
 
 #[test]
 fn many_idle_connections_keep_nobody_else_out() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let idle: Vec<Raw> = (0..300).map(|_| Raw::open(server.address())).collect();
     server.api.get("/readyz").is(200);
@@ -136,7 +136,7 @@ fn many_idle_connections_keep_nobody_else_out() {
 
 #[test]
 fn a_head_that_is_too_long_is_refused() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let long = "a".repeat(256 * 1024);
     let mut raw = Raw::open(server.address());
@@ -149,7 +149,7 @@ fn a_head_that_is_too_long_is_refused() {
 
 #[test]
 fn requests_that_two_readers_would_read_differently_are_refused() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     for framing in [
         "Content-Length: 5\r\nContent-Length: 6",
@@ -170,7 +170,7 @@ fn requests_that_two_readers_would_read_differently_are_refused() {
 
 #[test]
 fn line_ends_from_an_input_do_not_become_headers() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     server.api.define(&json!({"name": "it", "tasks": {
@@ -196,7 +196,7 @@ fn line_ends_from_an_input_do_not_become_headers() {
 
 #[test]
 fn names_of_headers_cannot_be_made_up_by_an_input() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     let outside = Outside::start();
     server.api.define(&json!({"name": "it", "trigger": "webhook", "tasks": {
@@ -210,7 +210,7 @@ fn names_of_headers_cannot_be_made_up_by_an_input() {
 
 #[test]
 fn ids_that_climb_lead_nowhere() {
-    let place = Place::new();
+    let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap());
     let key = server.api.key.as_deref().unwrap();
@@ -270,7 +270,7 @@ fn ids_that_climb_lead_nowhere() {
 
 #[test]
 fn refusals_tell_nothing_of_the_machine_or_of_secrets() {
-    let place = Place::new().variable("STEPWELL_SECRET_TOKEN", "the-secret-itself");
+    let place = Installation::new().variable("STEPWELL_SECRET_TOKEN", "the-secret-itself");
     let server = place.serve();
     let outside = Outside::start();
     outside.answer("/go", 400, json!({"you-sent": "the-secret-itself"}));
@@ -322,7 +322,7 @@ fn refusals_tell_nothing_of_the_machine_or_of_secrets() {
 
 #[test]
 fn steps_never_reach_the_metadata_of_a_cloud() {
-    let place = Place::new().config("private_addresses: true\n");
+    let place = Installation::new().config("private_addresses: true\n");
     let server = place.serve();
     let hosts =
         ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "0xA9FEA9FE", "2852039166", "0251.0376.0251.0376"];

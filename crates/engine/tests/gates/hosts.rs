@@ -1,6 +1,6 @@
 //! Policies on hosts: which host they see, and what they say of requests in the middle of a call.
 
-use crate::rig::{Rig, hold, status};
+use crate::harness::{Harness, hold, status};
 use serde_json::{Value, json};
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::NewPolicy;
@@ -16,33 +16,34 @@ fn reach(url: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_sees_the_host_that_is_called_however_it_is_written() {
-    let rig = Rig::new().await;
-    rig.define("given", json!({"call": {"url": "{{input.url}}"}})).await;
-    rig.define("tool", json!({"call": {"tool": "http_request", "args": {"url": "{{input.url}}"}}})).await;
-    rig.define("secret", json!({"call": {"url": "{{secrets.HOOK}}"}})).await;
-    rig.define("split", json!({"call": {"url": "https://in{{secrets.REST}}"}})).await;
-    rig.policy("inside", deny("host: INTERNAL.example.com.")).await;
+    let harness = Harness::new().await;
+    harness.define("given", json!({"call": {"url": "{{input.url}}"}})).await;
+    harness.define("tool", json!({"call": {"tool": "http_request", "args": {"url": "{{input.url}}"}}})).await;
+    harness.define("secret", json!({"call": {"url": "{{secrets.HOOK}}"}})).await;
+    harness.define("split", json!({"call": {"url": "https://in{{secrets.REST}}"}})).await;
+    harness.policy("inside", deny("host: INTERNAL.example.com.")).await;
     for url in ["https://internal.example.com./x", "\u{a0}https://Internal.example.com:8443/"] {
         for workflow in ["given", "tool", "secret", "split"] {
-            let run = rig.start_as(&rig.admin, workflow, json!({"url": url})).await;
-            let view = rig.ended(&run).await;
+            let run = harness.start_as(&harness.admin, workflow, json!({"url": url})).await;
+            let view = harness.ended(&run).await;
             assert_eq!(status(&view, "call"), ("failed", Some("denied_by_policy".into())), "{workflow} {url:?}");
         }
     }
-    assert_eq!(rig.called(), Vec::<String>::new());
-    let run = rig.start_as(&rig.admin, "given", json!({"url": "https://example.com/internal.example.com"})).await;
-    assert_eq!(rig.ended(&run).await.status, "completed");
+    assert_eq!(harness.called(), Vec::<String>::new());
+    let run =
+        harness.start_as(&harness.admin, "given", json!({"url": "https://example.com/internal.example.com"})).await;
+    assert_eq!(harness.ended(&run).await.status, "completed");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_host_is_a_secret_is_held_without_telling_it() {
-    let rig = Rig::with("w", json!({"call": {"url": "{{secrets.HOOK}}"}})).await;
-    rig.policy("inside", hold("host:*.example.com")).await;
-    let run = rig.start("w").await;
-    let asked = rig.asked(&run, "call").await;
+    let harness = Harness::with("w", json!({"call": {"url": "{{secrets.HOOK}}"}})).await;
+    harness.policy("inside", hold("host:*.example.com")).await;
+    let run = harness.start("w").await;
+    let asked = harness.asked(&run, "call").await;
     assert!(!asked.asks.to_string().contains("ternal.example.com"), "{}", asked.asks);
-    rig.approve(&rig.admin, &run, "call").await;
-    assert_eq!((rig.ended(&run).await.status, rig.called().len()), ("completed", 1));
+    harness.approve(&harness.admin, &run, "call").await;
+    assert_eq!((harness.ended(&run).await.status, harness.called().len()), ("completed", 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,12 +55,12 @@ async fn requests_in_the_middle_of_a_call_are_held_to_policies() {
         "second": {"needs": ["first"], "tool": "reach", "args": {"url": "http://slow.example/2"}, "retries": 0},
         "free": reach("http://other.example/"),
     });
-    let rig = Rig::with("w", tasks).await;
-    rig.policy("bank", deny("host:*.bank.example")).await;
-    rig.policy("ask", hold("host:ask.example")).await;
+    let harness = Harness::with("w", tasks).await;
+    harness.policy("bank", deny("host:*.bank.example")).await;
+    harness.policy("ask", hold("host:ask.example")).await;
     let rate = Some(Rate { calls: 1, per: Millis::from_secs(60) });
-    rig.policy("slow", NewPolicy { effect: PolicyEffect::Allow, rate, ..hold("host:slow.example") }).await;
-    let view = rig.ended(&rig.start("w").await).await;
+    harness.policy("slow", NewPolicy { effect: PolicyEffect::Allow, rate, ..hold("host:slow.example") }).await;
+    let view = harness.ended(&harness.start("w").await).await;
     for (step, code) in [
         ("denied", Some("denied_by_policy")),
         ("asks", Some("approval_required")),
@@ -73,11 +74,11 @@ async fn requests_in_the_middle_of_a_call_are_held_to_policies() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pattern_that_could_fit_no_host_is_refused() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     for calls in ["host:api.example.com:8443", "host:https://api.example.com", "host:a b"] {
-        let refused = rig.engine.policies(&rig.admin).put("p", deny(calls)).await;
+        let refused = harness.engine.policies(&harness.admin).put("p", deny(calls)).await;
         assert!(matches!(&refused, Err(Error::Input { .. } | Error::Inputs(_))), "{calls}: {refused:?}");
     }
-    rig.policy("p", deny("host:B\u{fc}cher.example")).await;
-    assert_eq!(rig.engine.policies(&rig.admin).get("p").await.unwrap().calls, "host:xn--bcher-kva.example");
+    harness.policy("p", deny("host:B\u{fc}cher.example")).await;
+    assert_eq!(harness.engine.policies(&harness.admin).get("p").await.unwrap().calls, "host:xn--bcher-kva.example");
 }

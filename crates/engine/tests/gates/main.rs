@@ -5,11 +5,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod harness;
 mod held;
 mod hosts;
 mod links;
 mod matrix;
 mod pace;
 mod places;
-mod rig;
 mod trail;

@@ -1,6 +1,6 @@
 //! Who may answer, where, when and how: one table.
 
-use crate::rig::{PERSON, Rig, hold, list, refusal};
+use crate::harness::{Harness, PERSON, hold, list, refusal};
 use serde_json::{Value, json};
 use stepwell_engine::commands::{Decision, NewKey, NewPolicy, UserChange};
 
@@ -44,47 +44,47 @@ struct Case {
 
 /// `ann` starts every run; `bob` may approve; `boss` may all; `rob` may only read; `ops` has a role; `eve` is
 /// asked later.
-async fn rig() -> Rig {
-    let rig = Rig::new().await;
-    rig.engine.roles(&rig.admin).put("on_call", list(READER)).await.unwrap();
+async fn harness() -> Harness {
+    let harness = Harness::new().await;
+    harness.engine.roles(&harness.admin).put("on_call", list(READER)).await.unwrap();
     for name in ["ann", "bob"] {
-        rig.user(name, &[], PERSON).await;
+        harness.user(name, &[], PERSON).await;
     }
-    rig.user("rob", &[], READER).await;
-    rig.user("boss", &[], &["admin"]).await;
-    rig.user("ops", &["on_call"], &[]).await;
-    rig.user("eve", &[], READER).await;
-    rig
+    harness.user("rob", &[], READER).await;
+    harness.user("boss", &[], &["admin"]).await;
+    harness.user("ops", &["on_call"], &[]).await;
+    harness.user("eve", &[], READER).await;
+    harness
 }
 
 /// What they show with every request.
-async fn key(rig: &Rig, who: &str, how: How) -> String {
+async fn key(harness: &Harness, who: &str, how: How) -> String {
     let new = NewKey { user: Some(who.into()), name: "k".into(), ..NewKey::default() };
     let new = match how {
         How::Person | How::Link => new,
         How::Agent(grants) => NewKey { agent: true, grants: grants.map(list), ..new },
         How::Narrow(grants) => NewKey { grants: Some(list(grants)), ..new },
     };
-    rig.secret(new).await
+    harness.secret(new).await
 }
 
 async fn told(case: &Case) -> &'static str {
-    let rig = rig().await;
+    let harness = harness().await;
     let step = "step";
     match &case.at {
-        Where::Gate(approval) => rig.define("w", json!({"step": {"approval": approval}})).await,
+        Where::Gate(approval) => harness.define("w", json!({"step": {"approval": approval}})).await,
         Where::Held(approvers, allow_self) => {
-            rig.define("w", json!({"step": {"tool": "ok", "args": {}}})).await;
+            harness.define("w", json!({"step": {"tool": "ok", "args": {}}})).await;
             let policy = NewPolicy { approvers: list(approvers), allow_self: *allow_self, ..hold("tool:ok") };
-            rig.policy("p", policy).await;
+            harness.policy("p", policy).await;
         }
     }
-    let ann = rig.person("ann").await;
-    let run = rig.start_as(&ann, "w", json!({})).await;
-    let digest = rig.asked(&run, step).await.digest;
-    let key = key(&rig, case.who, case.how).await;
+    let ann = harness.person("ann").await;
+    let run = harness.start_as(&ann, "w", json!({})).await;
+    let digest = harness.asked(&run, step).await.digest;
+    let key = key(&harness, case.who, case.how).await;
     let link = match case.how {
-        How::Link => match rig.engine.gates(&rig.admin).link(&run, step, case.who).await {
+        How::Link => match harness.engine.gates(&harness.admin).link(&run, step, case.who).await {
             Ok(link) => Some(link),
             Err(error) => return refusal(&Err(error)),
         },
@@ -93,22 +93,22 @@ async fn told(case: &Case) -> &'static str {
     match case.meanwhile {
         Meanwhile::Nothing => {}
         Meanwhile::Grants(grants) => {
-            rig.change(case.who, UserChange { grants: Some(list(grants)), ..UserChange::default() }).await;
+            harness.change(case.who, UserChange { grants: Some(list(grants)), ..UserChange::default() }).await;
         }
         Meanwhile::NoRoles => {
-            rig.change(case.who, UserChange { roles: Some(vec![]), ..UserChange::default() }).await;
+            harness.change(case.who, UserChange { roles: Some(vec![]), ..UserChange::default() }).await;
         }
         Meanwhile::Disabled => {
-            rig.change(case.who, UserChange { disabled: Some(true), ..UserChange::default() }).await;
+            harness.change(case.who, UserChange { disabled: Some(true), ..UserChange::default() }).await;
         }
-        Meanwhile::Hours(hours) => rig.pass(hours * 3_600).await,
+        Meanwhile::Hours(hours) => harness.pass(hours * 3_600).await,
     }
     let decision = Decision { approve: true, digest, ..Decision::default() };
     if let Some(link) = link {
-        return refusal(&rig.engine.inbound().answer_link(&link, decision).await.map(|_| ()));
+        return refusal(&harness.engine.inbound().answer_link(&link, decision).await.map(|_| ()));
     }
-    let Ok(caller) = rig.engine.identity().authenticate(&key).await else { return "unauthorised" };
-    refusal(&rig.engine.gates(&caller).answer(&run, step, decision).await)
+    let Ok(caller) = harness.engine.identity().authenticate(&key).await else { return "unauthorised" };
+    refusal(&harness.engine.gates(&caller).answer(&run, step, decision).await)
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! What people do now and then: overriding a step, erasing, many runs at once, discarding a test, labels.
 
-use crate::rig::{Rig, chain, failure, list};
+use crate::harness::{Harness, chain, failure, list};
 use serde_json::{Value, json};
 use stepwell_engine::Error;
 use stepwell_engine::commands::{Decision, Override, Retry, RunQuery, Source, Trigger};
@@ -12,18 +12,18 @@ fn success(output: Value) -> Override {
 
 #[tokio::test(start_paused = true)]
 async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, chain("two", "hold ok")).await;
-    let run = rig.start(&rig.admin, "two").await;
-    rig.until_holding(1).await;
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, chain("two", "hold ok")).await;
+    let run = harness.start(&harness.admin, "two").await;
+    harness.until_holding(1).await;
     let comment = Some("seen by phone".to_string());
     let by_hand = Override { comment, ..success(json!({"by": "hand"})) };
-    rig.engine.steps(&rig.admin).override_step(&run, "s0", by_hand).await.unwrap();
+    harness.engine.steps(&harness.admin).override_step(&run, "s0", by_hand).await.unwrap();
     // The executor is told to stop.
-    rig.until_holding(0).await;
-    let view = rig.ended(&run).await;
+    harness.until_holding(0).await;
+    let view = harness.ended(&run).await;
     assert_eq!((view.status, view.tasks[0].output.clone()), ("completed", Some(json!({"by": "hand"}))));
-    let events = rig.engine.runs(&rig.admin).events(&run, 0, 100).await.unwrap();
+    let events = harness.engine.runs(&harness.admin).events(&run, 0, 100).await.unwrap();
     let said: Vec<&Value> =
         events.iter().map(|event| &event.fact).filter(|fact| fact["type"] == "overridden").collect();
     assert_eq!(said.len(), 1);
@@ -31,48 +31,48 @@ async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
         (&said[0]["by"], &said[0]["comment"], &said[0]["step"]),
         (&json!("admin"), &json!("seen by phone"), &json!("s0"))
     );
-    let run = rig.start(&rig.admin, "two").await;
-    rig.until_holding(1).await;
+    let run = harness.start(&harness.admin, "two").await;
+    harness.until_holding(1).await;
     let failed = Override { outcome: Err("it never came".into()), comment: None };
-    rig.engine.steps(&rig.admin).override_step(&run, "s0", failed).await.unwrap();
-    let view = rig.ended(&run).await;
+    harness.engine.steps(&harness.admin).override_step(&run, "s0", failed).await.unwrap();
+    let view = harness.ended(&run).await;
     assert_eq!((view.status, failure(&view)), ("failed", Some("overridden".into())));
-    let again = rig.engine.steps(&rig.admin).override_step(&run, "s0", success(json!(1))).await;
+    let again = harness.engine.steps(&harness.admin).override_step(&run, "s0", success(json!(1))).await;
     assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn gates_and_steps_that_have_not_begun_are_not_overridden() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let gated = json!({"name": "gated", "tasks": {
         "gate": {"approval": {"message": "go?"}}, "then": {"needs": ["gate"], "tool": "ok", "args": {}}}});
-    rig.define(&rig.admin, gated).await;
-    let run = rig.start(&rig.admin, "gated").await;
-    let answer = rig.engine.steps(&rig.admin).override_step(&run, "gate", success(json!(1))).await;
+    harness.define(&harness.admin, gated).await;
+    let run = harness.start(&harness.admin, "gated").await;
+    let answer = harness.engine.steps(&harness.admin).override_step(&run, "gate", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
-    let answer = rig.engine.steps(&rig.admin).override_step(&run, "then", success(json!(1))).await;
+    let answer = harness.engine.steps(&harness.admin).override_step(&run, "then", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Conflict(_) | Error::NotFound { .. })), "{answer:?}");
-    let bob = rig.user("bob", &["workflow.run", "workflow.read", "workflow.approve", "workflow.define"]).await;
-    let answer = rig.engine.steps(&bob).override_step(&run, "gate", success(json!(1))).await;
+    let bob = harness.user("bob", &["workflow.run", "workflow.read", "workflow.approve", "workflow.define"]).await;
+    let answer = harness.engine.steps(&bob).override_step(&run, "gate", success(json!(1))).await;
     assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
-    assert_eq!((rig.view(&run).await.status, rig.called()), ("paused", 0));
+    assert_eq!((harness.view(&run).await.status, harness.called()), ("paused", 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let all = json!({"name": "all", "output": {"is": "{{tasks.a.body}}"}, "tasks": {
         "a": {"tool": "ok", "args": {"x": "{{input.x}}"}},
         "each": {"needs": ["a"], "for_each": "{{input.list}}", "tasks": {"one": {"tool": "ok", "args": {"x": "{{item}}"}}}},
         "gate": {"needs": ["each"], "approval": {"message": "is {{input.x}} right?"}}}});
-    rig.define(&rig.admin, all).await;
+    harness.define(&harness.admin, all).await;
     let input = json!({"x": "MARKER-1", "list": ["MARKER-2", "MARKER-3"]});
-    let started = rig.engine.runs(&rig.admin).trigger(Trigger::new("all", input)).await.unwrap();
+    let started = harness.engine.runs(&harness.admin).trigger(Trigger::new("all", input)).await.unwrap();
     let (id, run) = (started.id, started.run);
-    let early = rig.engine.runs(&rig.admin).erase(&run).await;
+    let early = harness.engine.runs(&harness.admin).erase(&run).await;
     assert!(matches!(early, Err(Error::NotNow(_))), "{early:?}");
-    while rig.view(&run).await.status != "paused" {
-        rig.pass(1).await;
+    while harness.view(&run).await.status != "paused" {
+        harness.pass(1).await;
     }
     let decision = Decision {
         approve: true,
@@ -80,14 +80,14 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
         data: Some(json!({"y": "MARKER-5"})),
         digest: None,
     };
-    rig.engine.gates(&rig.admin).answer(&run, "gate", decision).await.unwrap();
-    assert_eq!(rig.ended(&run).await.status, "completed");
-    let log = rig.store.tail(id, Version(0), 1_000).await.unwrap();
-    rig.engine.runs(&rig.admin).erase(&run).await.unwrap();
-    assert_eq!(rig.store.tail(id, Version(0), 1_000).await.unwrap(), log);
-    let view = rig.view(&run).await;
+    harness.engine.gates(&harness.admin).answer(&run, "gate", decision).await.unwrap();
+    assert_eq!(harness.ended(&run).await.status, "completed");
+    let log = harness.store.tail(id, Version(0), 1_000).await.unwrap();
+    harness.engine.runs(&harness.admin).erase(&run).await.unwrap();
+    assert_eq!(harness.store.tail(id, Version(0), 1_000).await.unwrap(), log);
+    let view = harness.view(&run).await;
     assert!(view.erased_at.is_some() && view.input.is_null(), "{view:?}");
-    let (loaded, attempts) = (rig.store.load(id).await.unwrap(), rig.store.attempts(id).await.unwrap());
+    let (loaded, attempts) = (harness.store.load(id).await.unwrap(), harness.store.attempts(id).await.unwrap());
     for (what, text) in
         [("run", format!("{loaded:?}")), ("steps", format!("{attempts:?}")), ("log", format!("{log:?}"))]
     {
@@ -99,126 +99,131 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
 
 #[tokio::test(start_paused = true)]
 async fn an_erased_run_is_not_taken_up_again() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, chain("bad", "fail")).await;
-    let run = rig.start(&rig.admin, "bad").await;
-    rig.ended(&run).await;
-    rig.engine.runs(&rig.admin).erase(&run).await.unwrap();
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, chain("bad", "fail")).await;
+    let run = harness.start(&harness.admin, "bad").await;
+    harness.ended(&run).await;
+    harness.engine.runs(&harness.admin).erase(&run).await.unwrap();
     for retry in [Retry::SameVersion, Retry::Newest] {
-        let answer = rig.engine.runs(&rig.admin).retry(&run, retry).await;
+        let answer = harness.engine.runs(&harness.admin).retry(&run, retry).await;
         assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
     }
-    assert!(matches!(rig.engine.runs(&rig.admin).rerun(&run, None).await, Err(Error::NotNow(_))));
-    let bulk = rig.engine.runs(&rig.admin).retry_all(RunQuery::default(), Retry::SameVersion).await.unwrap();
+    assert!(matches!(harness.engine.runs(&harness.admin).rerun(&run, None).await, Err(Error::NotNow(_))));
+    let bulk = harness.engine.runs(&harness.admin).retry_all(RunQuery::default(), Retry::SameVersion).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len()), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn many_runs_are_cancelled_and_retried_at_once() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, chain("held", "hold")).await;
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, chain("held", "hold")).await;
     let mut runs = Vec::new();
     for n in 0..6 {
         let labels = [("half".to_string(), (n % 2).to_string())].into();
         let trigger = Trigger { labels, ..Trigger::new("held", json!({})) };
-        runs.push(rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run);
+        runs.push(harness.engine.runs(&harness.admin).trigger(trigger).await.unwrap().run);
     }
-    rig.until_holding(6).await;
+    harness.until_holding(6).await;
     let odd = RunQuery { labels: list(&["half=1"]), ..RunQuery::default() };
-    let bulk = rig.engine.runs(&rig.admin).cancel_all(odd.clone(), Some("enough")).await.unwrap();
+    let bulk = harness.engine.runs(&harness.admin).cancel_all(odd.clone(), Some("enough")).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len(), bulk.more), (3, 0, false));
-    rig.until_holding(3).await;
+    harness.until_holding(3).await;
     // Nothing that could be cancelled is asked for: nothing is.
     let none = RunQuery { status: list(&["completed"]), ..RunQuery::default() };
-    assert_eq!(rig.engine.runs(&rig.admin).cancel_all(none, None).await.unwrap().done, [""; 0]);
-    let bulk = rig.engine.runs(&rig.admin).retry_all(odd, Retry::SameVersion).await.unwrap();
+    assert_eq!(harness.engine.runs(&harness.admin).cancel_all(none, None).await.unwrap().done, [""; 0]);
+    let bulk = harness.engine.runs(&harness.admin).retry_all(odd, Retry::SameVersion).await.unwrap();
     assert_eq!((bulk.done.len(), bulk.refused.len()), (3, 0));
-    rig.until_holding(6).await;
-    rig.tools.permits.add_permits(6);
+    harness.until_holding(6).await;
+    harness.tools.permits.add_permits(6);
     for run in runs {
-        assert_eq!(rig.ended(&run).await.status, "completed");
+        assert_eq!(harness.ended(&run).await.status, "completed");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn discarding_a_running_test_leaves_nothing_of_it() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, chain("child", "hold")).await;
-    let real = rig.start(&rig.admin, "child").await;
-    rig.until_holding(1).await;
-    let before = rig.store.stats(true).await.unwrap().rows;
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, chain("child", "hold")).await;
+    let real = harness.start(&harness.admin, "child").await;
+    harness.until_holding(1).await;
+    let before = harness.store.stats(true).await.unwrap().rows;
     let text = json!({"name": "tried", "tasks": {
         "call": {"workflow": "child", "input": {}}, "wait": {"tool": "hold", "args": {}},
         "nap": {"sleep": "1h"}, "gate": {"approval": {"message": "go?"}}}})
     .to_string();
-    let test = rig.engine.runs(&rig.admin).test(Source { text: &text, file: None }, json!({})).await.unwrap();
-    rig.until_holding(3).await;
-    rig.engine.runs(&rig.admin).discard(&test.run).await.unwrap();
-    rig.until_holding(1).await;
-    assert!(matches!(rig.engine.runs(&rig.admin).get(&test.run).await, Err(Error::NotFound { .. })));
-    rig.pass(10).await;
-    let tests = rig.store.runs(RunFilter { tests: true, ..RunFilter::all(OrgId(1), 10) }).await.unwrap();
+    let test = harness.engine.runs(&harness.admin).test(Source { text: &text, file: None }, json!({})).await.unwrap();
+    harness.until_holding(3).await;
+    harness.engine.runs(&harness.admin).discard(&test.run).await.unwrap();
+    harness.until_holding(1).await;
+    assert!(matches!(harness.engine.runs(&harness.admin).get(&test.run).await, Err(Error::NotFound { .. })));
+    harness.pass(10).await;
+    let tests = harness.store.runs(RunFilter { tests: true, ..RunFilter::all(OrgId(1), 10) }).await.unwrap();
     assert!(tests.is_empty(), "the child of the test is still there: {tests:?}");
-    let left = rig.store.stats(true).await.unwrap().rows;
+    let left = harness.store.stats(true).await.unwrap().rows;
     let but_audit =
         |rows: Vec<(String, u64)>| rows.into_iter().filter(|(table, _)| table != "audit").collect::<Vec<_>>();
     assert_eq!(but_audit(left), but_audit(before));
-    let answer = rig.engine.runs(&rig.admin).discard(&real).await;
+    let answer = harness.engine.runs(&harness.admin).discard(&real).await;
     assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn labels_come_from_the_workflow_and_the_run_and_can_be_changed() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let labels = json!({"team": "a", "env": "test"});
-    rig.define(&rig.admin, crate::rig::with(chain("w", "ok"), "labels", labels)).await;
+    harness.define(&harness.admin, crate::harness::with(chain("w", "ok"), "labels", labels)).await;
     let own = [("env".to_string(), "prod".to_string())].into();
     let trigger = Trigger { labels: own, ..Trigger::new("w", json!({})) };
-    let run = rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run;
-    assert_eq!(rig.ended(&run).await.labels, ["env=prod", "team=a"]);
-    rig.engine.runs(&rig.admin).label(&run, &[("x".to_string(), "1=2".to_string())].into()).await.unwrap();
-    let found =
-        rig.engine.runs(&rig.admin).list(RunQuery { labels: list(&["x=1=2"]), ..RunQuery::default() }).await.unwrap();
+    let run = harness.engine.runs(&harness.admin).trigger(trigger).await.unwrap().run;
+    assert_eq!(harness.ended(&run).await.labels, ["env=prod", "team=a"]);
+    harness.engine.runs(&harness.admin).label(&run, &[("x".to_string(), "1=2".to_string())].into()).await.unwrap();
+    let found = harness
+        .engine
+        .runs(&harness.admin)
+        .list(RunQuery { labels: list(&["x=1=2"]), ..RunQuery::default() })
+        .await
+        .unwrap();
     assert_eq!(found.len(), 1);
     for (name, value) in [("", "1"), ("a=b", "1"), ("a", "1\n2"), ("a\nb", "1")] {
-        let answer = rig.engine.runs(&rig.admin).label(&run, &[(name.to_string(), value.to_string())].into()).await;
+        let answer =
+            harness.engine.runs(&harness.admin).label(&run, &[(name.to_string(), value.to_string())].into()).await;
         assert!(matches!(answer, Err(Error::Input { .. })), "{name:?} {value:?} {answer:?}");
     }
 }
 
 /// A failed run of a workflow that was deleted, whose name another one has now; the ids of both.
-async fn deleted(rig: &Rig) -> (String, String, String) {
-    let first = rig.define(&rig.admin, chain("name", "fail")).await;
-    let run = rig.start(&rig.admin, "name").await;
-    rig.ended(&run).await;
-    rig.engine.workflows(&rig.admin).delete("name").await.unwrap();
-    let second = rig.define(&rig.admin, chain("name", "ok")).await;
+async fn deleted(harness: &Harness) -> (String, String, String) {
+    let first = harness.define(&harness.admin, chain("name", "fail")).await;
+    let run = harness.start(&harness.admin, "name").await;
+    harness.ended(&run).await;
+    harness.engine.workflows(&harness.admin).delete("name").await.unwrap();
+    let second = harness.define(&harness.admin, chain("name", "ok")).await;
     assert_ne!(first, second);
     (run, first, second)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_is_not_retried_onto_another_workflow_that_has_its_name_now() {
-    let rig = Rig::new().await;
-    let (run, first, _) = deleted(&rig).await;
-    let _ = rig.engine.runs(&rig.admin).retry(&run, Retry::Newest).await;
-    assert_eq!(rig.view(&run).await.workflow_id, first);
+    let harness = Harness::new().await;
+    let (run, first, _) = deleted(&harness).await;
+    let _ = harness.engine.runs(&harness.admin).retry(&run, Retry::Newest).await;
+    assert_eq!(harness.view(&run).await.workflow_id, first);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rerun_does_not_start_another_workflow_that_has_the_name_now() {
-    let rig = Rig::new().await;
-    let (run, _, _) = deleted(&rig).await;
-    let again = rig.engine.runs(&rig.admin).rerun(&run, None).await;
+    let harness = Harness::new().await;
+    let (run, _, _) = deleted(&harness).await;
+    let again = harness.engine.runs(&harness.admin).rerun(&run, None).await;
     assert!(again.is_err(), "{again:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn runs_of_a_deleted_workflow_are_listed_by_its_id() {
-    let rig = Rig::new().await;
-    let (run, first, second) = deleted(&rig).await;
+    let harness = Harness::new().await;
+    let (run, first, second) = deleted(&harness).await;
     let of = |workflow: &str| RunQuery { workflow: Some(workflow.into()), limit: 10, ..RunQuery::default() };
-    assert!(rig.engine.runs(&rig.admin).list(of(&second)).await.unwrap().is_empty());
-    let listed = rig.engine.runs(&rig.admin).list(of(&first)).await.unwrap();
+    assert!(harness.engine.runs(&harness.admin).list(of(&second)).await.unwrap().is_empty());
+    let listed = harness.engine.runs(&harness.admin).list(of(&first)).await.unwrap();
     assert_eq!(listed.into_iter().map(|row| row.public).collect::<Vec<_>>(), [run]);
 }

@@ -1,6 +1,6 @@
 //! No organisation keeps another from its turn.
 
-use crate::rig::Rig;
+use crate::harness::Harness;
 use serde_json::json;
 use stepwell_engine::Config;
 use stepwell_engine::commands::Trigger;
@@ -10,29 +10,29 @@ const FLOOD: usize = 10_000;
 
 #[tokio::test(start_paused = true)]
 async fn a_step_of_another_organisation_waits_for_no_more_than_the_slots_of_a_flood() {
-    let rig = Rig::with(|config| Config { slots: SLOTS, ..config }).await;
-    let (other, secret) = rig.engine.organisations(&rig.admin).create("other", None).await.unwrap();
-    let theirs = rig.engine.identity().authenticate(&secret).await.unwrap();
+    let harness = Harness::with(|config| Config { slots: SLOTS, ..config }).await;
+    let (other, secret) = harness.engine.organisations(&harness.admin).create("other", None).await.unwrap();
+    let theirs = harness.engine.identity().authenticate(&secret).await.unwrap();
     let flood = json!({"name": "flood", "tasks": {"each": {
         "for_each": "{{input.items}}", "max_parallel": 1_000, "tasks": {"one": {"tool": "nap", "args": {}}}}}});
-    rig.define(&rig.admin, flood).await;
-    rig.define(&theirs, json!({"name": "one", "tasks": {"a": {"tool": "nap", "args": {}}}})).await;
+    harness.define(&harness.admin, flood).await;
+    harness.define(&theirs, json!({"name": "one", "tasks": {"a": {"tool": "nap", "args": {}}}})).await;
     let items: Vec<u32> = (0..1_000).collect();
     for _ in 0..FLOOD / items.len() {
-        rig.engine.runs(&rig.admin).trigger(Trigger::new("flood", json!({"items": items}))).await.unwrap();
+        harness.engine.runs(&harness.admin).trigger(Trigger::new("flood", json!({"items": items}))).await.unwrap();
     }
     for _ in 0..20 {
-        rig.pass(1).await;
-        let run = rig.start(&theirs, "one").await;
-        let ready = rig.called();
-        rig.engine.runs(&theirs).wait(&run).await.unwrap();
-        let calls = rig.tools.calls.lock().unwrap().clone();
-        let at = calls.iter().position(|(_, of, _)| *of == run).unwrap();
-        assert_eq!(calls[at].0, other.id);
+        harness.pass(1).await;
+        let run = harness.start(&theirs, "one").await;
+        let ready = harness.called();
+        harness.engine.runs(&theirs).wait(&run).await.unwrap();
+        let calls = harness.tools.calls();
+        let at = calls.iter().position(|call| call.run == run).unwrap();
+        assert_eq!(calls[at].org, other.id);
         assert!(at.saturating_sub(ready) <= SLOTS as usize + 1, "{} steps went first", at - ready);
         if calls.len() > FLOOD / 2 {
             break;
         }
     }
-    assert!(rig.called() < FLOOD, "the flood was over before anything could be shown");
+    assert!(harness.called() < FLOOD, "the flood was over before anything could be shown");
 }

@@ -6,10 +6,10 @@
 
 mod everyday;
 mod fairness;
+mod harness;
 mod hooks;
 mod people;
 mod plans;
-mod rig;
 mod rights;
 mod schedules;
 mod secrets;

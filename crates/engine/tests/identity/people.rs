@@ -1,6 +1,6 @@
 //! Users, roles, keys and sessions: nobody gives what they do not have, and keys open what they should.
 
-use crate::rig::{ADMIN, AGENT, Rig, list};
+use crate::harness::{ADMIN, AGENT, Harness, list};
 use stepwell_core::time::{Millis, Time};
 use stepwell_engine::commands::{KeyChange, NewKey, NewUser, UserChange};
 use stepwell_engine::{Error, Right};
@@ -16,9 +16,9 @@ fn key(user: Option<&str>, grants: Option<&[&str]>) -> NewKey {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_gives_what_they_do_not_have() {
-    let rig = Rig::new().await;
-    let boss = rig.user("boss", &["admin"]).await;
-    let engine = &rig.engine;
+    let harness = Harness::new().await;
+    let boss = harness.user("boss", &["admin"]).await;
+    let engine = &harness.engine;
     let refused = |answer: Result<(), Error>| assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}");
     refused(engine.users(&boss).create(new("eve", &["operator"])).await.map(drop));
     let to = UserChange { grants: Some(list(&["operator"])), ..UserChange::default() };
@@ -27,9 +27,9 @@ async fn nobody_gives_what_they_do_not_have() {
     refused(engine.keys(&boss).create(key(None, Some(&["operator"]))).await.map(drop));
     refused(engine.keys(&boss).create(key(Some("admin"), None)).await.map(drop));
     // A role that somebody else filled is no way around it.
-    engine.roles(&rig.admin).put("root", list(&["operator"])).await.unwrap();
+    engine.roles(&harness.admin).put("root", list(&["operator"])).await.unwrap();
     refused(engine.users(&boss).create(NewUser { roles: list(&["root"]), ..new("eve", &[]) }).await.map(drop));
-    let ann = rig.user("ann", &["workflow.run", "tool:mail.*"]).await;
+    let ann = harness.user("ann", &["workflow.run", "tool:mail.*"]).await;
     for grants in [&["workflow.define"][..], &["tool:*"], &["admin"]] {
         refused(engine.keys(&ann).create(key(None, Some(grants))).await.map(drop));
     }
@@ -47,58 +47,58 @@ async fn nobody_gives_what_they_do_not_have() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_narrower_than_its_user_and_makes_no_wider_one() {
-    let rig = Rig::new().await;
-    rig.user("ann", &["admin"]).await;
-    let (_, secret) = rig.key("ann", Some(&["workflow.read"])).await;
-    let narrow = rig.engine.identity().authenticate(&secret).await.unwrap();
+    let harness = Harness::new().await;
+    harness.user("ann", &["admin"]).await;
+    let (_, secret) = harness.key("ann", Some(&["workflow.read"])).await;
+    let narrow = harness.engine.identity().authenticate(&secret).await.unwrap();
     assert!(narrow.may(Right::Read) && !narrow.may(Right::Run) && !narrow.may(Right::Admin));
     for grants in [None, Some(&["workflow.read"][..])] {
-        let answer = rig.engine.keys(&narrow).create(key(None, grants)).await;
+        let answer = harness.engine.keys(&narrow).create(key(None, grants)).await;
         assert!(matches!(answer, Err(Error::Forbidden { .. })), "{answer:?}");
     }
-    assert!(matches!(rig.engine.users(&narrow).sign_in_link(None).await, Err(Error::Forbidden { .. })));
+    assert!(matches!(harness.engine.users(&narrow).sign_in_link(None).await, Err(Error::Forbidden { .. })));
     // What the user loses the key loses.
-    rig.user("bob", &["workflow.run"]).await;
-    let (_, secret) = rig.key("bob", Some(&["workflow.run"])).await;
-    rig.grant("bob", &["workflow.read"]).await;
-    assert!(!rig.engine.identity().authenticate(&secret).await.unwrap().may(Right::Run));
+    harness.user("bob", &["workflow.run"]).await;
+    let (_, secret) = harness.key("bob", Some(&["workflow.run"])).await;
+    harness.grant("bob", &["workflow.read"]).await;
+    assert!(!harness.engine.identity().authenticate(&secret).await.unwrap().may(Right::Run));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_without_all_rights_of_its_user_signs_nobody_in_with_them() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     // The administrator is an operator as well; this key is not.
-    let (_, secret) = rig.key("admin", Some(&["admin"])).await;
-    let narrow = rig.engine.identity().authenticate(&secret).await.unwrap();
+    let (_, secret) = harness.key("admin", Some(&["admin"])).await;
+    let narrow = harness.engine.identity().authenticate(&secret).await.unwrap();
     assert!(narrow.may(Right::Admin) && !narrow.may(Right::Operate));
-    if let Ok(link) = rig.engine.users(&narrow).sign_in_link(None).await {
-        let (session, _) = rig.engine.identity().sign_in(&link).await.unwrap();
-        let caller = rig.engine.identity().session(&session).await.unwrap();
+    if let Ok(link) = harness.engine.users(&narrow).sign_in_link(None).await {
+        let (session, _) = harness.engine.identity().sign_in(&link).await.unwrap();
+        let caller = harness.engine.identity().session(&session).await.unwrap();
         assert!(!caller.may(Right::Operate), "a link made with a narrow key opened everything its user may");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_makes_itself_no_way_to_answer_gates() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let new = NewKey { agent: true, ..key(Some("admin"), Some(&["admin"])) };
-    let (_, secret) = rig.engine.keys(&rig.admin).create(new).await.unwrap();
-    let agent = rig.engine.identity().authenticate(&secret).await.unwrap();
+    let (_, secret) = harness.engine.keys(&harness.admin).create(new).await.unwrap();
+    let agent = harness.engine.identity().authenticate(&secret).await.unwrap();
     assert!(agent.may(Right::Admin) && !agent.may(Right::Approve));
     for new in [
         key(Some("admin"), Some(&["admin"])),
         key(Some("admin"), Some(&["workflow.approve"])),
         NewKey { agent: true, ..key(Some("admin"), Some(&["workflow.approve"])) },
     ] {
-        if let Ok((_, made)) = rig.engine.keys(&agent).create(new.clone()).await {
-            let made = rig.engine.identity().authenticate(&made).await.unwrap();
+        if let Ok((_, made)) = harness.engine.keys(&agent).create(new.clone()).await {
+            let made = harness.engine.identity().authenticate(&made).await.unwrap();
             assert!(!made.may(Right::Approve), "an agent made a key that answers gates: {new:?}");
         }
     }
-    if let Ok(link) = rig.engine.users(&agent).sign_in_link(None).await {
-        let (session, _) = rig.engine.identity().sign_in(&link).await.unwrap();
+    if let Ok(link) = harness.engine.users(&agent).sign_in_link(None).await {
+        let (session, _) = harness.engine.identity().sign_in(&link).await.unwrap();
         assert!(
-            !rig.engine.identity().session(&session).await.unwrap().may(Right::Approve),
+            !harness.engine.identity().session(&session).await.unwrap().may(Right::Approve),
             "an agent signed in as a person"
         );
     }
@@ -106,69 +106,69 @@ async fn an_agent_makes_itself_no_way_to_answer_gates() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_s_key_works_and_answers_no_gate() {
-    let rig = Rig::new().await;
-    let agent = rig.engine.identity().authenticate(AGENT).await.unwrap();
+    let harness = Harness::new().await;
+    let agent = harness.engine.identity().authenticate(AGENT).await.unwrap();
     assert!(agent.may(Right::Define) && agent.may(Right::Run) && agent.may(Right::Read));
     assert!(!agent.may(Right::Approve) && !agent.may(Right::Admin) && !agent.may(Right::Operate));
 }
 
 #[tokio::test(start_paused = true)]
 async fn keys_that_expired_were_revoked_or_are_paused_open_nothing() {
-    let rig = Rig::new().await;
-    let engine = &rig.engine;
-    rig.user("ann", &["workflow.read"]).await;
+    let harness = Harness::new().await;
+    let engine = &harness.engine;
+    harness.user("ann", &["workflow.read"]).await;
     assert!(matches!(engine.identity().authenticate("sw_nobody").await, Err(Error::Unauthorised(_))));
-    let expires = Some(crate::rig::START + Millis::from_secs(60));
-    let (_, secret) = engine.keys(&rig.admin).create(NewKey { expires, ..key(Some("ann"), None) }).await.unwrap();
+    let expires = Some(crate::harness::START + Millis::from_secs(60));
+    let (_, secret) = engine.keys(&harness.admin).create(NewKey { expires, ..key(Some("ann"), None) }).await.unwrap();
     engine.identity().authenticate(&secret).await.unwrap();
-    rig.pass(61).await;
+    harness.pass(61).await;
     assert!(matches!(engine.identity().authenticate(&secret).await, Err(Error::Unauthorised(_))));
-    let past = engine.keys(&rig.admin).create(NewKey { expires: Some(Time(1)), ..key(Some("ann"), None) }).await;
+    let past = engine.keys(&harness.admin).create(NewKey { expires: Some(Time(1)), ..key(Some("ann"), None) }).await;
     assert!(matches!(past, Err(Error::Input { .. })), "{past:?}");
-    let (id, secret) = rig.key("ann", None).await;
+    let (id, secret) = harness.key("ann", None).await;
     engine.identity().authenticate(&secret).await.unwrap();
     let pause = |paused| KeyChange { paused: Some(paused), ..KeyChange::default() };
-    engine.keys(&rig.admin).change(&id, pause(true)).await.unwrap();
+    engine.keys(&harness.admin).change(&id, pause(true)).await.unwrap();
     assert!(matches!(engine.identity().authenticate(&secret).await, Err(Error::Refused(_))));
-    engine.keys(&rig.admin).change(&id, pause(false)).await.unwrap();
+    engine.keys(&harness.admin).change(&id, pause(false)).await.unwrap();
     engine.identity().authenticate(&secret).await.unwrap();
-    engine.keys(&rig.admin).revoke(&id).await.unwrap();
+    engine.keys(&harness.admin).revoke(&id).await.unwrap();
     assert!(matches!(engine.identity().authenticate(&secret).await, Err(Error::Unauthorised(_))));
-    engine.keys(&rig.admin).change(&id, pause(false)).await.unwrap();
+    engine.keys(&harness.admin).change(&id, pause(false)).await.unwrap();
     assert!(matches!(engine.identity().authenticate(&secret).await, Err(Error::Unauthorised(_))), "for ever");
-    let (_, secret) = rig.key("ann", None).await;
+    let (_, secret) = harness.key("ann", None).await;
     engine.identity().authenticate(&secret).await.unwrap();
-    engine.users(&rig.admin).disable("ann").await.unwrap();
+    engine.users(&harness.admin).disable("ann").await.unwrap();
     assert!(matches!(engine.identity().authenticate(&secret).await, Err(Error::Unauthorised(_))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_last_administrator_stays_whoever_takes_their_rights_away() {
-    let rig = Rig::new().await;
-    let engine = &rig.engine;
+    let harness = Harness::new().await;
+    let engine = &harness.engine;
     let lost = |answer: Result<(), Error>| assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");
-    lost(engine.users(&rig.admin).disable("admin").await);
+    lost(engine.users(&harness.admin).disable("admin").await);
     let none = UserChange { grants: Some(vec![]), ..UserChange::default() };
-    lost(engine.users(&rig.admin).change("admin", none.clone()).await.map(drop));
+    lost(engine.users(&harness.admin).change("admin", none.clone()).await.map(drop));
     // Now by a role: it must not be emptied under the last who has it.
-    engine.roles(&rig.admin).put("chief", list(&["admin", "operator"])).await.unwrap();
+    engine.roles(&harness.admin).put("chief", list(&["admin", "operator"])).await.unwrap();
     let chief = UserChange { roles: Some(list(&["chief"])), ..none };
-    engine.users(&rig.admin).change("admin", chief).await.unwrap();
-    lost(engine.roles(&rig.admin).remove("chief").await);
-    lost(engine.roles(&rig.admin).put("chief", vec![]).await.map(drop));
+    engine.users(&harness.admin).change("admin", chief).await.unwrap();
+    lost(engine.roles(&harness.admin).remove("chief").await);
+    lost(engine.roles(&harness.admin).put("chief", vec![]).await.map(drop));
     assert!(engine.identity().authenticate(ADMIN).await.unwrap().may(Right::Admin));
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_record_has_a_key_or_a_session_in_it() {
-    let rig = Rig::new().await;
-    let (_, secret) = rig.key("admin", None).await;
-    let link = rig.engine.users(&rig.admin).sign_in_link(None).await.unwrap();
-    let (session, _) = rig.engine.identity().sign_in(&link).await.unwrap();
-    let unused = rig.engine.users(&rig.admin).sign_in_link(None).await.unwrap();
+    let harness = Harness::new().await;
+    let (_, secret) = harness.key("admin", None).await;
+    let link = harness.engine.users(&harness.admin).sign_in_link(None).await.unwrap();
+    let (session, _) = harness.engine.identity().sign_in(&link).await.unwrap();
+    let unused = harness.engine.users(&harness.admin).sign_in_link(None).await.unwrap();
     for kind in ["user", "role", "key", "session", "link", "organisation"] {
         let all = RecordFilter { kind: kind.into(), org: None, prefix: String::new(), after: None, limit: 1_000 };
-        for record in rig.store.records(all).await.unwrap() {
+        for record in harness.store.records(all).await.unwrap() {
             for secret in [ADMIN, AGENT, &secret, &link, &session, &unused] {
                 let hidden =
                     !record.body.contains(secret) && !record.key.contains(secret) && !record.id.contains(secret);
@@ -176,7 +176,7 @@ async fn no_record_has_a_key_or_a_session_in_it() {
             }
         }
     }
-    for row in rig.trail(OrgId(1)).await {
+    for row in harness.trail(OrgId(1)).await {
         assert!(
             ![ADMIN, AGENT, &secret, &link, &session].iter().any(|secret| row.row.detail.contains(secret)),
             "{row:?}"
@@ -186,9 +186,9 @@ async fn no_record_has_a_key_or_a_session_in_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_link_signs_in_once_and_a_session_ends() {
-    let rig = Rig::new().await;
-    let engine = &rig.engine;
-    let link = engine.users(&rig.admin).sign_in_link(None).await.unwrap();
+    let harness = Harness::new().await;
+    let engine = &harness.engine;
+    let link = engine.users(&harness.admin).sign_in_link(None).await.unwrap();
     let (session, _) = engine.identity().sign_in(&link).await.unwrap();
     assert!(matches!(engine.identity().sign_in(&link).await, Err(Error::Unauthorised(_))));
     assert!(matches!(engine.identity().session(&link).await, Err(Error::Unauthorised(_))));
@@ -196,7 +196,7 @@ async fn a_link_signs_in_once_and_a_session_ends() {
     assert_eq!(&*engine.identity().session(&session).await.unwrap().name, "admin");
     engine.identity().sign_out(&session).await.unwrap();
     assert!(matches!(engine.identity().session(&session).await, Err(Error::Unauthorised(_))));
-    let link = engine.users(&rig.admin).sign_in_link(None).await.unwrap();
-    rig.pass(24 * 3_600 + 1).await;
+    let link = engine.users(&harness.admin).sign_in_link(None).await.unwrap();
+    harness.pass(24 * 3_600 + 1).await;
     assert!(matches!(engine.identity().sign_in(&link).await, Err(Error::Unauthorised(_))));
 }

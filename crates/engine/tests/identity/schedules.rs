@@ -1,6 +1,6 @@
 //! Schedules: one run per tick, whoever fires it; missed ticks, overlap, and what becomes of them with the workflow.
 
-use crate::rig::{Rig, chain, with};
+use crate::harness::{Harness, chain, with};
 use serde_json::{Value, json};
 use stepwell_engine::commands::ScheduleView;
 
@@ -12,44 +12,44 @@ fn every_minute(tools: &str, more: Value) -> Value {
     with(chain("tick", tools), "trigger", json!([trigger]))
 }
 
-async fn schedule(rig: &Rig) -> ScheduleView {
-    rig.engine.workflows(&rig.admin).schedule("tick").await.unwrap().remove(0)
+async fn schedule(harness: &Harness) -> ScheduleView {
+    harness.engine.workflows(&harness.admin).schedule("tick").await.unwrap().remove(0)
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_engines_start_one_run_for_each_tick() {
-    let rig = Rig::new().await;
-    let other = rig.another().await;
-    rig.define(&rig.admin, every_minute("ok", json!({}))).await;
-    rig.pass(10 * 60 + 30).await;
-    assert_eq!((rig.runs().await.len(), rig.called()), (10, 10));
+    let harness = Harness::new().await;
+    let other = harness.another().await;
+    harness.define(&harness.admin, every_minute("ok", json!({}))).await;
+    harness.pass(10 * 60 + 30).await;
+    assert_eq!((harness.runs().await.len(), harness.called()), (10, 10));
     other.kill();
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_takes_over_fires_no_tick_twice() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, every_minute("ok", json!({"catch_up": "all"}))).await;
-    rig.pass(60).await;
-    rig.engine.kill();
-    rig.store.restarted();
-    let next = rig.another().await;
-    rig.pass(3 * 60 + 30).await;
-    assert_eq!(rig.runs().await.len(), 4);
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, every_minute("ok", json!({"catch_up": "all"}))).await;
+    harness.pass(60).await;
+    harness.engine.kill();
+    harness.store.restarted();
+    let next = harness.another().await;
+    harness.pass(3 * 60 + 30).await;
+    assert_eq!(harness.runs().await.len(), 4);
     next.kill();
 }
 
 /// How many runs there are after an absence of seven and a half minutes in which three ticks came.
 async fn after_an_absence(catch_up: &str) -> usize {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let trigger = json!([{"cron": "*/2 * * * *", "catch_up": catch_up}]);
-    rig.define(&rig.admin, with(chain("tick", "ok"), "trigger", trigger)).await;
-    rig.engine.kill();
-    rig.pass(7 * 60 + 30).await;
-    rig.store.restarted();
-    let next = rig.another().await;
-    rig.pass(5).await;
-    let runs = rig.runs().await.len();
+    harness.define(&harness.admin, with(chain("tick", "ok"), "trigger", trigger)).await;
+    harness.engine.kill();
+    harness.pass(7 * 60 + 30).await;
+    harness.store.restarted();
+    let next = harness.another().await;
+    harness.pass(5).await;
+    let runs = harness.runs().await.len();
     next.kill();
     runs
 }
@@ -63,74 +63,74 @@ async fn missed_ticks_are_caught_up_with_as_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tick_is_skipped_while_the_run_before_has_not_ended() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, every_minute("hold", json!({"overlap": "skip"}))).await;
-    rig.pass(3 * 60 + 30).await;
-    assert_eq!(rig.runs().await.len(), 1);
-    assert!(schedule(&rig).await.last_error.is_some());
-    rig.tools.permits.add_permits(1);
-    rig.pass(60).await;
-    assert_eq!(rig.runs().await.len(), 2);
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, every_minute("hold", json!({"overlap": "skip"}))).await;
+    harness.pass(3 * 60 + 30).await;
+    assert_eq!(harness.runs().await.len(), 1);
+    assert!(schedule(&harness).await.last_error.is_some());
+    harness.tools.permits.add_permits(1);
+    harness.pass(60).await;
+    assert_eq!(harness.runs().await.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_tick_cancels_the_run_before_if_asked_to() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, every_minute("hold", json!({"overlap": "cancel"}))).await;
-    rig.pass(3 * 60 + 30).await;
-    let states: Vec<String> = rig.runs().await.into_iter().map(|run| run.status).collect();
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, every_minute("hold", json!({"overlap": "cancel"}))).await;
+    harness.pass(3 * 60 + 30).await;
+    let states: Vec<String> = harness.runs().await.into_iter().map(|run| run.status).collect();
     assert_eq!(states, ["cancelled", "cancelled", "running"]);
-    rig.until_holding(1).await;
+    harness.until_holding(1).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_disabled_workflow_skips_its_ticks_and_goes_on_when_it_is_enabled() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, every_minute("ok", json!({"catch_up": "all"}))).await;
-    rig.engine.workflows(&rig.admin).enable("tick", false).await.unwrap();
-    rig.pass(3 * 60 + 30).await;
-    assert_eq!((rig.runs().await.len(), schedule(&rig).await.next.len()), (0, 0));
-    rig.engine.workflows(&rig.admin).enable("tick", true).await.unwrap();
-    rig.pass(60).await;
-    assert_eq!(rig.runs().await.len(), 1);
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, every_minute("ok", json!({"catch_up": "all"}))).await;
+    harness.engine.workflows(&harness.admin).enable("tick", false).await.unwrap();
+    harness.pass(3 * 60 + 30).await;
+    assert_eq!((harness.runs().await.len(), schedule(&harness).await.next.len()), (0, 0));
+    harness.engine.workflows(&harness.admin).enable("tick", true).await.unwrap();
+    harness.pass(60).await;
+    assert_eq!(harness.runs().await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_single_time_fires_once_whatever_versions_follow() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let at = |tools: &str| with(chain("tick", tools), "trigger", json!([{"at": "2026-01-01T00:05:00Z"}]));
-    rig.define(&rig.admin, at("ok")).await;
-    rig.pass(4 * 60 + 50).await;
-    assert_eq!(rig.runs().await.len(), 0);
-    rig.pass(20).await;
-    assert_eq!(rig.runs().await.len(), 1);
-    rig.define(&rig.admin, at("ok ok")).await;
-    rig.pass(3_600).await;
-    assert_eq!(rig.runs().await.len(), 1);
+    harness.define(&harness.admin, at("ok")).await;
+    harness.pass(4 * 60 + 50).await;
+    assert_eq!(harness.runs().await.len(), 0);
+    harness.pass(20).await;
+    assert_eq!(harness.runs().await.len(), 1);
+    harness.define(&harness.admin, at("ok ok")).await;
+    harness.pass(3_600).await;
+    assert_eq!(harness.runs().await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_version_with_the_same_expression_keeps_the_time() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, every_minute("ok", json!({}))).await;
-    rig.pass(90).await;
-    let before = schedule(&rig).await;
-    rig.define(&rig.admin, every_minute("ok ok", json!({}))).await;
-    let after = schedule(&rig).await;
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, every_minute("ok", json!({}))).await;
+    harness.pass(90).await;
+    let before = schedule(&harness).await;
+    harness.define(&harness.admin, every_minute("ok ok", json!({}))).await;
+    let after = schedule(&harness).await;
     assert_eq!((&after.next, &after.last, &after.last_run), (&before.next, &before.last, &before.last_run));
     let hourly = with(chain("tick", "ok"), "trigger", json!([{"cron": "0 * * * *"}]));
-    rig.define(&rig.admin, hourly).await;
-    rig.pass(10 * 60).await;
-    assert_eq!(rig.runs().await.len(), 1);
+    harness.define(&harness.admin, hourly).await;
+    harness.pass(10 * 60).await;
+    assert_eq!(harness.runs().await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_fires_for_a_workflow_that_is_gone() {
-    let rig = Rig::new().await;
-    rig.define(&rig.admin, every_minute("ok", json!({}))).await;
-    rig.engine.workflows(&rig.admin).delete("tick").await.unwrap();
-    rig.define(&rig.admin, chain("tick", "ok")).await;
-    rig.pass(5 * 60).await;
-    assert_eq!(rig.runs().await.len(), 0);
-    assert!(rig.engine.workflows(&rig.admin).schedule("tick").await.unwrap().is_empty());
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, every_minute("ok", json!({}))).await;
+    harness.engine.workflows(&harness.admin).delete("tick").await.unwrap();
+    harness.define(&harness.admin, chain("tick", "ok")).await;
+    harness.pass(5 * 60).await;
+    assert_eq!(harness.runs().await.len(), 0);
+    assert!(harness.engine.workflows(&harness.admin).schedule("tick").await.unwrap().is_empty());
 }

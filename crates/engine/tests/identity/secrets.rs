@@ -1,6 +1,6 @@
 //! Secrets and connections: who may set them, who has them, and what happens with another master key.
 
-use crate::rig::{Rig, failure, list};
+use crate::harness::{Harness, failure, list};
 use serde_json::json;
 use std::sync::Arc;
 use stepwell_engine::commands::{NewConnection, NewSecret};
@@ -14,9 +14,9 @@ fn vault(text: &str) -> Arc<Vault> {
     Arc::new(Vault::read(text).unwrap_or_else(|why| panic!("{why}")))
 }
 
-async fn rig(keys: &str) -> Rig {
+async fn harness(keys: &str) -> Harness {
     let vault = vault(keys);
-    Rig::with(|config| stepwell_engine::Config { vault, ..config }).await
+    Harness::with(|config| stepwell_engine::Config { vault, ..config }).await
 }
 
 fn value(text: &str) -> NewSecret {
@@ -35,38 +35,39 @@ fn workflow(name: &str) -> serde_json::Value {
     }})
 }
 
-async fn body_of(rig: &Rig, run: &str, step: &str) -> serde_json::Value {
-    let view = rig.ended(run).await;
+async fn body_of(harness: &Harness, run: &str, step: &str) -> serde_json::Value {
+    let view = harness.ended(run).await;
     assert_eq!(view.status, "completed", "{:?}", failure(&view));
     let task = view.tasks.iter().find(|task| &*task.path == step).unwrap();
     json!(task.output)
 }
 
-async fn records(rig: &Rig, kind: &str) -> Vec<Record> {
+async fn records(harness: &Harness, kind: &str) -> Vec<Record> {
     let filter = RecordFilter { kind: kind.into(), org: None, prefix: String::new(), after: None, limit: 100 };
-    rig.store.records(filter).await.unwrap()
+    harness.store.records(filter).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_administrators_see_and_set_secrets_and_what_was_done_is_in_the_trail() {
-    let rig = rig(OLD).await;
-    let ann = rig.user("ann", &["workflow.define", "workflow.run", "workflow.read", "secret:*", "connection:*"]).await;
+    let harness = harness(OLD).await;
+    let ann =
+        harness.user("ann", &["workflow.define", "workflow.run", "workflow.read", "secret:*", "connection:*"]).await;
     let refused = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Forbidden { .. })), "{result:?}");
-    refused(rig.engine.secrets(&ann).put("KEY", value("the-secret")).await.map(drop));
-    refused(rig.engine.secrets(&ann).list().await.map(drop));
-    refused(rig.engine.secrets(&ann).remove("KEY").await);
-    refused(rig.engine.connections(&ann).put("shop", url("postgres://db/shop")).await.map(drop));
-    refused(rig.engine.connections(&ann).list().await.map(drop));
-    refused(rig.engine.secrets(&ann).rotate().await.map(drop));
-    let made = rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await.unwrap();
+    refused(harness.engine.secrets(&ann).put("KEY", value("the-secret")).await.map(drop));
+    refused(harness.engine.secrets(&ann).list().await.map(drop));
+    refused(harness.engine.secrets(&ann).remove("KEY").await);
+    refused(harness.engine.connections(&ann).put("shop", url("postgres://db/shop")).await.map(drop));
+    refused(harness.engine.connections(&ann).list().await.map(drop));
+    refused(harness.engine.secrets(&ann).rotate().await.map(drop));
+    let made = harness.engine.secrets(&harness.admin).put("KEY", value("the-secret")).await.unwrap();
     assert_eq!((made.is.version, made.is.short), (1, false));
     let hosts = NewSecret { value: None, hosts: Some(list(&["api.example.com"])) };
-    let changed = rig.engine.secrets(&rig.admin).put("KEY", hosts).await.unwrap();
+    let changed = harness.engine.secrets(&harness.admin).put("KEY", hosts).await.unwrap();
     assert_eq!((changed.is.version, changed.is.hosts), (1, list(&["api.example.com"])));
-    assert_eq!(rig.engine.secrets(&rig.admin).put("KEY", value("another")).await.unwrap().is.version, 2);
-    rig.engine.secrets(&rig.admin).remove("KEY").await.unwrap();
-    assert!(matches!(rig.engine.secrets(&rig.admin).remove("KEY").await, Err(Error::NotFound { .. })));
-    let trail = rig.trail(OrgId(1)).await;
+    assert_eq!(harness.engine.secrets(&harness.admin).put("KEY", value("another")).await.unwrap().is.version, 2);
+    harness.engine.secrets(&harness.admin).remove("KEY").await.unwrap();
+    assert!(matches!(harness.engine.secrets(&harness.admin).remove("KEY").await, Err(Error::NotFound { .. })));
+    let trail = harness.trail(OrgId(1)).await;
     let told: Vec<_> = trail.iter().filter(|row| row.row.target == "KEY").map(|row| &*row.row.action).collect();
     assert_eq!(told, ["secret.put", "secret.put", "secret.put", "secret.remove"]);
     assert!(trail.iter().all(|row| !row.row.detail.contains("the-secret")));
@@ -74,69 +75,71 @@ async fn only_administrators_see_and_set_secrets_and_what_was_done_is_in_the_tra
 
 #[tokio::test(start_paused = true)]
 async fn wrong_names_values_and_hosts_are_refused() {
-    let rig = rig(OLD).await;
+    let harness = harness(OLD).await;
     for name in ["", "1A", "a-b", "a.b", "a b", &"x".repeat(101)] {
-        let refused = rig.engine.secrets(&rig.admin).put(name, value("the-secret")).await;
+        let refused = harness.engine.secrets(&harness.admin).put(name, value("the-secret")).await;
         assert!(matches!(refused, Err(Error::Input { .. })), "{name}");
     }
     for value in [NewSecret::default(), value(""), value(&"x".repeat(16 * 1024 + 1))] {
-        assert!(matches!(rig.engine.secrets(&rig.admin).put("KEY", value).await, Err(Error::Input { .. })));
+        assert!(matches!(harness.engine.secrets(&harness.admin).put("KEY", value).await, Err(Error::Input { .. })));
     }
     let hosts = NewSecret { hosts: Some(list(&["https://a.b", "a.b"])), ..value("the-secret") };
-    let Err(Error::Inputs(faults)) = rig.engine.secrets(&rig.admin).put("KEY", hosts).await else { panic!("no host") };
+    let Err(Error::Inputs(faults)) = harness.engine.secrets(&harness.admin).put("KEY", hosts).await else {
+        panic!("no host")
+    };
     assert_eq!((faults.len(), &*faults[0].0), (1, "hosts[0]"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_is_filled_in_and_comes_back_by_name_in_its_step_and_in_others() {
-    let rig = rig(OLD).await;
-    rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await.unwrap();
-    rig.define(&rig.admin, workflow("it")).await;
+    let harness = harness(OLD).await;
+    harness.engine.secrets(&harness.admin).put("KEY", value("the-secret")).await.unwrap();
+    harness.define(&harness.admin, workflow("it")).await;
     let input = json!({"said": "it was the-secret"});
     let trigger = stepwell_engine::commands::Trigger::new("it", input);
-    let run = rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run;
-    assert_eq!(body_of(&rig, &run, "use").await, json!({"key": "Bearer {{secrets.KEY}}"}));
-    assert_eq!(body_of(&rig, &run, "echo").await, json!({"said": "it was {{secrets.KEY}}"}));
+    let run = harness.engine.runs(&harness.admin).trigger(trigger).await.unwrap().run;
+    assert_eq!(body_of(&harness, &run, "use").await, json!({"key": "Bearer {{secrets.KEY}}"}));
+    assert_eq!(body_of(&harness, &run, "echo").await, json!({"said": "it was {{secrets.KEY}}"}));
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_value_counts_from_the_next_step_on_and_none_is_a_clear_failure() {
-    let rig = rig(OLD).await;
+    let harness = harness(OLD).await;
     let document = json!({"name": "it", "tasks": {"use": {"tool": "base", "args": {"key": "{{secrets.KEY}}!"}}}});
-    rig.define(&rig.admin, document).await;
-    let ended = async || rig.ended(&rig.start(&rig.admin, "it").await).await;
+    harness.define(&harness.admin, document).await;
+    let ended = async || harness.ended(&harness.start(&harness.admin, "it").await).await;
     assert_eq!(failure(&ended().await).as_deref(), Some("unknown_secret"));
     // Too short to be hidden, so that it shows.
     for text in ["one", "two"] {
-        rig.engine.secrets(&rig.admin).put("KEY", value(text)).await.unwrap();
-        let run = rig.start(&rig.admin, "it").await;
-        assert_eq!(body_of(&rig, &run, "use").await, json!({"key": format!("{text}!")}));
+        harness.engine.secrets(&harness.admin).put("KEY", value(text)).await.unwrap();
+        let run = harness.start(&harness.admin, "it").await;
+        assert_eq!(body_of(&harness, &run, "use").await, json!({"key": format!("{text}!")}));
     }
-    rig.engine.secrets(&rig.admin).remove("KEY").await.unwrap();
+    harness.engine.secrets(&harness.admin).remove("KEY").await.unwrap();
     assert_eq!(failure(&ended().await).as_deref(), Some("unknown_secret"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_organisation_has_its_own_secrets_and_connections() {
-    let rig = rig(OLD).await;
-    let (other, key) = rig.engine.organisations(&Caller::local("me")).create("other", None).await.unwrap();
-    let theirs = rig.engine.identity().authenticate(&key).await.unwrap();
-    rig.engine.secrets(&rig.admin).put("KEY", value("ours")).await.unwrap();
-    rig.engine.connections(&rig.admin).put("shop", url("postgres://db/shop")).await.unwrap();
-    assert!(rig.engine.secrets(&theirs).list().await.unwrap().is_empty());
-    assert!(rig.engine.connections(&theirs).list().await.unwrap().is_empty());
-    assert!(matches!(rig.engine.secrets(&theirs).get("KEY").await, Err(Error::NotFound { .. })));
-    assert!(matches!(rig.engine.connections(&theirs).remove("shop").await, Err(Error::NotFound { .. })));
-    rig.engine.secrets(&theirs).put("KEY", value("their")).await.unwrap();
-    let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
+    let harness = harness(OLD).await;
+    let (other, key) = harness.engine.organisations(&Caller::local("me")).create("other", None).await.unwrap();
+    let theirs = harness.engine.identity().authenticate(&key).await.unwrap();
+    harness.engine.secrets(&harness.admin).put("KEY", value("ours")).await.unwrap();
+    harness.engine.connections(&harness.admin).put("shop", url("postgres://db/shop")).await.unwrap();
+    assert!(harness.engine.secrets(&theirs).list().await.unwrap().is_empty());
+    assert!(harness.engine.connections(&theirs).list().await.unwrap().is_empty());
+    assert!(matches!(harness.engine.secrets(&theirs).get("KEY").await, Err(Error::NotFound { .. })));
+    assert!(matches!(harness.engine.connections(&theirs).remove("shop").await, Err(Error::NotFound { .. })));
+    harness.engine.secrets(&theirs).put("KEY", value("their")).await.unwrap();
+    let safe = SealedStore::new(Arc::new(harness.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
     for (org, text) in [(OrgId(1), "ours"), (other.id, "their")] {
         assert_eq!(&*safe.secret(org, "KEY").await.unwrap().unwrap().value, text);
     }
     // Somebody with a hand in the database gives one organisation's to the other, under its own name.
-    let all = records(&rig, "secret").await;
+    let all = records(&harness, "secret").await;
     let [ours, their] = [OrgId(1), other.id].map(|org| all.iter().find(|record| record.org == org).unwrap());
     let moved = RecordChange::Replace(Record { body: ours.body.clone(), ..their.clone() });
-    rig.store.change(Change { records: vec![moved], ..Change::default() }).await.unwrap().unwrap();
+    harness.store.change(Change { records: vec![moved], ..Change::default() }).await.unwrap().unwrap();
     let opened = safe.secret(other.id, "KEY").await;
     assert!(matches!(opened, Err(Error::Broken(why)) if why.contains("belongs to another")));
     let mut report = doctor::Report::default();
@@ -147,13 +150,13 @@ async fn an_organisation_has_its_own_secrets_and_connections() {
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_go() {
-    let rig = rig(OLD).await;
+    let harness = harness(OLD).await;
     let local = Caller::local("me");
-    rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await.unwrap();
-    rig.engine.connections(&rig.admin).put("shop", url("postgres://u:{{secrets.KEY}}@db/shop")).await.unwrap();
+    harness.engine.secrets(&harness.admin).put("KEY", value("the-secret")).await.unwrap();
+    harness.engine.connections(&harness.admin).put("shop", url("postgres://u:{{secrets.KEY}}@db/shop")).await.unwrap();
     let start = async |keys: &str| {
         let config = stepwell_engine::Config { vault: vault(keys), ..stepwell_engine::Config::new(Default::default()) };
-        Engine::start(Arc::new(rig.store.clone()), config).await
+        Engine::start(Arc::new(harness.store.clone()), config).await
     };
     let Err(why) = start(NEW).await else { panic!("another key is noticed") };
     assert!(why.to_string().contains("this node's master key is not the one secrets were sealed with"), "{why}");
@@ -163,63 +166,63 @@ async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_
     assert_eq!(both.secrets(&local).rotate().await.unwrap().sealed, 0);
     assert!(start(OLD).await.is_err());
     start(NEW).await.unwrap();
-    let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(NEW), Arc::new(EnvironmentSecrets));
+    let safe = SealedStore::new(Arc::new(harness.store.clone()), vault(NEW), Arc::new(EnvironmentSecrets));
     assert_eq!(&*safe.secret(OrgId(1), "KEY").await.unwrap().unwrap().value, "the-secret");
     let shop = safe.connection(OrgId(1), "shop").await.unwrap().unwrap();
     assert_eq!(shop.url, "postgres://u:the-secret@db/shop");
-    assert!(rig.trail(OrgId(1)).await.iter().any(|row| row.row.action == "secret.rotate"));
+    assert!(harness.trail(OrgId(1)).await.iter().any(|row| row.row.action == "secret.rotate"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_master_key_nothing_can_be_set_and_all_else_works() {
-    let rig = Rig::new().await;
-    let Err(Error::NotNow(why)) = rig.engine.secrets(&rig.admin).put("KEY", value("the-secret")).await else {
+    let harness = Harness::new().await;
+    let Err(Error::NotNow(why)) = harness.engine.secrets(&harness.admin).put("KEY", value("the-secret")).await else {
         panic!("there is no key");
     };
     assert!(why.contains("STEPWELL_MASTER_KEY"), "{why}");
-    assert!(records(&rig, "vault").await.is_empty());
+    assert!(records(&harness, "vault").await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_bound_to_hosts_is_not_given_to_what_is_no_request() {
-    let rig = rig(OLD).await;
+    let harness = harness(OLD).await;
     let bound = NewSecret { hosts: Some(list(&["api.example.com"])), ..value("the-secret") };
-    rig.engine.secrets(&rig.admin).put("KEY", bound).await.unwrap();
-    rig.define(&rig.admin, workflow("it")).await;
+    harness.engine.secrets(&harness.admin).put("KEY", bound).await.unwrap();
+    harness.define(&harness.admin, workflow("it")).await;
     let trigger = stepwell_engine::commands::Trigger::new("it", json!({"said": ""}));
-    let run = rig.engine.runs(&rig.admin).trigger(trigger).await.unwrap().run;
-    assert_eq!(failure(&rig.ended(&run).await).as_deref(), Some("secret_bound"));
-    assert_eq!(rig.called(), 0);
+    let run = harness.engine.runs(&harness.admin).trigger(trigger).await.unwrap().run;
+    assert_eq!(failure(&harness.ended(&run).await).as_deref(), Some("secret_bound"));
+    assert_eq!(harness.called(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_takes_its_secrets_at_the_moment_of_the_call() {
-    let rig = rig(OLD).await;
-    let safe = SealedStore::new(Arc::new(rig.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
+    let harness = harness(OLD).await;
+    let safe = SealedStore::new(Arc::new(harness.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
     let shop = async || safe.connection(OrgId(1), "shop").await;
     assert!(shop().await.unwrap().is_none());
     let new = NewConnection { write: true, rows: Some(7), ..url("postgres://u:{{secrets.DB}}@db.example/shop") };
-    let made = rig.engine.connections(&rig.admin).put("shop", new).await.unwrap().is;
+    let made = harness.engine.connections(&harness.admin).put("shop", new).await.unwrap().is;
     assert_eq!((made.host.as_deref(), &*made.database), (Some("db.example"), "shop"));
     let missing = shop().await.map(drop).unwrap_err();
     assert!(missing.to_string().contains("no secret named DB"), "{missing}");
-    rig.engine.secrets(&rig.admin).put("DB", value("p@ss/word")).await.unwrap();
+    harness.engine.secrets(&harness.admin).put("DB", value("p@ss/word")).await.unwrap();
     let first = shop().await.unwrap().unwrap();
     assert_eq!((&*first.url, first.write, first.rows), ("postgres://u:p%40ss%2Fword@db.example/shop", true, Some(7)));
-    rig.engine.secrets(&rig.admin).put("DB", value("another")).await.unwrap();
+    harness.engine.secrets(&harness.admin).put("DB", value("another")).await.unwrap();
     let second = shop().await.unwrap().unwrap();
     assert!(second.version > first.version && second.url.contains("another"));
     let bound = NewSecret { value: None, hosts: Some(list(&["other.example"])) };
-    rig.engine.secrets(&rig.admin).put("DB", bound).await.unwrap();
+    harness.engine.secrets(&harness.admin).put("DB", bound).await.unwrap();
     assert!(shop().await.map(drop).unwrap_err().to_string().contains("may be sent only to other.example"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_file_of_the_server_s_machine_is_the_operator_s_to_give() {
-    let rig = rig(OLD).await;
-    let (_, key) = rig.engine.organisations(&Caller::local("me")).create("other", None).await.unwrap();
-    let theirs = rig.engine.identity().authenticate(&key).await.unwrap();
-    let refused = rig.engine.connections(&theirs).put("file", url("sqlite:/var/lib/x.db")).await;
+    let harness = harness(OLD).await;
+    let (_, key) = harness.engine.organisations(&Caller::local("me")).create("other", None).await.unwrap();
+    let theirs = harness.engine.identity().authenticate(&key).await.unwrap();
+    let refused = harness.engine.connections(&theirs).put("file", url("sqlite:/var/lib/x.db")).await;
     assert!(matches!(refused, Err(Error::Forbidden { .. })));
-    rig.engine.connections(&rig.admin).put("file", url("sqlite:/var/lib/x.db")).await.unwrap();
+    harness.engine.connections(&harness.admin).put("file", url("sqlite:/var/lib/x.db")).await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! To whoever is of another organisation nothing is there.
 
-use crate::rig::{Rig, chain, list, with};
+use crate::harness::{Harness, chain, list, with};
 use serde_json::json;
 use std::collections::BTreeMap;
 use stepwell_core::event::Verdict;
@@ -10,24 +10,25 @@ use stepwell_store::Store;
 
 #[tokio::test(start_paused = true)]
 async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing() {
-    let rig = Rig::new().await;
-    let engine = &rig.engine;
-    let (other, secret) = engine.organisations(&rig.admin).create("other", None).await.unwrap();
+    let harness = Harness::new().await;
+    let engine = &harness.engine;
+    let (other, secret) = engine.organisations(&harness.admin).create("other", None).await.unwrap();
     let eve = engine.identity().authenticate(&secret).await.unwrap();
     let gated = json!({"name": "w", "tasks": {
         "gate": {"approval": {"message": "go?"}}, "held": {"tool": "hold", "args": {}}}});
-    let wf = rig.define(&rig.admin, with(gated, "trigger", json!([{"webhook": true}, {"cron": "0 0 1 1 *"}]))).await;
-    let run = rig.start(&rig.admin, "w").await;
-    rig.define(&rig.admin, chain("bad", "fail")).await;
-    let over = rig.start(&rig.admin, "bad").await;
-    rig.ended(&over).await;
-    rig.until_holding(1).await;
-    let (key, _) = rig.key("admin", None).await;
-    let ann = rig.user("ann", &["workflow.read"]).await;
-    let ann_id = engine.users(&rig.admin).get("ann").await.unwrap().id;
-    engine.roles(&rig.admin).put("crew", list(&["workflow.read"])).await.unwrap();
-    rig.pass(1).await;
-    let before = (rig.store.stats(true).await.unwrap().rows, format!("{:?}", rig.runs().await));
+    let wf =
+        harness.define(&harness.admin, with(gated, "trigger", json!([{"webhook": true}, {"cron": "0 0 1 1 *"}]))).await;
+    let run = harness.start(&harness.admin, "w").await;
+    harness.define(&harness.admin, chain("bad", "fail")).await;
+    let over = harness.start(&harness.admin, "bad").await;
+    harness.ended(&over).await;
+    harness.until_holding(1).await;
+    let (key, _) = harness.key("admin", None).await;
+    let ann = harness.user("ann", &["workflow.read"]).await;
+    let ann_id = engine.users(&harness.admin).get("ann").await.unwrap().id;
+    engine.roles(&harness.admin).put("crew", list(&["workflow.read"])).await.unwrap();
+    harness.pass(1).await;
+    let before = (harness.store.stats(true).await.unwrap().rows, format!("{:?}", harness.runs().await));
     let mut answers: Vec<(&str, Result<(), Error>)> = Vec::new();
     for run in [run.as_str(), over.as_str()] {
         let labels = BTreeMap::from([("a".to_string(), "b".to_string())]);
@@ -59,7 +60,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
             ("workflow", engine.workflows(&eve).get(name).await.map(drop)),
             ("versions", engine.workflows(&eve).versions(name).await.map(drop)),
             ("version", engine.workflows(&eve).version(name, 1).await.map(drop)),
-            ("trigger", rig.try_start(&eve, name).await.map(drop)),
+            ("trigger", harness.try_start(&eve, name).await.map(drop)),
             ("undefine", engine.workflows(&eve).delete(name).await),
             ("enable", engine.workflows(&eve).enable(name, false).await),
             ("pause", engine.workflows(&eve).pause(name, None).await),
@@ -98,7 +99,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
     let role = NewUser { name: "x".into(), roles: list(&["crew"]), grants: vec![] };
     assert!(matches!(engine.users(&eve).create(role).await, Err(Error::Input { .. })));
     assert!(matches!(engine.organisations(&eve).list().await, Err(Error::Forbidden { .. })));
-    rig.pass(1).await;
-    assert_eq!((rig.store.stats(true).await.unwrap().rows, format!("{:?}", rig.runs().await)), before);
+    harness.pass(1).await;
+    assert_eq!((harness.store.stats(true).await.unwrap().rows, format!("{:?}", harness.runs().await)), before);
     assert_eq!(&*ann.name, "ann");
 }

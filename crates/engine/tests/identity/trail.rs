@@ -1,6 +1,6 @@
 //! Every command that changes something leaves one row in the audit trail, and one that was refused leaves none.
 
-use crate::rig::{Rig, chain, list, with};
+use crate::harness::{Harness, chain, list, with};
 use serde_json::json;
 use std::collections::BTreeMap;
 use stepwell_core::event::Verdict;
@@ -10,13 +10,13 @@ use stepwell_store::OrgId;
 
 /// What the trail has got since the last look.
 struct Trail<'a> {
-    rig: &'a Rig,
+    harness: &'a Harness,
     seen: usize,
 }
 
 impl Trail<'_> {
     async fn gained(&mut self) -> Vec<String> {
-        let rows = self.rig.trail(OrgId(1)).await;
+        let rows = self.harness.trail(OrgId(1)).await;
         let new = rows[self.seen..].iter();
         let new = new.map(|row| {
             assert_eq!(row.row.by, "admin", "{row:?}");
@@ -36,19 +36,19 @@ impl Trail<'_> {
 
 #[tokio::test(start_paused = true)]
 async fn every_command_about_runs_leaves_one_row() {
-    let rig = Rig::new().await;
-    let (engine, admin) = (&rig.engine, &rig.admin);
-    let mut trail = Trail { rig: &rig, seen: rig.trail(OrgId(1)).await.len() };
+    let harness = Harness::new().await;
+    let (engine, admin) = (&harness.engine, &harness.admin);
+    let mut trail = Trail { harness: &harness, seen: harness.trail(OrgId(1)).await.len() };
     let waits = json!({"name": "w", "tasks": {
         "gate": {"approval": {"message": "go?"}}, "no": {"approval": {"message": "go?"}}, "nap": {"sleep": "9h"},
         "call": {"wait_for_webhook": true}, "held": {"tool": "hold", "args": {}}}});
-    rig.define(admin, waits.clone()).await;
+    harness.define(admin, waits.clone()).await;
     trail.one("workflow.define").await;
-    assert!(!rig.try_define(admin, waits).await.unwrap());
+    assert!(!harness.try_define(admin, waits).await.unwrap());
     assert_eq!(trail.gained().await, [""; 0]);
-    let run = rig.start(admin, "w").await;
+    let run = harness.start(admin, "w").await;
     trail.one("run.start").await;
-    rig.until_holding(1).await;
+    harness.until_holding(1).await;
     let yes = Decision { approve: true, ..Decision::default() };
     engine.gates(admin).answer(&run, "gate", yes.clone()).await.unwrap();
     trail.one("step.approve").await;
@@ -62,7 +62,7 @@ async fn every_command_about_runs_leaves_one_row() {
     trail.one("step.override").await;
     engine.gates(admin).answer(&run, "no", Decision::default()).await.unwrap();
     trail.one("step.deny").await;
-    rig.ended(&run).await;
+    harness.ended(&run).await;
     engine.runs(admin).label(&run, &BTreeMap::from([("a".to_string(), "b".to_string())])).await.unwrap();
     trail.one("run.label").await;
     engine.runs(admin).retry(&run, Retry::SameVersion).await.unwrap();
@@ -81,7 +81,7 @@ async fn every_command_about_runs_leaves_one_row() {
     let text = chain("t", "ok").to_string();
     let test = engine.runs(admin).test(Source { text: &text, file: None }, json!({})).await.unwrap().run;
     trail.one("run.test").await;
-    rig.ended(&test).await;
+    harness.ended(&test).await;
     engine.runs(admin).discard(&test).await.unwrap();
     trail.one("run.discard").await;
     assert_eq!(engine.audit(admin).verify().await.unwrap().broken_at, None);
@@ -89,10 +89,10 @@ async fn every_command_about_runs_leaves_one_row() {
 
 #[tokio::test(start_paused = true)]
 async fn every_command_about_workflows_and_people_leaves_one_row() {
-    let rig = Rig::new().await;
-    let (engine, admin) = (&rig.engine, &rig.admin);
-    let mut trail = Trail { rig: &rig, seen: rig.trail(OrgId(1)).await.len() };
-    rig.define(admin, with(chain("w", "ok"), "trigger", json!("webhook"))).await;
+    let harness = Harness::new().await;
+    let (engine, admin) = (&harness.engine, &harness.admin);
+    let mut trail = Trail { harness: &harness, seen: harness.trail(OrgId(1)).await.len() };
+    harness.define(admin, with(chain("w", "ok"), "trigger", json!("webhook"))).await;
     trail.one("workflow.define").await;
     engine.workflows(admin).enable("w", false).await.unwrap();
     trail.one("workflow.disable").await;

@@ -1,6 +1,6 @@
 //! Nodes that are given up, and those that take over from them.
 
-use crate::rig::{LEASE, Rig, allow, chain, define, was_prompt};
+use crate::harness::{Harness, LEASE, allow, chain, define, was_prompt};
 use serde_json::json;
 use std::time::Duration;
 use stepwell_engine::UnknownOutcome;
@@ -8,88 +8,88 @@ use stepwell_engine::commands::NewPolicy;
 
 #[tokio::test(start_paused = true)]
 async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_nothing() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     // It hears nothing, and does not ask for a long time.
     let sleepy = |config| stepwell_engine::Config { lease: Duration::from_secs(36_000), ..config };
-    let paused = rig.node_on("paused", rig.store.cut_off(), sleepy).await;
-    define(&paused, &rig.admin, chain("held", "hold")).await;
-    let run = paused.start(&rig.admin, "held").await;
+    let paused = harness.node_on("paused", harness.store.cut_off(), sleepy).await;
+    define(&paused, &harness.admin, chain("held", "hold")).await;
+    let run = paused.start(&harness.admin, "held").await;
     paused.until_holding(1).await;
-    let other = rig.node("other").await;
+    let other = harness.node("other").await;
     tokio::time::sleep(LEASE * 2).await;
-    rig.store.give_up(rig.id(&paused, "paused").await);
+    harness.store.give_up(harness.id(&paused, "paused").await);
     other.until_holding(1).await;
     paused.tools.permits.add_permits(1);
     // Lets it report and see to what comes of it.
     paused.engine.shutdown(Duration::from_secs(60)).await;
-    assert_eq!(other.engine.runs(&rig.admin).get(&run).await.unwrap().status, "running");
+    assert_eq!(other.engine.runs(&harness.admin).get(&run).await.unwrap().status, "running");
     other.tools.permits.add_permits(1);
-    let view = other.ended(&rig.admin, &run).await;
+    let view = other.ended(&harness.admin, &run).await;
     assert_eq!((view.status, view.tasks[0].attempt), ("completed", 2));
     assert_eq!(view.tasks[0].output, Some(json!("other")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_was_given_up_drops_what_it_runs_and_goes_on_under_another_id() {
-    let rig = Rig::new();
-    let node = rig.node("one").await;
-    define(&node, &rig.admin, chain("held", "hold")).await;
-    let run = node.start(&rig.admin, "held").await;
+    let harness = Harness::new();
+    let node = harness.node("one").await;
+    define(&node, &harness.admin, chain("held", "hold")).await;
+    let run = node.start(&harness.admin, "held").await;
     node.until_holding(1).await;
-    let before = rig.id(&node, "one").await;
-    rig.store.give_up(before);
+    let before = harness.id(&node, "one").await;
+    harness.store.give_up(before);
     node.until_holding(0).await;
-    assert_ne!(rig.id(&node, "one").await, before);
+    assert_ne!(harness.id(&node, "one").await, before);
     // Nobody else is there to take over.
     node.until_holding(1).await;
-    let another = node.start(&rig.admin, "held").await;
+    let another = node.start(&harness.admin, "held").await;
     node.until_holding(2).await;
     node.tools.permits.add_permits(2);
-    assert_eq!(node.ended(&rig.admin, &run).await.tasks[0].attempt, 2);
-    assert_eq!(node.ended(&rig.admin, &another).await.tasks[0].attempt, 1);
+    assert_eq!(node.ended(&harness.admin, &run).await.tasks[0].attempt, 2);
+    assert_eq!(node.ended(&harness.admin, &another).await.tasks[0].attempt, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_step_is_run_that_was_born_claimed_by_a_commit_whose_answer_was_lost() {
-    let rig = Rig::new();
-    let (one, two) = (rig.node("one").await, rig.node("two").await);
-    define(&one, &rig.admin, chain("held", "hold hold")).await;
-    let run = one.start(&rig.admin, "held").await;
+    let harness = Harness::new();
+    let (one, two) = (harness.node("one").await, harness.node("two").await);
+    define(&one, &harness.admin, chain("held", "hold hold")).await;
+    let run = one.start(&harness.admin, "held").await;
     one.until_holding(1).await;
-    rig.store.lose_answers(1);
+    harness.store.lose_answers(1);
     let began = tokio::time::Instant::now();
     one.tools.permits.add_permits(1);
     one.until_holding(0).await;
     one.until_holding(1).await;
     was_prompt(began);
     one.tools.permits.add_permits(1);
-    let view = one.ended(&rig.admin, &run).await;
+    let view = one.ended(&harness.admin, &run).await;
     assert_eq!((view.status, view.tasks[1].attempt), ("completed", 1));
-    assert_eq!(*one.tools.calls.lock().unwrap(), ["s0", "s1"]);
-    assert!(two.tools.calls.lock().unwrap().is_empty());
+    assert_eq!(one.tools.called(), ["s0", "s1"]);
+    assert!(two.tools.called().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_is_given_up_by_a_node_that_has_just_come() {
-    let rig = Rig::new();
-    let one = rig.node("one").await;
-    define(&one, &rig.admin, chain("held", "hold")).await;
-    one.start(&rig.admin, "held").await;
+    let harness = Harness::new();
+    let one = harness.node("one").await;
+    define(&one, &harness.admin, chain("held", "hold")).await;
+    one.start(&harness.admin, "held").await;
     one.until_holding(1).await;
     one.engine.kill();
-    rig.store.give_up(rig.id(&one, "one").await);
+    harness.store.give_up(harness.id(&one, "one").await);
     let began = tokio::time::Instant::now();
-    let two = rig.node("two").await;
+    let two = harness.node("two").await;
     two.until_holding(1).await;
     assert!(began.elapsed() >= LEASE, "it took {:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_node_leaves_behind_is_taken_up_soon() {
-    let rig = Rig::new();
-    let (one, two) = (rig.node("one").await, rig.node("two").await);
-    define(&one, &rig.admin, chain("held", "hold")).await;
-    let run = one.start(&rig.admin, "held").await;
+    let harness = Harness::new();
+    let (one, two) = (harness.node("one").await, harness.node("two").await);
+    define(&one, &harness.admin, chain("held", "hold")).await;
+    let run = one.start(&harness.admin, "held").await;
     one.until_holding(1).await;
     tokio::time::sleep(LEASE * 2).await;
     one.engine.shutdown(Duration::ZERO).await;
@@ -97,27 +97,27 @@ async fn what_a_node_leaves_behind_is_taken_up_soon() {
     two.until_holding(1).await;
     assert!(left.elapsed() < LEASE, "it took {:?}", left.elapsed());
     two.tools.permits.add_permits(1);
-    assert_eq!(two.ended(&rig.admin, &run).await.status, "completed");
-    assert_eq!(two.engine.nodes(&rig.admin).await.unwrap().len(), 1);
+    assert_eq!(two.ended(&harness.admin, &run).await.status, "completed");
+    assert_eq!(two.engine.nodes(&harness.admin).await.unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_policy_lets_happen_once_is_not_made_again_by_the_node_that_takes_over() {
     for (unknown, ended) in [(UnknownOutcome::Fail, "failed"), (UnknownOutcome::Ask, "paused")] {
-        let rig = Rig::new();
-        let (one, two) = (rig.node("one").await, rig.node("two").await);
-        rig.policy(&one, NewPolicy { at_most_once: Some(unknown), ..allow("tool:hold") }).await;
-        define(&one, &rig.admin, chain("held", "hold")).await;
-        let run = one.start(&rig.admin, "held").await;
+        let harness = Harness::new();
+        let (one, two) = (harness.node("one").await, harness.node("two").await);
+        harness.policy(&one, NewPolicy { at_most_once: Some(unknown), ..allow("tool:hold") }).await;
+        define(&one, &harness.admin, chain("held", "hold")).await;
+        let run = one.start(&harness.admin, "held").await;
         one.until_holding(1).await;
-        rig.store.give_up(rig.id(&one, "one").await);
+        harness.store.give_up(harness.id(&one, "one").await);
         one.engine.kill();
         tokio::time::sleep(LEASE * 4).await;
-        let view = two.engine.runs(&rig.admin).get(&run).await.unwrap();
+        let view = two.engine.runs(&harness.admin).get(&run).await.unwrap();
         assert_eq!((view.status, view.tasks[0].attempt), (ended, 1), "{view:?}");
         if ended == "failed" {
             assert_eq!(view.tasks[0].error.as_ref().unwrap()["code"], "outcome_unknown", "{view:?}");
         }
-        assert!(two.tools.calls.lock().unwrap().is_empty());
+        assert!(two.tools.called().is_empty());
     }
 }

@@ -3,7 +3,7 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod harness;
 mod losing;
-mod rig;
 mod sharing;
 mod telling;

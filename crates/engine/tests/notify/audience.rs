@@ -1,6 +1,6 @@
 //! Who hears of what, once each.
 
-use crate::rig::{Rig, channel};
+use crate::harness::{Harness, channel};
 use serde_json::json;
 use std::time::Duration;
 use stepwell_engine::commands::{NewChannel, NotificationPreferences, UserChange};
@@ -11,141 +11,142 @@ const PEOPLE: [&str; 3] = ["workflow.run", "workflow.read", "workflow.approve"];
 
 #[tokio::test(start_paused = true)]
 async fn a_gate_tells_those_it_names_and_its_answer_whoever_started_the_run() {
-    let rig = Rig::new().await;
-    let (ann, ben) = (rig.user("ann", &PEOPLE, &[]).await, rig.user("ben", &PEOPLE, &[]).await);
-    let eve = rig.user("eve", &PEOPLE, &[]).await;
+    let harness = Harness::new().await;
+    let (ann, ben) = (harness.user("ann", &PEOPLE, &[]).await, harness.user("ben", &PEOPLE, &[]).await);
+    let eve = harness.user("eve", &PEOPLE, &[]).await;
     for (who, name) in [(&ann, "ann"), (&ben, "ben"), (&eve, "eve")] {
-        rig.own(who, name).await;
+        harness.own(who, name).await;
     }
-    rig.of_organisation("all").await;
+    harness.of_organisation("all").await;
     let gate = json!({"message": "well?", "approvers": ["ann"], "timeout": "1h"});
-    rig.define(json!({"name": "named", "tasks": {"ask": {"approval": gate}}})).await;
-    let run = rig.start(&ben, "named").await;
-    rig.book.until(2).await;
-    let sent = rig.book.sent.borrow()[0].clone();
+    harness.define(json!({"name": "named", "tasks": {"ask": {"approval": gate}}})).await;
+    let run = harness.start(&ben, "named").await;
+    harness.book.until(2).await;
+    let sent = harness.book.sent.borrow()[0].clone();
     let message = sent.parcel.message;
     assert_eq!((message.text.as_str(), message.workflow.as_str()), ("well?", "named"));
     assert_eq!((message.run.as_str(), message.answerers), (run.as_str(), vec!["ann".to_string()]));
     assert!(message.until.is_some());
     // The organisation's channel leads to the run, her own to a page that speaks for her; either may be first.
-    let mut links: Vec<String> = rig.book.sent.borrow().iter().filter_map(|sent| sent.parcel.link.clone()).collect();
+    let mut links: Vec<String> =
+        harness.book.sent.borrow().iter().filter_map(|sent| sent.parcel.link.clone()).collect();
     links.sort();
     assert!(links[0].contains("/approve/") && links[1].ends_with(&format!("/runs/{run}")), "{links:?}");
-    rig.answer(&ann, &run, false).await;
-    rig.book.until(4).await;
-    rig.quiet().await;
-    assert_eq!(rig.book.through("ann"), ["gate_opened ask"]);
-    assert_eq!(rig.book.through("ben"), ["gate_answered ask"]);
-    assert_eq!(rig.book.through("all"), ["gate_opened ask", "gate_answered ask"]);
-    assert_eq!(rig.book.through("eve"), [""; 0]);
-    let denied = rig.book.sent.borrow().last().unwrap().parcel.message.text.clone();
+    harness.answer(&ann, &run, false).await;
+    harness.book.until(4).await;
+    harness.quiet().await;
+    assert_eq!(harness.book.through("ann"), ["gate_opened ask"]);
+    assert_eq!(harness.book.through("ben"), ["gate_answered ask"]);
+    assert_eq!(harness.book.through("all"), ["gate_opened ask", "gate_answered ask"]);
+    assert_eq!(harness.book.through("eve"), [""; 0]);
+    let denied = harness.book.sent.borrow().last().unwrap().parcel.message.text.clone();
     assert_eq!(denied, "denied by ann");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_gate_that_nobody_answers_escalates_and_expires() {
-    let rig = Rig::new().await;
-    let (ann, ben) = (rig.user("ann", &PEOPLE, &[]).await, rig.user("ben", &PEOPLE, &[]).await);
-    let eve = rig.user("eve", &PEOPLE, &[]).await;
+    let harness = Harness::new().await;
+    let (ann, ben) = (harness.user("ann", &PEOPLE, &[]).await, harness.user("ben", &PEOPLE, &[]).await);
+    let eve = harness.user("eve", &PEOPLE, &[]).await;
     for (who, name) in [(&ann, "ann"), (&ben, "ben"), (&eve, "eve")] {
-        rig.own(who, name).await;
+        harness.own(who, name).await;
     }
     let gate = json!({"message": "well?", "approvers": ["ann"], "escalate_to": ["ben"], "timeout": "1h"});
-    rig.define(json!({"name": "named", "tasks": {"ask": {"approval": gate}}})).await;
-    let run = rig.start(&eve, "named").await;
-    rig.engine.runs(&eve).wait(&run).await.unwrap();
-    rig.quiet().await;
-    assert_eq!(rig.book.through("ann"), ["gate_opened ask"]);
-    assert_eq!(rig.book.through("ben"), ["gate_escalated ask"]);
-    assert_eq!(rig.book.through("eve"), ["gate_expired ask"]);
-    let escalated = rig.book.sent.borrow()[1].parcel.message.answerers.clone();
+    harness.define(json!({"name": "named", "tasks": {"ask": {"approval": gate}}})).await;
+    let run = harness.start(&eve, "named").await;
+    harness.engine.runs(&eve).wait(&run).await.unwrap();
+    harness.quiet().await;
+    assert_eq!(harness.book.through("ann"), ["gate_opened ask"]);
+    assert_eq!(harness.book.through("ben"), ["gate_escalated ask"]);
+    assert_eq!(harness.book.through("eve"), ["gate_expired ask"]);
+    let escalated = harness.book.sent.borrow()[1].parcel.message.answerers.clone();
     assert_eq!(escalated, ["ann", "ben"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn notify_counts_before_approvers_and_roles_stand_for_their_users() {
-    let rig = Rig::new().await;
-    let ann = rig.user("ann", &[], &["approver"]).await;
-    let ben = rig.user("ben", &[], &["approver"]).await;
-    let eve = rig.user("eve", &PEOPLE, &[]).await;
-    let gone = rig.user("gone", &[], &["approver"]).await;
+    let harness = Harness::new().await;
+    let ann = harness.user("ann", &[], &["approver"]).await;
+    let ben = harness.user("ben", &[], &["approver"]).await;
+    let eve = harness.user("eve", &PEOPLE, &[]).await;
+    let gone = harness.user("gone", &[], &["approver"]).await;
     for (who, name) in [(&ann, "ann"), (&ben, "ben"), (&eve, "eve"), (&gone, "gone")] {
-        rig.own(who, name).await;
+        harness.own(who, name).await;
     }
     let disabled = UserChange { disabled: Some(true), ..UserChange::default() };
-    rig.engine.users(&rig.admin).change("gone", disabled).await.unwrap();
+    harness.engine.users(&harness.admin).change("gone", disabled).await.unwrap();
     let gate = json!({"message": "?", "approvers": ["eve"], "notify": ["approver"]});
-    rig.define(json!({"name": "told", "tasks": {"ask": {"approval": gate}}})).await;
-    rig.start(&eve, "told").await;
-    rig.book.until(2).await;
-    rig.quiet().await;
-    let all = ["ann", "ben", "eve", "gone"].map(|name| rig.book.through(name).len());
+    harness.define(json!({"name": "told", "tasks": {"ask": {"approval": gate}}})).await;
+    harness.start(&eve, "told").await;
+    harness.book.until(2).await;
+    harness.quiet().await;
+    let all = ["ann", "ben", "eve", "gone"].map(|name| harness.book.through(name).len());
     assert_eq!(all, [1, 1, 0, 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_run_tells_its_starter_and_neither_a_child_nor_a_test_does() {
-    let rig = Rig::new().await;
-    let ann = rig.user("ann", &["workflow.run", "workflow.read", "workflow.define", "tool:*"], &[]).await;
-    rig.own(&ann, "ann").await;
-    rig.define(json!({"name": "above", "tasks": {"below": {"workflow": "fails"}}})).await;
-    let run = rig.start(&ann, "above").await;
-    rig.engine.runs(&ann).wait(&run).await.unwrap();
+    let harness = Harness::new().await;
+    let ann = harness.user("ann", &["workflow.run", "workflow.read", "workflow.define", "tool:*"], &[]).await;
+    harness.own(&ann, "ann").await;
+    harness.define(json!({"name": "above", "tasks": {"below": {"workflow": "fails"}}})).await;
+    let run = harness.start(&ann, "above").await;
+    harness.engine.runs(&ann).wait(&run).await.unwrap();
     let test = json!({"name": "try", "tasks": {"it": {"tool": "fail"}}}).to_string();
     let source = stepwell_engine::commands::Source { text: &test, file: None };
-    let tried = rig.engine.runs(&ann).test(source, json!({})).await.unwrap().run;
-    rig.engine.runs(&ann).wait(&tried).await.unwrap();
-    rig.book.until(1).await;
-    rig.quiet().await;
-    let told: Vec<String> = rig.book.sent.borrow().iter().map(|sent| sent.parcel.message.run.clone()).collect();
+    let tried = harness.engine.runs(&ann).test(source, json!({})).await.unwrap().run;
+    harness.engine.runs(&ann).wait(&tried).await.unwrap();
+    harness.book.until(1).await;
+    harness.quiet().await;
+    let told: Vec<String> = harness.book.sent.borrow().iter().map(|sent| sent.parcel.message.run.clone()).collect();
     assert_eq!(told, [run]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_retried_run_that_fails_again_says_so_again() {
-    let rig = Rig::new().await;
-    rig.of_organisation("all").await;
-    let run = rig.start(&rig.admin, "fails").await;
-    rig.engine.runs(&rig.admin).wait(&run).await.unwrap();
-    rig.book.until(1).await;
-    rig.engine.runs(&rig.admin).retry(&run, stepwell_engine::commands::Retry::SameVersion).await.unwrap();
-    rig.book.until(2).await;
-    rig.quiet().await;
-    assert_eq!(rig.book.through("all"), ["run_failed -"; 2]);
-    let ids: Vec<String> = rig.book.sent.borrow().iter().map(|sent| sent.parcel.id.clone()).collect();
+    let harness = Harness::new().await;
+    harness.of_organisation("all").await;
+    let run = harness.start(&harness.admin, "fails").await;
+    harness.engine.runs(&harness.admin).wait(&run).await.unwrap();
+    harness.book.until(1).await;
+    harness.engine.runs(&harness.admin).retry(&run, stepwell_engine::commands::Retry::SameVersion).await.unwrap();
+    harness.book.until(2).await;
+    harness.quiet().await;
+    assert_eq!(harness.book.through("all"), ["run_failed -"; 2]);
+    let ids: Vec<String> = harness.book.sent.borrow().iter().map(|sent| sent.parcel.id.clone()).collect();
     assert_ne!(ids[0], ids[1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_channel_gets_only_what_was_chosen_for_it() {
-    let rig = Rig::new().await;
+    let harness = Harness::new().await;
     let events = Some(vec![Topic::RunFailed]);
     let new = NewChannel { organisation: true, events, ..channel("failures") };
-    rig.engine.channels(&rig.admin).create(new).await.unwrap();
-    let mine = rig.own(&rig.admin, "mine").await;
+    harness.engine.channels(&harness.admin).create(new).await.unwrap();
+    let mine = harness.own(&harness.admin, "mine").await;
     let wishes =
         NotificationPreferences { channels: [(mine.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
-    let now = rig.engine.channels(&rig.admin).change_preferences(wishes).await.unwrap();
+    let now = harness.engine.channels(&harness.admin).change_preferences(wishes).await.unwrap();
     assert_eq!(now.channels[&mine.id], []);
     assert_eq!(now.browser, Some(Topic::ALL.to_vec()));
-    rig.start(&rig.admin, "asks").await;
-    rig.start(&rig.admin, "fails").await;
-    rig.book.until(1).await;
-    rig.quiet().await;
-    assert_eq!(rig.book.through("failures"), ["run_failed -"]);
-    assert_eq!(rig.book.through("mine"), [""; 0]);
+    harness.start(&harness.admin, "asks").await;
+    harness.start(&harness.admin, "fails").await;
+    harness.book.until(1).await;
+    harness.quiet().await;
+    assert_eq!(harness.book.through("failures"), ["run_failed -"]);
+    assert_eq!(harness.book.through("mine"), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_channels_nothing_is_written() {
-    let rig = Rig::new().await;
-    rig.start(&rig.admin, "asks").await;
-    let run = rig.start(&rig.admin, "fails").await;
-    rig.engine.runs(&rig.admin).wait(&run).await.unwrap();
-    let notices = rig.store.outbox(stepwell_core::time::Time(i64::MAX), 10).await.unwrap();
+    let harness = Harness::new().await;
+    harness.start(&harness.admin, "asks").await;
+    let run = harness.start(&harness.admin, "fails").await;
+    harness.engine.runs(&harness.admin).wait(&run).await.unwrap();
+    let notices = harness.store.outbox(stepwell_core::time::Time(i64::MAX), 10).await.unwrap();
     assert!(notices.is_empty());
     // And what happened before there was a channel is not told later.
-    rig.of_organisation("late").await;
+    harness.of_organisation("late").await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(rig.notifications(&rig.admin).await.is_empty());
+    assert!(harness.notifications(&harness.admin).await.is_empty());
 }

@@ -6,5 +6,5 @@
 
 mod arriving;
 mod audience;
+mod harness;
 mod owning;
-mod rig;

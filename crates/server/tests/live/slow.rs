@@ -1,7 +1,7 @@
 //! Readers that do not read.
 
 use crate::check;
-use crate::rig::{Frame, LONG, Rig, frames, patient};
+use crate::harness::{Frame, Harness, LONG, frames, patient};
 use serde_json::json;
 use std::time::Duration;
 use stepwell_server::live::Settings;
@@ -14,13 +14,13 @@ const RUNS: usize = 300;
 const LENGTH: usize = 60_000;
 
 /// Asks for the organisation's events and takes only their beginning.
-async fn ask(rig: &Rig) -> TcpStream {
+async fn ask(harness: &Harness) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(8 * 1024).unwrap();
-    let mut stream = socket.connect(rig.address).await.unwrap();
+    let mut stream = socket.connect(harness.address).await.unwrap();
     let request = format!(
         "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
-        rig.address, rig.key
+        harness.address, harness.key
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut head = Vec::new();
@@ -44,18 +44,18 @@ fn body(mut bytes: &[u8]) -> String {
     String::from_utf8(text).unwrap()
 }
 
-async fn failing(settings: Settings) -> Rig {
-    let rig = Rig::new(settings).await;
+async fn failing(settings: Settings) -> Harness {
+    let harness = Harness::new(settings).await;
     let fail = json!({"tool": "fail", "args": {"length": LENGTH}});
-    rig.define("failing", json!({"a": fail})).await;
-    rig
+    harness.define("failing", json!({"a": fail})).await;
+    harness
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_takes_nothing_is_dropped_and_others_get_everything() {
-    let rig = failing(Settings { patience: Duration::from_millis(300), ..patient() }).await;
-    let mut slow = ask(&rig).await;
-    let mut other = rig.stream("/api/v1/events", None).await;
+    let harness = failing(Settings { patience: Duration::from_millis(300), ..patient() }).await;
+    let mut slow = ask(&harness).await;
+    let mut other = harness.stream("/api/v1/events", None).await;
     let reading = async {
         let (mut got, mut ended) = (Vec::new(), 0);
         while ended < RUNS {
@@ -65,10 +65,10 @@ async fn a_reader_that_takes_nothing_is_dropped_and_others_get_everything() {
         }
         got
     };
-    let ((), got) = tokio::join!(rig.run_many("failing", RUNS), async { timeout(LONG, reading).await.unwrap() });
-    let log = rig.log().await;
+    let ((), got) = tokio::join!(harness.run_many("failing", RUNS), async { timeout(LONG, reading).await.unwrap() });
+    let log = harness.log().await;
     check(&got, &log);
-    rig.streams(1).await;
+    harness.streams(1).await;
 
     // What it had been sent is whole, and the rest is there when it comes back.
     let mut bytes = Vec::new();
@@ -76,7 +76,7 @@ async fn a_reader_that_takes_nothing_is_dropped_and_others_get_everything() {
     let first = frames(&body(&bytes));
     let mut got: Vec<_> = first.iter().map(Frame::event).collect();
     assert!(!got.is_empty() && got.len() < log.len(), "{} of {}", got.len(), log.len());
-    let mut again = rig.stream("/api/v1/events", Some(&first.last().unwrap().id)).await;
+    let mut again = harness.stream("/api/v1/events", Some(&first.last().unwrap().id)).await;
     while got.len() < log.len() {
         got.push(again.next().await.unwrap().event());
     }
@@ -85,12 +85,12 @@ async fn a_reader_that_takes_nothing_is_dropped_and_others_get_everything() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_pauses_for_longer_than_batches_are_kept_gets_everything_in_order() {
-    let rig = failing(Settings { behind: 2, ..patient() }).await;
-    let mut of_all = rig.stream("/api/v1/events", None).await;
-    let first = rig.start("failing").await;
-    let of_run = rig.stream(&format!("/api/v1/runs/{first}/stream"), None).await;
-    rig.run_many("failing", RUNS).await;
-    let log = rig.log().await;
+    let harness = failing(Settings { behind: 2, ..patient() }).await;
+    let mut of_all = harness.stream("/api/v1/events", None).await;
+    let first = harness.start("failing").await;
+    let of_run = harness.stream(&format!("/api/v1/runs/{first}/stream"), None).await;
+    harness.run_many("failing", RUNS).await;
+    let log = harness.log().await;
     let mut got = Vec::new();
     while got.len() < log.len() {
         got.push(of_all.next().await.unwrap().event());

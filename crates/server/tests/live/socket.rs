@@ -1,16 +1,16 @@
 //! The socket: joining, leaving, what is told.
 
-use crate::rig::{LONG, Rig, SHORT, patient, short};
+use crate::harness::{Harness, LONG, SHORT, patient, short};
 use serde_json::json;
 use stepwell_server::live::Settings;
 use tokio::time::timeout;
 
 #[tokio::test]
 async fn who_joins_is_told_how_the_run_is_and_then_each_change() {
-    let rig = Rig::new(patient()).await;
-    rig.holding().await;
-    let run = rig.start("holding").await;
-    let mut socket = rig.socket(&rig.key).await;
+    let harness = Harness::new(patient()).await;
+    harness.holding().await;
+    let run = harness.start("holding").await;
+    let mut socket = harness.socket(&harness.key).await;
     socket.join(&run).await;
     let mut first = Vec::new();
     for _ in 0..3 {
@@ -21,7 +21,7 @@ async fn who_joins_is_told_how_the_run_is_and_then_each_change() {
     assert_eq!(first[0], json!({"event": "workflow_node_update", "data": wait}));
     assert_eq!(first[2]["data"]["contextData"]["input"], json!({"n": 1}));
 
-    rig.held.add_permits(1);
+    harness.tools.permits.add_permits(1);
     let mut then = Vec::new();
     for _ in 0..4 {
         then.push(socket.next().await.unwrap());
@@ -37,18 +37,18 @@ async fn who_joins_is_told_how_the_run_is_and_then_each_change() {
 
 #[tokio::test]
 async fn failures_and_what_they_cut_off_are_told() {
-    let rig = Rig::new(patient()).await;
+    let harness = Harness::new(patient()).await;
     let tasks = json!({
         "wait": {"tool": "hold"},
         "bad": {"tool": "fail", "args": {"length": 3}},
         "never": {"tool": "echo", "needs": ["bad"]},
     });
-    rig.define("mixed", tasks).await;
-    let run = rig.start("mixed").await;
-    let mut socket = rig.socket(&rig.key).await;
+    harness.define("mixed", tasks).await;
+    let run = harness.start("mixed").await;
+    let mut socket = harness.socket(&harness.key).await;
     socket.join(&run).await;
     socket.until("running").await;
-    rig.engine.runs(&rig.caller).cancel(&run, None).await.unwrap();
+    harness.engine.runs(&harness.admin).cancel(&run, None).await.unwrap();
     let seen = socket.until("cancelled").await;
     assert!(seen.contains(&"wait=cancelled".to_string()), "{seen:?}");
     // And as it is afterwards.
@@ -63,18 +63,18 @@ async fn failures_and_what_they_cut_off_are_told() {
 
 #[tokio::test]
 async fn who_has_left_is_told_nothing_more() {
-    let rig = Rig::new(patient()).await;
-    rig.holding().await;
-    let (left, stays) = (rig.start("holding").await, rig.start("holding").await);
-    let mut socket = rig.socket(&rig.key).await;
+    let harness = Harness::new(patient()).await;
+    harness.holding().await;
+    let (left, stays) = (harness.start("holding").await, harness.start("holding").await);
+    let mut socket = harness.socket(&harness.key).await;
     socket.join(&left).await;
     socket.until("running").await;
     socket.leave(&left).await;
     // Also in the flat form.
     socket.send(json!({"type": "workflow_run_join", "runId": stays})).await;
     socket.until("running").await;
-    rig.held.add_permits(2);
-    timeout(LONG, rig.engine.runs(&rig.caller).wait(&left)).await.unwrap().unwrap();
+    harness.tools.permits.add_permits(2);
+    timeout(LONG, harness.engine.runs(&harness.admin).wait(&left)).await.unwrap().unwrap();
     loop {
         let message = socket.next().await.unwrap();
         assert_eq!(message["data"]["instanceID"], json!(stays));
@@ -86,11 +86,11 @@ async fn who_has_left_is_told_nothing_more() {
 
 #[tokio::test]
 async fn what_cannot_be_done_is_answered_and_the_socket_stays() {
-    let rig = Rig::new(patient()).await;
-    rig.holding().await;
-    let run = rig.start("holding").await;
-    let (_, foreign) = rig.engine.organisations(&rig.caller).create("others", None).await.unwrap();
-    let mut socket = rig.socket(&foreign).await;
+    let harness = Harness::new(patient()).await;
+    harness.holding().await;
+    let run = harness.start("holding").await;
+    let (_, foreign) = harness.engine.organisations(&harness.admin).create("others", None).await.unwrap();
+    let mut socket = harness.socket(&foreign).await;
     for (message, code) in [
         ("{".to_string(), "invalid-json"),
         ("[]".to_string(), "unknown-event"),
@@ -105,26 +105,26 @@ async fn what_cannot_be_done_is_answered_and_the_socket_stays() {
         assert_eq!(short(&answer), format!("error {code}"), "{message}");
         assert!(answer["data"]["status"].is_number() && answer["data"]["detail"].is_string());
     }
-    let mut own = rig.socket(&rig.key).await;
+    let mut own = harness.socket(&harness.key).await;
     own.join(&run).await;
     own.until("running").await;
 }
 
 #[tokio::test]
 async fn only_so_many_runs_can_be_joined_on_one_socket() {
-    let rig = Rig::new(patient()).await;
-    rig.chain().await;
-    let mut socket = rig.socket(&rig.key).await;
+    let harness = Harness::new(patient()).await;
+    harness.chain().await;
+    let mut socket = harness.socket(&harness.key).await;
     let mut first = String::new();
     for n in 0..100 {
-        let run = rig.run("chain").await;
+        let run = harness.run("chain").await;
         socket.join(&run).await;
         socket.until("completed").await;
         if n == 0 {
             first = run;
         }
     }
-    let one_more = rig.run("chain").await;
+    let one_more = harness.run("chain").await;
     socket.join(&one_more).await;
     let answer = socket.next().await.unwrap();
     assert_eq!((short(&answer).as_str(), &answer["data"]["runId"]), ("error too-many-joined", &json!(one_more)));
@@ -135,22 +135,22 @@ async fn only_so_many_runs_can_be_joined_on_one_socket() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_change_of_many_runs_is_told_in_order() {
-    let rig = Rig::new(Settings { behind: 1, ..patient() }).await;
+    let harness = Harness::new(Settings { behind: 1, ..patient() }).await;
     let tasks = json!({
         "wait": {"tool": "hold"},
         "a": {"tool": "echo", "needs": ["wait"]},
         "b": {"tool": "echo", "needs": ["a"]},
     });
-    rig.define("many", tasks).await;
-    let mut socket = rig.socket(&rig.key).await;
+    harness.define("many", tasks).await;
+    let mut socket = harness.socket(&harness.key).await;
     let mut seen = std::collections::HashMap::new();
     for _ in 0..40 {
-        let run = rig.start("many").await;
+        let run = harness.start("many").await;
         socket.join(&run).await;
         socket.until("running").await;
         seen.insert(run, Vec::new());
     }
-    rig.held.add_permits(40);
+    harness.tools.permits.add_permits(40);
     let mut done = 0;
     while done < 40 {
         let message = socket.next().await.unwrap();
@@ -167,14 +167,14 @@ async fn every_change_of_many_runs_is_told_in_order() {
 #[tokio::test]
 async fn a_socket_that_does_not_answer_is_dropped_and_one_that_does_is_not() {
     let settings = Settings { ping: SHORT, silence: 40 * SHORT, ..patient() };
-    let rig = Rig::new(settings).await;
-    let mut answers = rig.socket(&rig.key).await;
-    let mut silent = rig.socket(&rig.key).await;
+    let harness = Harness::new(settings).await;
+    let mut answers = harness.socket(&harness.key).await;
+    let mut silent = harness.socket(&harness.key).await;
     // Answers to pings are sent by whoever reads.
     let reading = tokio::spawn(async move { (answers.next().await, answers) });
-    rig.streams(1).await;
+    harness.streams(1).await;
     assert!(!reading.is_finished());
     while silent.next().await.is_some() {}
     reading.abort();
-    rig.streams(0).await;
+    harness.streams(0).await;
 }

@@ -1,22 +1,21 @@
 //! A harness with servers, an in-memory store and the `tool` kind that calls them.
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_core::event::{Failure, Outcome, Reply};
+use stepwell_core::event::{Failure, Outcome};
 use stepwell_engine::upstream::{Pins, Server, Servers, State};
 use stepwell_engine::{
-    AccessedSecret, Actor, EnvironmentSecrets, Principal, Resumed, SealedStore, SecretAccess, StepCall, StepKind,
-    Suspended, SystemClock, Until, Vault,
+    EnvironmentSecrets, Resumed, SealedStore, StepCall, StepKind, Suspended, SystemClock, Until, Vault,
 };
 use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
 use stepwell_store::memory::MemoryStore;
-use tokio_util::sync::CancellationToken;
+use stepwell_testing::step_call;
+pub use stepwell_testing::{failure, success};
 
 pub const ORG: OrgId = OrgId(1);
 /// Turns a hang into a failure.
@@ -113,20 +112,9 @@ pub async fn soon<F: Future>(future: F) -> F::Output {
 
 pub fn call(tool: &str, args: Value) -> StepCall {
     StepCall {
-        run: "run_1".into(),
-        path: "use".into(),
-        attempt: 1,
-        idempotency_key: "run_1:use".into(),
-        input: Arc::new(json!({"tool": tool, "args": args})),
-        caller: Principal { org: ORG, name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
-        secrets: Default::default(),
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".into()),
         timeout: TIMEOUT,
-        allow_hosts: Vec::new(),
-        secret_access: Arc::new(NoSecrets),
-        resumed: None,
-        guard: None,
-        cancel: CancellationToken::new(),
+        ..step_call("use", json!({"tool": tool, "args": args}))
     }
 }
 
@@ -147,31 +135,6 @@ pub fn later(waits: &Suspended) -> Duration {
     match &waits.until {
         Until::Later(pause) => *pause,
         Until::Answered { .. } => panic!("{waits:?}"),
-    }
-}
-
-struct NoSecrets;
-
-#[async_trait]
-impl SecretAccess for NoSecrets {
-    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
-        Err(Failure::new("unknown_secret", name))
-    }
-
-    fn mask(&self, _value: &mut Value) {}
-}
-
-pub fn success(outcome: Outcome) -> Reply {
-    match outcome {
-        Outcome::Success(reply) => reply,
-        Outcome::Failure { failure, .. } => panic!("{failure:?}"),
-    }
-}
-
-pub fn failure(outcome: Outcome) -> (Failure, Option<Reply>) {
-    match outcome {
-        Outcome::Failure { failure, reply } => (failure, reply),
-        Outcome::Success(reply) => panic!("{reply:?}"),
     }
 }
 

@@ -6,13 +6,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::{
-    AccessedSecret, Actor, Connection, Connections, Error, Principal, SecretAccess, StepCall, StepKind,
-};
+use stepwell_engine::{Connection, Connections, Error, StepCall, StepKind};
 use stepwell_steps::{Config, Egress, kinds};
 use stepwell_store::OrgId;
-use stepwell_testing::{Cluster, Schema};
-use tokio_util::sync::CancellationToken;
+use stepwell_testing::{Cluster, Schema, step_call};
 
 pub const ORG: OrgId = OrgId(1);
 
@@ -87,35 +84,8 @@ impl Harness {
     }
 }
 
-/// Query steps use no secrets.
-struct NoSecrets;
-
-#[async_trait]
-impl SecretAccess for NoSecrets {
-    async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
-        Err(Failure::new("unknown_secret", name))
-    }
-
-    fn mask(&self, _value: &mut Value) {}
-}
-
 pub fn call(input: Value) -> StepCall {
-    StepCall {
-        run: "run_1".into(),
-        path: "ask".into(),
-        attempt: 1,
-        idempotency_key: "run_1/ask".into(),
-        input: Arc::new(input),
-        caller: Principal { org: ORG, name: "ada".into(), actors: vec![Actor::local()], author: Actor::local() },
-        secrets: Default::default(),
-        traceparent: None,
-        timeout: Duration::from_secs(30),
-        allow_hosts: Vec::new(),
-        secret_access: Arc::new(NoSecrets),
-        guard: None,
-        resumed: None,
-        cancel: CancellationToken::new(),
-    }
+    StepCall { timeout: Duration::from_secs(30), ..step_call("ask", input) }
 }
 
 /// A PostgreSQL schema and a harness connected to it.

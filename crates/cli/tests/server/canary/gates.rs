@@ -1,7 +1,7 @@
 //! What people are shown and told: gates, held calls, links to them, notifications.
 
 use super::{Canary, KEY, PASS, masked};
-use crate::rig::eventually;
+use crate::harness::eventually;
 use serde_json::json;
 
 #[test]

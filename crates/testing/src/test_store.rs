@@ -34,22 +34,22 @@ pub fn postgres_only(why: &str) -> bool {
     !on_postgres()
 }
 
-pub struct Place {
+pub struct TestStore {
     directory: tempfile::TempDir,
     schema: Option<Schema>,
 }
 
-impl Default for Place {
-    fn default() -> Place {
+impl Default for TestStore {
+    fn default() -> TestStore {
         let schema = on_postgres().then(|| Cluster::shared().schema());
-        Place { directory: tempfile::tempdir().unwrap(), schema }
+        TestStore { directory: tempfile::tempdir().unwrap(), schema }
     }
 }
 
-impl Place {
+impl TestStore {
     /// On the store that suites run on.
-    pub fn new() -> Place {
-        Place::default()
+    pub fn new() -> TestStore {
+        TestStore::default()
     }
 
     /// Empty, and the test's own, whichever store it is.

@@ -2,19 +2,17 @@
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+pub use stepwell_testing::PATIENCE;
+use stepwell_testing::{TestStore, listen};
 
-/// Most things here take milliseconds; a loaded machine gets its time.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-
-pub struct Place {
-    at: stepwell_testing::Place,
+pub struct Installation {
+    at: TestStore,
 }
 
 pub struct Output {
@@ -47,9 +45,9 @@ impl Output {
     }
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place { at: stepwell_testing::Place::new() }
+impl Installation {
+    pub fn new() -> Installation {
+        Installation { at: TestStore::new() }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -214,17 +212,18 @@ struct State {
 
 impl Server {
     pub fn start() -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/", listener.local_addr().unwrap());
         let state: Arc<(Mutex<State>, Condvar)> = Arc::default();
         let shared = state.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let shared = shared.clone();
-                thread::spawn(move || serve(stream, &shared));
-            }
+        let url = listen(move |request| {
+            let (state, changed) = &*shared;
+            let mut now = state.lock().unwrap();
+            now.keys.push(request.key);
+            let body = format!("{{\"n\":{}}}", now.keys.len());
+            changed.notify_all();
+            drop(changed.wait_while(now, |state| state.held).unwrap());
+            ("200 OK", body)
         });
-        Server { url, state }
+        Server { url: format!("{url}/"), state }
     }
 
     /// From now on requests are taken and not answered.
@@ -245,42 +244,5 @@ impl Server {
         let (state, changed) = &*self.state;
         let waited = changed.wait_timeout_while(state.lock().unwrap(), PATIENCE, |state| state.keys.len() < count);
         assert!(!waited.unwrap().1.timed_out(), "no {count} requests came");
-    }
-}
-
-fn serve(stream: TcpStream, (state, changed): &(Mutex<State>, Condvar)) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    loop {
-        let (mut length, mut key) = (0, String::new());
-        loop {
-            let mut line = String::new();
-            if !matches!(reader.read_line(&mut line), Ok(1..)) {
-                return;
-            }
-            let line = line.trim_end();
-            if line.is_empty() {
-                break;
-            }
-            let (name, value) = line.split_once(':').unwrap_or((line, ""));
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.trim().parse().unwrap(),
-                "idempotency-key" => key = value.trim().to_string(),
-                _ => {}
-            }
-        }
-        let mut body = vec![0; length];
-        if reader.read_exact(&mut body).is_err() {
-            return;
-        }
-        let mut now = state.lock().unwrap();
-        now.keys.push(key);
-        let body = format!("{{\"n\":{}}}", now.keys.len());
-        changed.notify_all();
-        drop(changed.wait_while(now, |state| state.held).unwrap());
-        let head =
-            format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-        if (&stream).write_all((head + &body).as_bytes()).is_err() {
-            return;
-        }
     }
 }

@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_engine::commands::{Source, Trigger};
-use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
+use stepwell_engine::{Config, Kinds, StepCall, StepKind};
 use stepwell_server::listen::{Limits, serve};
 use stepwell_server::live::{Hub, Settings};
 use stepwell_server::{App, Rates};
 use stepwell_store::Progress;
-use stepwell_testing::Place;
+use stepwell_testing::{EngineHarness, TestStore, Tools};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -33,47 +33,49 @@ pub fn patient() -> Settings {
     Settings { patience, recheck, silence, keep_alive, ..Settings::new(100) }
 }
 
-/// Steps of `hold` end when they are let go, those of `fail` with as long a message as they are told.
-struct Tools(Arc<Semaphore>);
+/// `fail` fails with a message of the given length, every other tool returns its path.
+struct Own(Tools);
 
 #[async_trait]
-impl StepKind for Tools {
+impl StepKind for Own {
     async fn run(&self, call: StepCall) -> Outcome {
-        match call.input["tool"].as_str() {
-            Some("hold") => self.0.acquire().await.unwrap().forget(),
-            Some("fail") => {
-                let length = call.input["args"]["length"].as_u64().unwrap_or(1);
-                let failure = Failure::new("broken", "x".repeat(length as usize));
-                return Outcome::Failure { failure, reply: None };
-            }
-            _ => {}
+        if call.input["tool"] == "fail" {
+            let length = call.input["args"]["length"].as_u64().unwrap_or(1);
+            let failure = Failure::new("broken", "x".repeat(length as usize));
+            return Outcome::Failure { failure, reply: None };
         }
+        self.0.answer(&call).await;
         Outcome::Success(Reply::body(json!({"said": call.path})))
     }
 }
 
-pub struct Rig {
-    pub engine: Engine,
+pub struct Harness {
+    inner: EngineHarness,
     pub store: Arc<dyn stepwell_store::Store>,
     pub hub: Arc<Hub>,
-    pub caller: Caller,
     pub address: SocketAddr,
     pub key: String,
-    /// Lets steps of `hold` end.
-    pub held: Arc<Semaphore>,
+    pub tools: Tools,
     stop: Arc<Notify>,
     pub server: tokio::task::JoinHandle<()>,
-    _place: Place,
+    _data: TestStore,
 }
 
-impl Rig {
-    pub async fn new(settings: Settings) -> Rig {
-        let place = Place::new();
-        let store = place.open().await.unwrap();
-        let held = Arc::new(Semaphore::new(0));
-        let engine = Engine::start(store.clone(), Config::new(Kinds::default().with("tool", Tools(held.clone()))))
-            .await
-            .unwrap();
+impl Deref for Harness {
+    type Target = EngineHarness;
+
+    fn deref(&self) -> &EngineHarness {
+        &self.inner
+    }
+}
+
+impl Harness {
+    pub async fn new(settings: Settings) -> Harness {
+        let (data, tools) = (TestStore::new(), Tools::default());
+        let store = data.open().await.unwrap();
+        let config = Config::new(Kinds::default().with("tool", Own(tools.clone())));
+        let inner = EngineHarness::local(store.clone(), config).await;
+        let engine = &inner.engine;
         let (key, agent) = (engine.identity().new_secret(), engine.identity().new_secret());
         assert!(engine.identity().bootstrap(&key, &agent).await.unwrap());
         let hub = Hub::with(engine.clone(), settings);
@@ -91,13 +93,11 @@ impl Rig {
         let stopped = stop.clone();
         let router = stepwell_server::router(app);
         let server = tokio::spawn(async move { serve(listener, router, limits, stopped.notified()).await });
-        let caller = Caller::local("ann");
-        Rig { engine, store, hub, caller, address, key, held, stop, server, _place: place }
+        Harness { inner, store, hub, address, key, tools, stop, server, _data: data }
     }
 
     pub async fn define(&self, name: &str, tasks: Value) {
-        let text = json!({"name": name, "tasks": tasks}).to_string();
-        self.engine.workflows(&self.caller).define(Source { text: &text, file: None }).await.unwrap();
+        self.define_tasks(name, tasks).await;
     }
 
     /// Three steps in a row.
@@ -116,12 +116,12 @@ impl Rig {
     }
 
     pub async fn start(&self, workflow: &str) -> String {
-        self.engine.runs(&self.caller).trigger(Trigger::new(workflow, json!({"n": 1}))).await.unwrap().run
+        self.start_as(&self.admin, workflow, json!({"n": 1})).await
     }
 
     pub async fn run(&self, workflow: &str) -> String {
         let run = self.start(workflow).await;
-        timeout(LONG, self.engine.runs(&self.caller).wait(&run)).await.unwrap().unwrap();
+        timeout(LONG, self.engine.runs(&self.admin).wait(&run)).await.unwrap().unwrap();
         run
     }
 

@@ -3,31 +3,16 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::Time;
-use stepwell_engine::commands::{Decision, NewChannel, NewKey, NewUser, Source, Trigger, With};
+use stepwell_engine::commands::{Decision, NewChannel, With};
 use stepwell_engine::notify::{Channel, Courier, Delivery, Medium, Parcel, Settings, Undelivered};
-use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind, TokioClock, Vault};
+use stepwell_engine::{Caller, Config, Engine, Kinds, TokioClock, Vault};
 use stepwell_store::memory::MemoryStore;
+use stepwell_testing::{EngineHarness, START, Tools};
 use tokio::sync::watch;
-
-const START: Time = Time(1_767_225_600_000);
-const ADMIN: &str = "sw_admin-of-the-default-organisation";
-
-/// `fail` fails, everything else succeeds.
-struct Tools;
-
-#[async_trait]
-impl StepKind for Tools {
-    async fn run(&self, call: StepCall) -> Outcome {
-        match call.input["tool"].as_str() {
-            Some("fail") => Outcome::Failure { failure: Failure::new("failed", "as asked"), reply: None },
-            _ => Outcome::Success(Reply::body(json!(null))),
-        }
-    }
-}
 
 /// How a channel takes messages.
 #[derive(Clone, Copy, PartialEq)]
@@ -97,29 +82,33 @@ impl Courier for Book {
     }
 }
 
-pub struct Rig {
-    pub engine: Engine,
-    pub admin: Caller,
+pub struct Harness {
+    inner: EngineHarness,
     pub book: Book,
     pub store: MemoryStore,
     clock: TokioClock,
 }
 
-impl Rig {
-    pub async fn new() -> Rig {
+impl Deref for Harness {
+    type Target = EngineHarness;
+
+    fn deref(&self) -> &EngineHarness {
+        &self.inner
+    }
+}
+
+impl Harness {
+    pub async fn new() -> Harness {
         let (store, clock, book) = (MemoryStore::shared(), TokioClock::starting_at(START), Book::default());
-        let engine = start(&store, clock, &book).await;
-        assert!(engine.identity().bootstrap(ADMIN, "sw_agent-of-the-default-organisation").await.unwrap());
-        let admin = engine.identity().authenticate(ADMIN).await.unwrap();
-        let rig = Rig { engine, admin, book, store, clock };
-        rig.define(json!({"name": "asks", "tasks": {"ask": {"approval": {"message": "well?"}}}})).await;
-        rig.define(json!({"name": "fails", "tasks": {"it": {"tool": "fail"}}})).await;
-        rig
+        let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), config(clock, &book)).await;
+        inner.define_tasks("asks", json!({"ask": {"approval": {"message": "well?"}}})).await;
+        inner.define_tasks("fails", json!({"it": {"tool": "fail"}})).await;
+        Harness { inner, book, store, clock }
     }
 
     /// Another node on the same store, with the same courier.
     pub async fn another(&self) -> Engine {
-        start(&self.store, self.clock, &self.book).await
+        self.inner.another(Arc::new(self.store.clone()), config(self.clock, &self.book)).await.engine
     }
 
     /// One that executes nothing.
@@ -128,26 +117,21 @@ impl Rig {
     }
 
     pub async fn define(&self, document: Value) {
-        let text = document.to_string();
-        self.engine.workflows(&self.admin).define(Source { text: &text, file: None }).await.unwrap();
+        self.define_as(&self.admin, &document).await;
     }
 
     pub async fn start(&self, caller: &Caller, workflow: &str) -> String {
-        self.engine.runs(caller).trigger(Trigger::new(workflow, json!({}))).await.unwrap().run
+        self.start_as(caller, workflow, json!({})).await
     }
 
     pub async fn answer(&self, caller: &Caller, run: &str, approve: bool) {
         self.engine.gates(caller).answer(run, "ask", Decision { approve, ..Decision::default() }).await.unwrap();
     }
 
-    /// Somebody with these grants or roles, by a key of theirs.
+    /// A user with these grants or roles, by a key.
     pub async fn user(&self, name: &str, grants: &[&str], roles: &[&str]) -> Caller {
-        let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        let new = NewUser { name: name.into(), roles: list(roles), grants: list(grants) };
-        self.engine.users(&self.admin).create(new).await.unwrap();
-        let key = NewKey { user: Some(name.into()), name: "a key".into(), ..NewKey::default() };
-        let (_, secret) = self.engine.keys(&self.admin).create(key).await.unwrap();
-        self.engine.identity().authenticate(&secret).await.unwrap()
+        self.new_user(name, roles, grants).await;
+        self.by_key(name).await
     }
 
     /// A channel of the caller's own, which the book knows by its name.
@@ -190,12 +174,8 @@ pub fn channel(name: &str) -> NewChannel {
 
 fn config(clock: TokioClock, book: &Book) -> Config {
     let courier: Arc<dyn Courier> = Arc::new(book.clone());
-    let kinds = Kinds::default().with("tool", Tools);
+    let kinds = Kinds::default().with("tool", Tools::default());
     // What opens a channel is sealed.
     let vault = Arc::new(Vault::read(&"07".repeat(32)).unwrap());
     Config { clock: Arc::new(clock), courier: Some(courier), vault, ..Config::new(kinds) }
-}
-
-async fn start(store: &MemoryStore, clock: TokioClock, book: &Book) -> Engine {
-    Engine::start(Arc::new(store.clone()), config(clock, book)).await.unwrap()
 }

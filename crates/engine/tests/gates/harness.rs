@@ -1,53 +1,40 @@
-//! An engine on a store in memory, with people, policies and tools that the test controls.
+//! An engine on a store in memory, with users, policies and tools that the test controls.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
-use stepwell_core::time::{Millis, Time};
-use stepwell_engine::commands::{Approval, Decision, NewKey, NewPolicy, NewUser, RunView, Source, Trigger, UserChange};
-use stepwell_engine::{
-    Caller, Config, Engine, Error, Kinds, PolicyEffect, SecretSource, StepCall, StepKind, TokioClock,
-};
+use stepwell_core::time::Millis;
+use stepwell_engine::commands::{Approval, Decision, NewKey, NewPolicy, RunView, UserChange};
+use stepwell_engine::{Caller, Config, Error, Kinds, PolicyEffect, SecretSource, StepCall, StepKind, TokioClock};
 use stepwell_store::OrgId;
 use stepwell_store::memory::MemoryStore;
+pub use stepwell_testing::list;
+use stepwell_testing::{EngineHarness, START, policy};
 
-/// 2026-01-01T00:00:00Z.
-const START: Time = Time(1_767_225_600_000);
-const ADMIN: &str = "sw_admin-of-the-default-organisation";
-const AGENT: &str = "sw_agent-of-the-default-organisation";
-/// What people who run and approve things are given.
+/// The grants of a user who runs and approves things.
 pub const PERSON: &[&str] = &["workflow.run", "workflow.read", "workflow.approve", "tool:*"];
 
-/// `ok` and `safe` give their arguments back, `flaky` fails once per step, `lost` may have happened, `hang` never ends,
-/// `reach` asks whether it may request a URL; a request to `/lost` may have happened.
-/// A repeated `safe…` does no harm.
+/// `flaky` fails once per step, `lost` may have happened, `hang` never ends, `reach` asks whether it may request a URL; a
+/// request to `/lost` may have happened. A repeated `safe…` does no harm.
 #[derive(Clone, Default)]
-pub struct Tools {
-    /// When what was called, in order: the step and its arguments.
-    calls: Arc<Mutex<Vec<(tokio::time::Instant, String, Value)>>>,
-}
+pub struct Tools(stepwell_testing::Tools);
 
 #[async_trait]
 impl StepKind for Tools {
     async fn run(&self, call: StepCall) -> Outcome {
-        let before = {
-            let mut calls = self.calls.lock().unwrap();
-            let before = calls.iter().filter(|(_, path, _)| *path == call.path).count();
-            calls.push((tokio::time::Instant::now(), call.path.clone(), call.input["args"].clone()));
-            before
-        };
+        let before = self.0.called().into_iter().filter(|path| *path == call.path).count();
+        self.0.record(&call);
         let failed = |failure| Outcome::Failure { failure, reply: None };
+        let lost = Failure { may_have_happened: true, ..Failure::retryable("lost", "no answer came") };
         if call.input["url"].as_str().is_some_and(|url| url.ends_with("/lost")) && before == 0 {
-            return failed(Failure { may_have_happened: true, ..Failure::retryable("lost", "no answer came") });
+            return failed(lost);
         }
         match call.input["tool"].as_str().unwrap_or_default() {
             "flaky" if before == 0 => failed(Failure::retryable("flaky", "try again")),
-            "lost" | "safe_lost" if before == 0 => {
-                failed(Failure { may_have_happened: true, ..Failure::retryable("lost", "no answer came") })
-            }
-            "fail" => failed(Failure::new("failed", "as asked")),
+            "lost" | "safe_lost" if before == 0 => failed(lost),
             "reach" => {
                 let rules = call.guard.unwrap().rules().await.unwrap();
                 match rules.check(&call.input["args"]["url"].as_str().unwrap().parse().unwrap()) {
@@ -56,7 +43,7 @@ impl StepKind for Tools {
                 }
             }
             "hang" => std::future::pending().await,
-            _ => Outcome::Success(Reply::body(call.input["args"].clone())),
+            _ => self.0.answer(&call).await,
         }
     }
 
@@ -65,84 +52,67 @@ impl StepKind for Tools {
     }
 }
 
-pub struct Rig {
-    pub engine: Engine,
+pub struct Harness {
+    inner: EngineHarness,
     pub store: MemoryStore,
-    pub admin: Caller,
     tools: Tools,
     clock: TokioClock,
 }
 
-impl Rig {
-    pub async fn new() -> Rig {
+impl Deref for Harness {
+    type Target = EngineHarness;
+
+    fn deref(&self) -> &EngineHarness {
+        &self.inner
+    }
+}
+
+impl Harness {
+    pub async fn new() -> Harness {
         let (tools, store) = (Tools::default(), MemoryStore::default());
         let clock = TokioClock::starting_at(START);
-        let engine = Engine::start(Arc::new(store.clone()), config(&tools, clock)).await.unwrap();
-        assert!(engine.identity().bootstrap(ADMIN, AGENT).await.unwrap());
-        let admin = engine.identity().authenticate(ADMIN).await.unwrap();
-        Rig { engine, store, admin, tools, clock }
+        let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), config(&tools, clock)).await;
+        Harness { inner, store, tools, clock }
     }
 
     /// With one workflow, defined by the administrator.
-    pub async fn with(name: &str, tasks: Value) -> Rig {
-        let rig = Rig::new().await;
-        rig.define(name, tasks).await;
-        rig
+    pub async fn with(name: &str, tasks: Value) -> Harness {
+        let harness = Harness::new().await;
+        harness.define(name, tasks).await;
+        harness
     }
 
     /// As another process would be after this one's.
-    pub async fn restarted(&self) -> Rig {
-        let Rig { store, admin, tools, clock, .. } = self;
-        let engine = Engine::start(Arc::new(store.clone()), config(tools, *clock)).await.unwrap();
-        Rig { engine, store: store.clone(), admin: admin.clone(), tools: tools.clone(), clock: *clock }
+    pub async fn restarted(&self) -> Harness {
+        let Harness { inner, store, tools, clock } = self;
+        let inner = inner.another(Arc::new(store.clone()), config(tools, *clock)).await;
+        Harness { inner, store: store.clone(), tools: tools.clone(), clock: *clock }
     }
 
     pub async fn define(&self, name: &str, tasks: Value) {
-        let text = json!({"name": name, "tasks": tasks}).to_string();
-        self.engine.workflows(&self.admin).define(Source { text: &text, file: None }).await.unwrap();
+        self.define_tasks(name, tasks).await;
     }
 
     pub async fn user(&self, name: &str, roles: &[&str], grants: &[&str]) -> Caller {
-        let new = NewUser { name: name.into(), roles: list(roles), grants: list(grants) };
-        self.engine.users(&self.admin).create(new).await.unwrap();
+        self.new_user(name, roles, grants).await;
         self.person(name).await
     }
 
-    /// Someone in their browser, as of now.
-    pub async fn person(&self, name: &str) -> Caller {
-        let mut caller = self.key(NewKey { user: Some(name.into()), name: "own".into(), ..NewKey::default() }).await;
-        caller.key = None;
-        caller
-    }
-
-    /// Someone by a key.
+    /// A user by a key.
     pub async fn key(&self, new: NewKey) -> Caller {
-        self.engine.identity().authenticate(&self.secret(new).await).await.unwrap()
+        self.with_key(&self.secret(new).await).await
     }
 
     pub async fn secret(&self, new: NewKey) -> String {
-        self.engine.keys(&self.admin).create(new).await.unwrap().1
+        self.new_key(new).await.1
     }
 
     pub async fn change(&self, user: &str, to: UserChange) {
         self.engine.users(&self.admin).change(user, to).await.unwrap();
     }
 
-    pub async fn start_as(&self, caller: &Caller, workflow: &str, input: Value) -> String {
-        self.engine.runs(caller).trigger(Trigger::new(workflow, input)).await.unwrap().run
-    }
-
     pub async fn start(&self, workflow: &str) -> String {
         self.start_as(&self.admin, workflow, json!({})).await
-    }
-
-    pub async fn view(&self, run: &str) -> RunView {
-        self.engine.runs(&self.admin).get(run).await.unwrap()
-    }
-
-    pub async fn ended(&self, run: &str) -> RunView {
-        self.engine.runs(&self.admin).wait(run).await.unwrap();
-        self.view(run).await
     }
 
     /// Until a step asks.
@@ -178,15 +148,15 @@ impl Rig {
 
     /// The steps that were called so far, in order.
     pub fn called(&self) -> Vec<String> {
-        self.tools.calls.lock().unwrap().iter().map(|(_, path, _)| path.clone()).collect()
+        self.tools.0.called()
     }
 
     pub fn called_with(&self) -> Vec<Value> {
-        self.tools.calls.lock().unwrap().iter().map(|(_, _, args)| args.clone()).collect()
+        self.tools.0.calls().into_iter().map(|call| call.args).collect()
     }
 
     pub fn called_at(&self) -> Vec<tokio::time::Instant> {
-        self.tools.calls.lock().unwrap().iter().map(|(at, ..)| *at).collect()
+        self.tools.0.calls().into_iter().map(|call| call.at).collect()
     }
 }
 
@@ -209,23 +179,9 @@ impl SecretSource for Hook {
     }
 }
 
-pub fn list(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| text.to_string()).collect()
-}
-
 /// A policy that holds these calls until anyone who may approves them.
 pub fn hold(calls: &str) -> NewPolicy {
-    NewPolicy {
-        calls: calls.into(),
-        effect: PolicyEffect::RequireApproval,
-        approvers: Vec::new(),
-        approvals: 1,
-        allow_self: true,
-        timeout: None,
-        at_most_once: None,
-        rate: None,
-        reason: None,
-    }
+    policy(calls, PolicyEffect::RequireApproval)
 }
 
 pub fn within(policy: NewPolicy, seconds: u64) -> NewPolicy {
