@@ -8,13 +8,13 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
-use jsonschema::Validator;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use stepwell_engine::schema::Schema;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
 
@@ -113,12 +113,10 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
         known.entry(TypeId::of::<T>()).or_insert_with(|| checker::<T>().map(Arc::new)).clone()
     };
     let Some(checker) = checker else { return Ok(()) };
-    let faults = checker.is.iter_errors(value).map(|fault| FaultView {
-        path: fault.instance_path().to_string().trim_start_matches('/').replace('/', "."),
-        message: if checker.secret { fault.masked_with("this").to_string() } else { fault.to_string() },
-        ..FaultView::default()
-    });
-    let errors: Vec<FaultView> = faults.take(MOST_FAULTS).collect();
+    let errors: Vec<FaultView> = match checker.secret {
+        true => checker.schema.masked_faults(value).take(MOST_FAULTS).map(FaultView::from).collect(),
+        false => checker.schema.faults(value).take(MOST_FAULTS).map(FaultView::from).collect(),
+    };
     if errors.is_empty() {
         return Ok(());
     }
@@ -131,7 +129,7 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
 }
 
 struct Checker {
-    is: Validator,
+    schema: Schema,
     /// Part of the body is secret, so error messages do not repeat the input.
     secret: bool,
 }
@@ -145,7 +143,7 @@ fn checker<T: ToSchema>() -> Option<Checker> {
     schema["components"] = serde_json::json!({ "schemas": others });
     let secret =
         schema["properties"].as_object().is_some_and(|fields| fields.values().any(|field| field["writeOnly"] == true));
-    Some(Checker { is: jsonschema::validator_for(&schema).ok()?, secret })
+    Some(Checker { schema: Schema::compile(&schema).ok()?, secret })
 }
 
 /// Any JSON. An empty body counts as an empty object.

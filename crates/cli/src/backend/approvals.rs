@@ -1,6 +1,6 @@
 //! Open approvals and their answers.
 
-use super::{Backend, Directory, told};
+use super::{Backend, Directory, or_refusal};
 use crate::client::{Call, Refusal};
 use crate::commands::Exit;
 use serde_json::json;
@@ -20,7 +20,7 @@ impl Backend {
                 let mut cursor: Option<String> = None;
                 loop {
                     let call = Call::get(&["approvals"]).query("limit", Some(PAGE)).query("cursor", cursor.as_ref());
-                    let page: Page<ApprovalView> = client.whole(call).await?;
+                    let page: Page<ApprovalView> = client.body(call).await?;
                     all.extend(page.data);
                     cursor = page.next;
                     if cursor.is_none() {
@@ -31,7 +31,7 @@ impl Backend {
             Backend::Directory(Directory { engine, caller }) => {
                 let mut after: Option<(RunId, String)> = None;
                 loop {
-                    let (open, next) = told(engine.gates(caller).list(after, PAGE).await)?;
+                    let (open, next) = or_refusal(engine.gates(caller).list(after, PAGE).await)?;
                     all.extend(open.into_iter().map(ApprovalView::from));
                     after = next;
                     if after.is_none() {
@@ -44,9 +44,9 @@ impl Backend {
 
     pub async fn approval(&self, run: &str, step: &str) -> anyhow::Result<ApprovalView> {
         match self {
-            Backend::Server(client) => client.ask(Call::get(&["runs", run, "steps", step, "approval"])).await,
+            Backend::Server(client) => client.data(Call::get(&["runs", run, "steps", step, "approval"])).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.gates(caller).get(run, step).await)?.into())
+                Ok(or_refusal(engine.gates(caller).get(run, step).await)?.into())
             }
         }
     }
@@ -56,10 +56,10 @@ impl Backend {
             Backend::Server(client) => {
                 let verb = if decision.approve { "approve" } else { "deny" };
                 let body = json!({"comment": decision.comment, "data": decision.data, "digest": decision.digest});
-                client.ask(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
+                client.data(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
             }
             Backend::Directory(Directory { engine, caller }) => {
-                told(engine.gates(caller).answer(run, step, decision).await)?;
+                or_refusal(engine.gates(caller).answer(run, step, decision).await)?;
                 self.run(run).await
             }
         }
@@ -69,7 +69,7 @@ impl Backend {
     pub async fn link(&self, run: &str, step: &str, user: Option<&str>) -> anyhow::Result<LinkView> {
         match self {
             Backend::Server(client) => {
-                client.ask(Call::post(&["runs", run, "steps", step, "link"]).json(json!({"user": user}))).await
+                client.data(Call::post(&["runs", run, "steps", step, "link"]).json(json!({"user": user}))).await
             }
             Backend::Directory(_) => {
                 let text = "links need a server: start one with `stepwell serve`, or name it with --url";

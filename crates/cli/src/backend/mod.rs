@@ -102,6 +102,6 @@ pub fn with_server(at: &Target, command: impl AsyncFnOnce(&Client) -> anyhow::Re
 }
 
 /// Converts the engine's errors to refusals with exit codes.
-fn told<T>(result: Result<T, Error>) -> anyhow::Result<T> {
+fn or_refusal<T>(result: Result<T, Error>) -> anyhow::Result<T> {
     result.map_err(|error| Refusal::from(error).into())
 }

@@ -7,7 +7,7 @@ use stepwell_server::view::{NodeView, Page};
 impl Backend {
     pub async fn nodes(&self) -> anyhow::Result<Vec<NodeView>> {
         match self {
-            Backend::Server(client) => Ok(client.whole::<Page<NodeView>>(Call::get(&["nodes"])).await?.data),
+            Backend::Server(client) => Ok(client.body::<Page<NodeView>>(Call::get(&["nodes"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
                 Ok(engine.nodes(caller).await?.into_iter().map(NodeView::from).collect())
             }

@@ -1,6 +1,6 @@
 //! Policies for calls.
 
-use super::{Backend, Directory, told};
+use super::{Backend, Directory, or_refusal};
 use crate::client::Call;
 use serde_json::json;
 use stepwell_server::view::*;
@@ -8,26 +8,26 @@ use stepwell_server::view::*;
 impl Backend {
     pub async fn policies(&self) -> anyhow::Result<Vec<PolicyView>> {
         match self {
-            Backend::Server(client) => Ok(client.whole::<Page<PolicyView>>(Call::get(&["policies"])).await?.data),
+            Backend::Server(client) => Ok(client.body::<Page<PolicyView>>(Call::get(&["policies"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.policies(caller).list().await)?.into_iter().map(PolicyView::from).collect())
+                Ok(or_refusal(engine.policies(caller).list().await)?.into_iter().map(PolicyView::from).collect())
             }
         }
     }
 
     pub async fn put_policy(&self, name: &str, policy: PolicyRequest) -> anyhow::Result<PolicyView> {
         match self {
-            Backend::Server(client) => client.ask(Call::put(&["policies", name]).json(json!(policy))).await,
+            Backend::Server(client) => client.data(Call::put(&["policies", name]).json(json!(policy))).await,
             Backend::Directory(Directory { engine, caller }) => {
-                Ok(told(engine.policies(caller).put(name, policy.into()).await)?.into())
+                Ok(or_refusal(engine.policies(caller).put(name, policy.into()).await)?.into())
             }
         }
     }
 
     pub async fn remove_policy(&self, name: &str) -> anyhow::Result<()> {
         match self {
-            Backend::Server(client) => client.tell(Call::delete(&["policies", name])).await,
-            Backend::Directory(Directory { engine, caller }) => told(engine.policies(caller).remove(name).await),
+            Backend::Server(client) => client.execute(Call::delete(&["policies", name])).await,
+            Backend::Directory(Directory { engine, caller }) => or_refusal(engine.policies(caller).remove(name).await),
         }
     }
 }

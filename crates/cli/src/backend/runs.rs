@@ -1,6 +1,6 @@
 //! Runs: looking at them, and deciding about them.
 
-use super::{Backend, Directory, told};
+use super::{Backend, Directory, or_refusal};
 use crate::client::Call;
 use serde::Deserialize;
 use serde_json::json;
@@ -25,7 +25,7 @@ impl Backend {
                 let RunFilters { status, workflow, label, limit, cursor, .. } = filters;
                 let call = Call::get(&["runs"]).query("status", status.as_ref()).query("workflow", workflow.as_ref());
                 let call = call.query("label", label.as_ref()).query("cursor", cursor.as_ref());
-                client.whole(call.query("limit", Some(limit.unwrap_or(PAGE).min(PAGE)))).await
+                client.body(call.query("limit", Some(limit.unwrap_or(PAGE).min(PAGE)))).await
             }
             Backend::Directory(directory) => directory.runs(filters).await,
         }
@@ -33,8 +33,10 @@ impl Backend {
 
     pub async fn run(&self, run: &str) -> anyhow::Result<Run> {
         match self {
-            Backend::Server(client) => client.ask(Call::get(&["runs", run])).await,
-            Backend::Directory(Directory { engine, caller }) => Ok(told(engine.runs(caller).get(run).await)?.into()),
+            Backend::Server(client) => client.data(Call::get(&["runs", run])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(or_refusal(engine.runs(caller).get(run).await)?.into())
+            }
         }
     }
 
@@ -44,10 +46,10 @@ impl Backend {
             Backend::Server(client) => {
                 let path = ["runs", run, "events"];
                 let call = Call::get(&path).query("after", Some(after)).query("limit", Some(PAGE));
-                Ok(client.whole::<Page<Event>>(call).await?.data)
+                Ok(client.body::<Page<Event>>(call).await?.data)
             }
             Backend::Directory(Directory { engine, caller }) => {
-                let events = told(engine.runs(caller).events(run, after, PAGE).await)?;
+                let events = or_refusal(engine.runs(caller).events(run, after, PAGE).await)?;
                 Ok(events.into_iter().map(|event| Event::new(run, event)).collect())
             }
         }
@@ -56,10 +58,10 @@ impl Backend {
     pub async fn cancel(&self, run: &str, reason: Option<&str>) -> anyhow::Result<Run> {
         match self {
             Backend::Server(client) => {
-                client.ask(Call::post(&["runs", run, "cancel"]).json(json!({"reason": reason}))).await
+                client.data(Call::post(&["runs", run, "cancel"]).json(json!({"reason": reason}))).await
             }
             Backend::Directory(Directory { engine, caller }) => {
-                told(engine.runs(caller).cancel(run, reason).await)?;
+                or_refusal(engine.runs(caller).cancel(run, reason).await)?;
                 self.run(run).await
             }
         }
@@ -68,11 +70,11 @@ impl Backend {
     pub async fn retry(&self, run: &str, newest: bool) -> anyhow::Result<Run> {
         match self {
             Backend::Server(client) => {
-                client.ask(Call::post(&["runs", run, "retry"]).json(json!({"newest": newest}))).await
+                client.data(Call::post(&["runs", run, "retry"]).json(json!({"newest": newest}))).await
             }
             Backend::Directory(Directory { engine, caller }) => {
                 let retry = if newest { Retry::Newest } else { Retry::SameVersion };
-                told(engine.runs(caller).retry(run, retry).await)?;
+                or_refusal(engine.runs(caller).retry(run, retry).await)?;
                 self.run(run).await
             }
         }
@@ -81,9 +83,9 @@ impl Backend {
     /// What would stand if the run went on under the newest version.
     pub async fn retry_preview(&self, run: &str) -> anyhow::Result<Standing> {
         match self {
-            Backend::Server(client) => client.ask(Call::get(&["runs", run, "retry"])).await,
+            Backend::Server(client) => client.data(Call::get(&["runs", run, "retry"])).await,
             Backend::Directory(Directory { engine, caller }) => {
-                let standing = told(engine.runs(caller).retry_preview(run).await)?;
+                let standing = or_refusal(engine.runs(caller).retry_preview(run).await)?;
                 Ok(Standing { stands: standing.stands, again: standing.again })
             }
         }
@@ -93,7 +95,7 @@ impl Backend {
 impl Directory {
     async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
         let limit = Some(filters.limit.unwrap_or(PAGE).min(PAGE));
-        let query = told(engine::RunFilters::from(RunFilters { limit, ..filters.clone() }).query())?;
-        Ok(told(self.engine.runs(&self.caller).page(query).await)?.into())
+        let query = or_refusal(engine::RunFilters::from(RunFilters { limit, ..filters.clone() }).query())?;
+        Ok(or_refusal(self.engine.runs(&self.caller).page(query).await)?.into())
     }
 }

@@ -1,6 +1,6 @@
 //! Workflows: what there is, the next version of one, and its switches.
 
-use super::{Backend, Directory, told};
+use super::{Backend, Directory, or_refusal};
 use crate::client::{Call, Refusal};
 use serde_json::{Value, json};
 use stepwell_engine::Error;
@@ -19,8 +19,8 @@ pub struct Current {
 
 impl Directory {
     async fn summary(&self, workflow: &str) -> anyhow::Result<WorkflowSummary> {
-        let compiled = told(self.engine.workflows(&self.caller).get(workflow).await)?;
-        Ok(WorkflowSummary::new(&compiled, &told(self.engine.workflows(&self.caller).state(&compiled).await)?))
+        let compiled = or_refusal(self.engine.workflows(&self.caller).get(workflow).await)?;
+        Ok(WorkflowSummary::new(&compiled, &or_refusal(self.engine.workflows(&self.caller).state(&compiled).await)?))
     }
 }
 
@@ -41,11 +41,11 @@ impl Backend {
         match self {
             Backend::Server(client) => {
                 let call = Call::get(&["workflows"]).query("limit", Some(PAGE)).query("cursor", cursor.as_ref());
-                client.whole(call).await
+                client.body(call).await
             }
             Backend::Directory(Directory { engine, caller }) => {
                 let query = WorkflowQuery { cursor, limit: PAGE, ..WorkflowQuery::default() };
-                Ok(told(engine.workflows(caller).page(query).await)?.into())
+                Ok(or_refusal(engine.workflows(caller).page(query).await)?.into())
             }
         }
     }
@@ -53,7 +53,7 @@ impl Backend {
     /// The workflow of exactly this name, if there is one.
     pub async fn current(&self, name: &str) -> anyhow::Result<Option<Current>> {
         match self {
-            Backend::Server(client) => match client.tagged::<Workflow>(Call::get(&["workflows", name])).await {
+            Backend::Server(client) => match client.data_with_etag::<Workflow>(Call::get(&["workflows", name])).await {
                 Ok((Workflow { summary, source, .. }, tag)) if summary.name == name => {
                     Ok(Some(Current { tag, version: summary.version, source }))
                 }
@@ -67,7 +67,7 @@ impl Backend {
                     Ok(Some(Current { tag: None, version: row.version, source: row.source.clone() }))
                 }
                 Ok(_) | Err(Error::NotFound { .. }) => Ok(None),
-                Err(error) => told(Err(error)),
+                Err(error) => or_refusal(Err(error)),
             },
         }
     }
@@ -75,9 +75,9 @@ impl Backend {
     /// Whether the server takes the definition; nothing is kept.
     pub async fn check(&self, text: &str) -> anyhow::Result<()> {
         match self {
-            Backend::Server(client) => client.tell(Call::post(&["check"]).text(text)).await,
+            Backend::Server(client) => client.execute(Call::post(&["check"]).text(text)).await,
             Backend::Directory(Directory { engine, caller }) => {
-                told(engine.workflows(caller).check(Source { text, file: None }).await).map(|_| ())
+                or_refusal(engine.workflows(caller).check(Source { text, file: None }).await).map(|_| ())
             }
         }
     }
@@ -87,11 +87,11 @@ impl Backend {
         match (self, before) {
             (Backend::Server(client), Some(before)) => {
                 let path = ["workflows", name];
-                client.ask(Call::put(&path).text(text).header("if-match", before.tag.as_deref())?).await
+                client.data(Call::put(&path).text(text).header("if-match", before.tag.as_deref())?).await
             }
-            (Backend::Server(client), None) => client.ask(Call::post(&["workflows"]).text(text)).await,
+            (Backend::Server(client), None) => client.data(Call::post(&["workflows"]).text(text)).await,
             (Backend::Directory(directory), _) => {
-                told(directory.engine.workflows(&directory.caller).define(Source { text, file: None }).await)?;
+                or_refusal(directory.engine.workflows(&directory.caller).define(Source { text, file: None }).await)?;
                 directory.summary(name).await
             }
         }
@@ -100,10 +100,10 @@ impl Backend {
     pub async fn enable(&self, workflow: &str, enabled: bool) -> anyhow::Result<WorkflowSummary> {
         match self {
             Backend::Server(client) => {
-                client.ask(Call::patch(&["workflows", workflow]).json(json!({"enabled": enabled}))).await
+                client.data(Call::patch(&["workflows", workflow]).json(json!({"enabled": enabled}))).await
             }
             Backend::Directory(directory) => {
-                told(directory.engine.workflows(&directory.caller).enable(workflow, enabled).await)?;
+                or_refusal(directory.engine.workflows(&directory.caller).enable(workflow, enabled).await)?;
                 directory.summary(workflow).await
             }
         }
@@ -115,11 +115,11 @@ impl Backend {
             Backend::Server(client) => {
                 let verb = if hold { "pause" } else { "resume" };
                 let body = key.map(|key| json!({"key": key})).unwrap_or_else(|| json!({}));
-                client.ask(Call::post(&["workflows", workflow, verb]).json(body)).await
+                client.data(Call::post(&["workflows", workflow, verb]).json(body)).await
             }
             Backend::Directory(directory) => {
                 let Directory { engine, caller } = directory;
-                told(match hold {
+                or_refusal(match hold {
                     true => engine.workflows(caller).pause(workflow, key).await,
                     false => engine.workflows(caller).resume(workflow, key).await,
                 })?;
@@ -131,11 +131,11 @@ impl Backend {
     pub async fn schedule(&self, workflow: &str) -> anyhow::Result<Vec<ScheduleSummary>> {
         match self {
             Backend::Server(client) => {
-                let page: Page<ScheduleSummary> = client.whole(Call::get(&["workflows", workflow, "schedule"])).await?;
+                let page: Page<ScheduleSummary> = client.body(Call::get(&["workflows", workflow, "schedule"])).await?;
                 Ok(page.data)
             }
             Backend::Directory(Directory { engine, caller }) => {
-                let all = told(engine.workflows(caller).schedule(workflow).await)?;
+                let all = or_refusal(engine.workflows(caller).schedule(workflow).await)?;
                 Ok(all.into_iter().map(ScheduleSummary::from).collect())
             }
         }

@@ -26,7 +26,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// A local server that takes longer to answer the health check counts as gone.
 const PROBE: Duration = Duration::from_secs(3);
-/// Retries of [`Client::insist`], and the delay between them.
+/// Retries of [`Client::data_with_retry`], and the delay between them.
 const RETRIES: u32 = 100;
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
@@ -205,32 +205,32 @@ impl Client {
     }
 
     /// The whole response body, such as a page.
-    pub async fn whole<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
+    pub async fn body<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
         Ok(self.answer(call).await?.1)
     }
 
     /// The `data` of the response.
-    pub async fn ask<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
-        Ok(self.whole::<Data<T>>(call).await?.data)
+    pub async fn data<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<T> {
+        Ok(self.body::<Data<T>>(call).await?.data)
     }
 
     /// The `data` of the response, and whether this call created it.
-    pub async fn make<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, bool)> {
+    pub async fn created<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, bool)> {
         let (head, Data { data }) = self.answer(call).await?;
         Ok((data, head.status == StatusCode::CREATED))
     }
 
     /// The `data` of the response and its ETag, for a later `If-Match`.
-    pub async fn tagged<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, Option<String>)> {
+    pub async fn data_with_etag<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, Option<String>)> {
         let (head, Data { data }) = self.answer(call).await?;
         Ok((data, head.tag))
     }
 
-    /// Like [`Client::ask`], but retries for a while if the server is gone.
-    pub async fn insist<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<T> {
+    /// Like [`Client::data`], but retries for a while if the server is gone.
+    pub async fn data_with_retry<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<T> {
         let mut retries = 0;
         loop {
-            match self.ask(Call::get(path)).await {
+            match self.data(Call::get(path)).await {
                 Err(error) if retries < RETRIES && Refusal::is_transient(&error) => {
                     retries += 1;
                     tokio::time::sleep(RETRY_DELAY).await;
@@ -242,7 +242,7 @@ impl Client {
     }
 
     /// For responses without a body.
-    pub async fn tell(&self, call: Call<'_>) -> anyhow::Result<()> {
+    pub async fn execute(&self, call: Call<'_>) -> anyhow::Result<()> {
         self.send(self.request(call)?.timeout(TIMEOUT)).await.map(|_| ())
     }
 }

@@ -18,7 +18,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     with_server(&args.common.at, async |client| {
-        let link: LinkView = client.ask(Call::post(&["sign-in-links"]).query("user", args.user.as_ref())).await?;
+        let link: LinkView = client.data(Call::post(&["sign-in-links"]).query("user", args.user.as_ref())).await?;
         if args.common.json {
             document(&link)?;
         } else {

@@ -70,7 +70,7 @@ pub fn trigger(args: TriggerArgs) -> anyhow::Result<Exit> {
         let label = Some(args.label.join(",")).filter(|labels| !labels.is_empty());
         let call =
             Call::post(&path).json(input).query("label", label).header("idempotency-key", args.key.as_deref())?;
-        let (run, new) = client.make(call).await?;
+        let (run, new) = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }
@@ -85,7 +85,7 @@ pub fn rerun(args: RerunArgs) -> anyhow::Result<Exit> {
             Some(input) => call.json(input),
             None => call,
         };
-        let (run, new) = client.make(call).await?;
+        let (run, new) = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }

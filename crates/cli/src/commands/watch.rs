@@ -61,7 +61,7 @@ pub async fn follow(client: &Client, run: &str, mut watching: Watching) -> anyho
     let Watching { mut progress, document: whole, option, .. } = watching;
     match stopped? {
         Stopped::Ended => {
-            let run: Run = client.insist(&["runs", run]).await?;
+            let run: Run = client.data_with_retry(&["runs", run]).await?;
             let end = ended(&run)?;
             if whole {
                 document(&run)?;
@@ -77,7 +77,7 @@ pub async fn follow(client: &Client, run: &str, mut watching: Watching) -> anyho
         Stopped::TimedOut => {
             eprintln!("{run} has not ended yet and goes on; watch it with: stepwell watch {run}{option}");
             if whole {
-                document(&client.insist::<Run>(&["runs", run]).await?)?;
+                document(&client.data_with_retry::<Run>(&["runs", run]).await?)?;
             }
             Ok(Exit::Stopped)
         }

@@ -312,7 +312,7 @@ impl Workflows<'_> {
         let mut records = Vec::new();
         for record in triggers::of_workflow(&self.rooms.triggers, Hook::KIND, org, id).await? {
             let was: Hook = body(&record)?;
-            let new = triggers::hook(&self.rooms.triggers, org, id, (was.index, was.written));
+            let new = triggers::hook(&self.rooms.triggers, org, id, was.index, was.written);
             records.push(RecordChange::Replace(Record { id: record.id, version: record.version, ..new }));
         }
         let audit =

@@ -68,13 +68,13 @@ pub fn sync_hooks(
         }
         wanted = left;
     }
-    let new = |(index, written)| RecordChange::Create(hook(triggers, org, workflow, (index, written)));
+    let new = |(index, written)| RecordChange::Create(hook(triggers, org, workflow, index, written));
     changes.extend(wanted.into_iter().map(new));
     Ok(changes)
 }
 
 /// A new address for the trigger at `index`.
-pub fn hook(triggers: &Triggers, org: OrgId, workflow: &str, (index, written): (usize, String)) -> Record {
+pub fn hook(triggers: &Triggers, org: OrgId, workflow: &str, index: usize, written: String) -> Record {
     let token = BASE64.encode(triggers.cluster.ids.bytes::<24>());
     let key = secret_hash(&token);
     let id = format!("{workflow}.{}", BASE64.encode(triggers.cluster.ids.bytes::<9>()));

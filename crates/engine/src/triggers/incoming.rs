@@ -59,7 +59,7 @@ fn standard(call: &Incoming, secret: &str, now: Time) -> Result<(), String> {
 }
 
 /// The `webhook-signature` header of an outgoing call, as Standard Webhooks defines it. The time is in seconds.
-pub fn sign(secret: &str, (id, time): (&str, &str), body: &[u8]) -> Result<String, String> {
+pub fn sign(secret: &str, id: &str, time: &str, body: &[u8]) -> Result<String, String> {
     let signed: [&[u8]; 5] = [id.as_bytes(), b".", time.as_bytes(), b".", body];
     let code = mac(&standard_key(secret)?, &signed).finalize().into_bytes();
     Ok(format!("v1,{}", BASE64.encode(code)))
@@ -139,7 +139,7 @@ mod tests {
         let sent = Time(1_614_265_330_000);
         let good = call(&headers, "{\"test\": 2432232314}");
         assert_eq!(verify(&good, &Scheme::Standard, secret, sent), Ok(()));
-        let signed = sign(secret, (headers[0].1, headers[1].1), &good.raw).unwrap();
+        let signed = sign(secret, headers[0].1, headers[1].1, &good.raw).unwrap();
         assert_eq!(Some(signed.as_str()), headers[2].1.split(' ').next());
         assert!(verify(&good, &Scheme::Standard, secret, Time(sent.0 + 301_000)).is_err());
         assert!(verify(&good, &Scheme::Standard, secret, Time(sent.0 - 301_000)).is_err());

@@ -1,6 +1,7 @@
 //! Errors in the format of RFC 9457, with stable codes.
 
 use serde::{Deserialize, Serialize};
+use stepwell_engine::schema::Fault;
 use utoipa::ToSchema;
 
 /// An error, for programs (`code`) and for people (`detail`).
@@ -39,4 +40,10 @@ pub struct FaultView {
     pub line: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+}
+
+impl From<Fault> for FaultView {
+    fn from(fault: Fault) -> FaultView {
+        FaultView { path: fault.dotted_path(), message: fault.message, ..FaultView::default() }
+    }
 }

@@ -75,7 +75,7 @@ impl Outgoing {
     pub fn signed(mut self, secret: Option<&str>, id: &str) -> Result<Outgoing, Failure> {
         let Some(secret) = secret.filter(|_| !self.headers.contains_key("webhook-signature")) else { return Ok(self) };
         let time = jiff::Timestamp::now().as_second().to_string();
-        let signature = sign_webhook(secret, (id, &time), self.body.as_deref().unwrap_or_default())
+        let signature = sign_webhook(secret, id, &time, self.body.as_deref().unwrap_or_default())
             .map_err(|why| Failure::new("bad_signing_secret", format!("the request cannot be signed: {why}")))?;
         for (name, value) in [("webhook-id", id), ("webhook-timestamp", &time), ("webhook-signature", &signature)] {
             let value = HeaderValue::from_str(value).map_err(|_| bad("the signature is not a valid header"))?;

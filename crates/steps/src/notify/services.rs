@@ -72,7 +72,7 @@ impl Services {
             Settings::Webhook { url, secret } => {
                 let body = webhook_body(parcel).to_string();
                 let time = (parcel.now.0 / 1_000).to_string();
-                let signature = sign_webhook(secret, (&parcel.id, &time), body.as_bytes());
+                let signature = sign_webhook(secret, &parcel.id, &time, body.as_bytes());
                 let signature = signature.map_err(Undelivered::for_good)?;
                 headers.push((CONTENT_TYPE.as_str(), JSON.into()));
                 headers.push(("webhook-id", parcel.id.clone()));

@@ -62,7 +62,7 @@ async fn a_request_is_signed_with_the_organisation_s_secret_unless_it_has_a_sign
     let (id, time) = (seen.header("webhook-id").unwrap(), seen.header("webhook-timestamp").unwrap());
     assert_eq!(seen.header("idempotency-key"), Some(id));
     assert!(time.parse::<i64>().unwrap().abs_diff(jiff::Timestamp::now().as_second()) < 60);
-    let expected = sign_webhook(secret, (id, time), &seen.body).unwrap();
+    let expected = sign_webhook(secret, id, time, &seen.body).unwrap();
     assert_eq!(seen.header("webhook-signature"), Some(&*expected));
     assert_eq!(signed(json!({"webhook-signature": "v1,own"}), Some(secret)).await.header("webhook-timestamp"), None);
     assert_eq!(signed(json!({}), None).await.header("webhook-signature"), None);
