@@ -22,8 +22,8 @@ use stepwell_store::{Mail, OrgId, Parent, RunId, Stale, StoredMail, UniqueKey};
 /// Scope of the unique keys that identify children by their parent's step.
 pub const SCOPE: &str = "child";
 
-/// How long a start whose outcome is unknown may still be in flight.
-const START_IN_FLIGHT: Duration = Duration::from_secs(5);
+/// How long a start whose outcome is unknown may still be in flight: longer than the store waits for an answer.
+const START_IN_FLIGHT: Duration = Duration::from_secs(16);
 
 /// Notices of one run that are handled at the same time.
 const MAX_CONCURRENT: usize = 32;
