@@ -38,7 +38,7 @@ pub async fn live(sim: &Arc<Sim>) {
     probe(sim).await;
     // What a poll or two tidies up may be there until then.
     let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * 3 };
-    tokio::time::sleep(polls + Duration::from_secs(5)).await;
+    tokio::time::sleep(polls + Duration::from_secs(20)).await;
     verify::all(sim).await;
 }
 
