@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, Peer};
 use crate::error::Error;
 use crate::execute::Executor;
 use crate::notify::{self, Notifier};
-use crate::run::{Activity, CallRules, Live, Message, Runner, Sink};
+use crate::run::{Activity, CallRules, Live, Message, Runner, Sink, Slot};
 use crate::secrets::Secrets;
 use crate::triggers::Triggers;
 use crate::workflows::Workflows;
@@ -41,30 +41,25 @@ impl Sink for Rooms {
         notify::deliver(&self.notifier, run, notices);
     }
 
-    fn reserve(&self, node: NodeId, work: &mut [Work]) {
-        self.executor.slots.assign(node, work);
+    fn reserve(&self, node: NodeId, work: &mut [Work]) -> Vec<Slot> {
+        self.executor.slots.assign(node, work)
     }
 
-    fn release(&self, org: OrgId) {
-        self.executor.slots.release(org);
-    }
-
-    fn begin(&self, live: &Live, key: WorkKey, node: NodeId) {
-        self.executor.begin(live, key, node);
+    fn begin(&self, live: &Live, key: WorkKey, node: NodeId, slot: Slot) {
+        self.executor.begin(live, key, node, slot);
     }
 
     fn begin_again(&self, live: &Live, key: WorkKey, node: NodeId) {
-        self.executor.slots.take(live.org);
-        self.executor.begin(live, key, node);
+        self.executor.begin(live, key, node, self.executor.slots.take(live.org));
     }
 
     fn limits_organisations(&self) -> bool {
         self.executor.slots.limits_orgs()
     }
 
-    fn left_ready(&self) -> bool {
+    fn left_ready(&self, org: OrgId) -> bool {
         let room = self.executor.slots.has_room();
-        self.executor.slots.left_ready();
+        self.executor.slots.left_ready(Some(org));
         room
     }
 }
@@ -73,7 +68,7 @@ impl Sink for Rooms {
 impl Peer for Rooms {
     fn expelled(&self) {
         self.runner.mailboxes.abort_all();
-        self.executor.slots.left_ready();
+        self.executor.slots.left_ready(None);
     }
 
     fn share_changed(&self) {

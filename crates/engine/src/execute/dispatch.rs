@@ -3,11 +3,12 @@
 use super::host_guard::PolicyGuard;
 use super::permit::{Approved, CallRequest, GateApprovals, Stop, check_rights, permit};
 use super::secret_access::CallSecrets;
+use super::slots::Given;
 use super::step::{Principal, Resumed, StepCall, StepKind, Suspended, Until};
 use super::{Executor, trace};
 use crate::access::{Actor, actors};
 use crate::error::Error;
-use crate::run::{Live, Message, Runner, drive};
+use crate::run::{Live, Message, Runner, Slot, drive};
 use crate::secrets::{Mask, Reveal, UsedSecrets};
 use crate::workflows::{Connections, hide_password};
 use async_trait::async_trait;
@@ -33,9 +34,9 @@ const FALLBACK_TIMEOUT: Millis = Millis::from_secs(120);
 pub async fn claim(executor: Arc<Executor>) {
     while !executor.cluster.stop.is_cancelled() {
         while let Some(pending) = executor.slots.claim(executor.cluster.node.id()) {
-            match executor.cluster.store.claim(pending.claim).await {
+            match executor.cluster.store.claim(pending.claim.clone()).await {
                 Ok(claimed) => {
-                    let more = executor.slots.claimed(pending, claimed.iter().map(|work| work.org));
+                    let Given { slots, more } = executor.slots.claimed(&pending, claimed.iter().map(|work| work.org));
                     if more && !executor.slots.has_room() {
                         executor.cluster.send_hint(Hint { ready: true, ..Hint::default() });
                     }
@@ -43,10 +44,9 @@ pub async fn claim(executor: Arc<Executor>) {
                     if executor.cluster.shared {
                         claimed.iter().for_each(|work| executor.access.forget_epoch(work.org));
                     }
-                    for work in claimed {
-                        executor
-                            .runner
-                            .send(work.run, Message::Start { key: work.key, org: work.org, node: pending.claim.node });
+                    for (work, slot) in claimed.into_iter().zip(slots) {
+                        let start = Message::Start { key: work.key, node: pending.claim.node, slot };
+                        executor.runner.send(work.run, start);
                     }
                 }
                 Err(error) => {
@@ -84,17 +84,16 @@ struct Execution {
 }
 
 impl Executor {
-    /// Begins an attempt that has a slot and is claimed under this node id. Releases the slot if the attempt is
-    /// obsolete or runs already. The same applies to an attempt claimed under this node's previous id: it may have been
-    /// begun and dropped then, and an attempt is executed once.
-    pub fn begin(self: &Arc<Executor>, live: &Live, key: WorkKey, node: NodeId) {
+    /// Begins an attempt that is claimed under this node id, unless it is obsolete or runs already. The same applies to
+    /// an attempt claimed under this node's previous id: it may have been begun and dropped then, and an attempt is
+    /// executed once.
+    pub fn begin(self: &Arc<Executor>, live: &Live, key: WorkKey, node: NodeId, slot: Slot) {
         let cancel = CancellationToken::new();
-        let Some(execution) = prepare(self, live, &key, &cancel) else { return self.slots.release(live.org) };
+        let Some(execution) = prepare(self, live, &key, &cancel) else { return };
         let may = || self.cluster.node.id() == node && !self.cluster.stop.is_cancelled();
-        if !self.runner.mailboxes.begin(live.id, key, cancel, may) {
-            return self.slots.release(live.org);
+        if self.runner.mailboxes.begin(live.id, key, cancel, may) {
+            tokio::spawn(run(self.clone(), execution, slot));
         }
-        tokio::spawn(run(self.clone(), execution));
     }
 }
 
@@ -161,8 +160,8 @@ fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
     Some(Resumed { note, answers: answers.collect() })
 }
 
-async fn run(executor: Arc<Executor>, execution: Execution) {
-    let Execution { run, org, .. } = execution;
+async fn run(executor: Arc<Executor>, execution: Execution, slot: Slot) {
+    let run = execution.run;
     let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
     let metrics = AttemptMetrics::begin(execution.kind_name);
     let attempted = tokio::select! {
@@ -171,7 +170,7 @@ async fn run(executor: Arc<Executor>, execution: Execution) {
         attempted = attempt(&executor, execution) => Some(attempted),
     };
     metrics.end(attempted.as_ref());
-    executor.slots.release(org);
+    drop(slot);
     let message = attempted.map(|attempted| match attempted {
         Ok(outcome) => Message::Report { key: key.clone(), outcome },
         Err(Stop::Failure(failure)) => Message::Report { key: key.clone(), outcome: failed(failure) },

@@ -43,7 +43,7 @@ pub struct Executor {
     pub secrets: Arc<Secrets>,
     pub runner: Arc<Runner>,
     pub kinds: Kinds,
-    pub slots: Slots,
+    pub slots: Arc<Slots>,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
     /// Whether calls carry a trace header.

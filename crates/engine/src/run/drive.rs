@@ -143,7 +143,6 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
     let permanent = matches!(error, Error::Broken(_));
     match &envelope.message {
         Message::Timer { key } if permanent => runner.timers.forget(run, key),
-        Message::Start { org, .. } if permanent => release(runner, *org),
         _ => {}
     }
     match envelope.reply {
@@ -154,12 +153,6 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
             None
         }
         None => (!permanent).then_some(envelope),
-    }
-}
-
-fn release(runner: &Runner, org: stepwell_store::OrgId) {
-    if let Ok(sink) = runner.sink() {
-        sink.release(org);
     }
 }
 
@@ -180,7 +173,6 @@ async fn discard(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
                 runner.timers.clear(id, key);
                 stale.timers.push((id, key.clone()));
             }
-            Message::Start { org, .. } => release(runner, *org),
             // The parent that started this child was purged.
             Message::ChildStarted { notice } => children::cancel_orphan(runner, id, notice).await,
             // A child may end after its parent was purged; its mail would stay unread for ever.
@@ -274,7 +266,7 @@ async fn settle(
 ) {
     for (envelope, answer) in messages.into_iter().zip(answers) {
         match envelope.message {
-            Message::Start { key, node, .. } => sink.begin(live, key, node),
+            Message::Start { key, node, slot } => sink.begin(live, key, node, slot),
             Message::Notices(keys) => children::handle_notices(runner, live, keys),
             // If the parent no longer waits for the child, the same notice cancels it.
             Message::ChildStarted { notice } if !children::is_awaited(live, &notice) => {

@@ -33,7 +33,7 @@ pub use live::Live;
 pub use mailbox::Mailboxes;
 pub use messages::{Envelope, Message};
 pub use record::{CommitContext, StoredRunError, record, restore, status};
-pub use sink::{CallRules, Sink};
+pub use sink::{CallRules, Sink, Slot, SlotPool};
 
 use crate::cluster::Cluster;
 use crate::error::Error;

@@ -11,6 +11,29 @@ use stepwell_core::plan::Transition;
 use stepwell_core::time::Time;
 use stepwell_store::{NewAudit, NodeId, Notice, OrgId, RunId, Work, WorkKey};
 
+/// Gives slots for attempts, and takes them back.
+pub trait SlotPool: Send + Sync {
+    fn release(&self, org: OrgId);
+}
+
+/// The right to execute one attempt on this node. Dropping it returns the slot, whatever happens to its holder.
+pub struct Slot {
+    pub org: OrgId,
+    pool: Arc<dyn SlotPool>,
+}
+
+impl Slot {
+    pub fn new(org: OrgId, pool: Arc<dyn SlotPool>) -> Slot {
+        Slot { org, pool }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.pool.release(self.org);
+    }
+}
+
 /// Contributes to a commit before it is written, and acts on it once it is on disk.
 #[async_trait]
 pub trait Sink: Send + Sync {
@@ -23,14 +46,11 @@ pub trait Sink: Send + Sync {
     /// Delivers notifications that were written.
     fn deliver(&self, run: RunId, notices: Vec<Notice>);
 
-    /// Reserves free slots for new attempts, and assigns these attempts to this node.
-    fn reserve(&self, node: NodeId, work: &mut [Work]);
+    /// Takes free slots for new attempts, and assigns these attempts to this node. One slot for each, in order.
+    fn reserve(&self, node: NodeId, work: &mut [Work]) -> Vec<Slot>;
 
-    /// Releases the slot of an attempt that will not begin.
-    fn release(&self, org: OrgId);
-
-    /// Begins an attempt that has a slot and is claimed under this node id.
-    fn begin(&self, live: &Live, key: WorkKey, node: NodeId);
+    /// Begins an attempt that is claimed under this node id.
+    fn begin(&self, live: &Live, key: WorkKey, node: NodeId, slot: Slot);
 
     /// Begins an attempt that this node holds but does not execute, even if no slot is free.
     fn begin_again(&self, live: &Live, key: WorkKey, node: NodeId);
@@ -38,8 +58,8 @@ pub trait Sink: Send + Sync {
     /// Whether slots are limited per organisation, so that finished work can free a slot for the organisation's next.
     fn limits_organisations(&self) -> bool;
 
-    /// Reports that the store has ready work. False if other nodes should take it.
-    fn left_ready(&self) -> bool;
+    /// Reports that the store has ready work of an organisation. False if other nodes should take it.
+    fn left_ready(&self, org: OrgId) -> bool;
 }
 
 /// Rules about calls that a transition is planned and recorded under.

@@ -70,6 +70,7 @@ macro_rules! suites {
             work_is_claimed_at_commit_and_orphaned_when_its_node_is_gone,
             claims_continue_after_the_organisation_served_last,
             no_organisation_exceeds_its_limit_of_claimed_attempts,
+            organisations_that_execute_the_fewest_attempts_come_first,
             an_attempt_is_replaced_by_the_next_in_one_commit,
             claimed_work_is_held_until_it_is_removed,
             timers_come_due_in_order_and_are_cleared,
