@@ -70,6 +70,7 @@ pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Co
     config.courier = Some(stepwell_steps::courier(&steps));
     config.vault = vault;
     if let Some(upstreams) = upstreams {
+        config.supervisor = upstreams.supervisor.clone();
         config.servers = upstreams;
     }
     Ok(config)

@@ -14,7 +14,8 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
 use stepwell_core::time::Time;
-use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, Work, WorkKey};
+use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, Supervisor, Work, WorkKey};
+use tokio::task::JoinHandle;
 
 pub struct Rooms {
     pub cluster: Arc<Cluster>,
@@ -25,6 +26,22 @@ pub struct Rooms {
     pub executor: Arc<Executor>,
     pub notifier: Arc<Notifier>,
     pub triggers: Arc<Triggers>,
+    pub supervisor: Supervisor,
+}
+
+impl Rooms {
+    /// Starts a background task, which is restarted if it panics.
+    pub fn supervise<F>(
+        self: &Arc<Rooms>,
+        name: &'static str,
+        begin: impl Fn(Arc<Rooms>) -> F + Send + 'static,
+    ) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let rooms = self.clone();
+        self.supervisor.spawn(name, move || begin(rooms.clone()))
+    }
 }
 
 #[async_trait]

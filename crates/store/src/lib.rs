@@ -15,6 +15,7 @@ mod read;
 mod registry;
 mod round_robin;
 pub mod sqlite;
+mod supervise;
 pub mod tls;
 mod transfer;
 
@@ -26,6 +27,7 @@ pub use nodes::*;
 pub use progress::*;
 pub use read::*;
 pub use registry::*;
+pub use supervise::{Supervisor, panic_message};
 pub use transfer::{CopiedTable, transfer};
 
 use async_trait::async_trait;

@@ -22,7 +22,7 @@ use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
-use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
+use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey, panic_message};
 use tokio_util::sync::CancellationToken;
 
 /// Pause after the store did not answer.
@@ -163,43 +163,66 @@ fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
 async fn run(executor: Arc<Executor>, execution: Execution, slot: Slot) {
     let run = execution.run;
     let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
-    let metrics = AttemptMetrics::begin(execution.kind_name);
-    let attempted = tokio::select! {
-        biased;
-        () = cancel.cancelled() => None,
-        attempted = attempt(&executor, execution) => Some(attempted),
+    let mut metrics = AttemptMetrics::begin(execution.kind_name);
+    let attempted = async {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            attempted = attempt(&executor, execution) => Some(attempted),
+        }
     };
-    metrics.end(attempted.as_ref());
-    drop(slot);
+    // Includes the checks before the call, masking, and dropping the call.
+    let attempted = AssertUnwindSafe(attempted).catch_unwind().await.unwrap_or_else(|panic| {
+        tracing::error!(run = run.0, step = %key.path, panic = panic_message(&*panic), "an attempt panicked");
+        (!cancel.is_cancelled()).then(|| Ok(panicked()))
+    });
+    metrics.outcome = outcome_name(attempted.as_ref());
+    drop((metrics, slot));
     let message = attempted.map(|attempted| match attempted {
         Ok(outcome) => Message::Report { key: key.clone(), outcome },
         Err(Stop::Failure(failure)) => Message::Report { key: key.clone(), outcome: failed(failure) },
         Err(Stop::Held { ask, timeout, note }) => Message::Held { key: key.clone(), ask, timeout, note },
         Err(Stop::Later { due, note }) => Message::Deferred { key: key.clone(), due, note },
     });
-    drive::report(&executor.runner, run, &key, message).await;
+    if let Some(driver) = executor.runner.report(run, &key, message) {
+        drive::drive(driver, None).await;
+    }
 }
 
-/// Records the metrics of one attempt.
+/// The outcome of an attempt that panicked.
+fn panicked() -> Outcome {
+    let mut failure = Failure::new("internal", "the executor of this step panicked");
+    failure.may_have_happened = true;
+    failed(failure)
+}
+
+/// Records the metrics of one attempt when it is dropped.
 struct AttemptMetrics {
     kind: &'static str,
     begun: tokio::time::Instant,
+    outcome: &'static str,
+}
+
+fn outcome_name(attempted: Option<&Result<Outcome, Stop>>) -> &'static str {
+    match attempted {
+        Some(Ok(Outcome::Success(_))) => "success",
+        Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
+        Some(Err(Stop::Held { .. } | Stop::Later { .. })) => "held",
+        None => "aborted",
+    }
 }
 
 impl AttemptMetrics {
     fn begin(kind: &'static str) -> AttemptMetrics {
         metrics::counter!("stepwell_steps_started_total", "kind" => kind).increment(1);
         metrics::gauge!("stepwell_steps_running").increment(1.0);
-        AttemptMetrics { kind, begun: tokio::time::Instant::now() }
+        AttemptMetrics { kind, begun: tokio::time::Instant::now(), outcome: "aborted" }
     }
+}
 
-    fn end(self, attempted: Option<&Result<Outcome, Stop>>) {
-        let outcome = match attempted {
-            Some(Ok(Outcome::Success(_))) => "success",
-            Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
-            Some(Err(Stop::Held { .. } | Stop::Later { .. })) => "held",
-            None => "aborted",
-        };
+impl Drop for AttemptMetrics {
+    fn drop(&mut self) {
+        let outcome = self.outcome;
         metrics::gauge!("stepwell_steps_running").decrement(1.0);
         metrics::histogram!("stepwell_step_seconds", "kind" => self.kind).record(self.begun.elapsed().as_secs_f64());
         metrics::counter!("stepwell_steps_ended_total", "kind" => self.kind, "outcome" => outcome).increment(1);
@@ -240,16 +263,11 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
     }
     let mask = call.secrets.mask.clone();
     let limit = call.timeout;
-    let work = AssertUnwindSafe(kind.attempt(call)).catch_unwind();
+    let work = kind.attempt(call);
     let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
     Ok(match ended {
-        Ok(Ok(Ok(outcome))) => check_outcome_size(secrets.outcome(mask.outcome(outcome))),
-        Ok(Ok(Err(suspended))) => return Err(suspend(executor, &mask, suspended)),
-        Ok(Err(_)) => {
-            let mut failure = Failure::new("internal", "the executor of this step panicked");
-            failure.may_have_happened = true;
-            failed(failure)
-        }
+        Ok(Ok(outcome)) => check_outcome_size(secrets.outcome(mask.outcome(outcome))),
+        Ok(Err(suspended)) => return Err(suspend(executor, &mask, suspended)),
         Err(_) => failed(Failure::timeout(timeout)),
     })
 }

@@ -1,6 +1,7 @@
 //! The messages a run can receive.
 
 use super::sink::Slot;
+use super::timers::FiredTimer;
 use crate::error::Error;
 use crate::workflows::Compiled;
 use serde_json::Value;
@@ -57,7 +58,7 @@ pub enum Message {
         slot: Slot,
     },
     Timer {
-        key: String,
+        key: FiredTimer,
     },
     Deliver {
         path: String,

@@ -5,7 +5,7 @@
 //! | `messages.rs`, `mailbox.rs`, `live.rs` | messages, mailboxes, the run in memory |
 //! | `start.rs` | starting runs: for callers, triggers, parents, tests |
 //! | `plan.rs` | turns messages into planner events, and their results into one transition |
-//! | `drive.rs`, `commit.rs` | the loop of a run; writing a plan and acting on it |
+//! | `drive.rs`, `driver.rs`, `commit.rs` | the loop of a run; which task drives it; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
 //! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
 //! | `sink.rs` | the interface to the layers above |
@@ -16,6 +16,7 @@ pub mod callbacks;
 pub mod children;
 mod commit;
 pub mod drive;
+mod driver;
 mod keys;
 pub mod links;
 mod live;
@@ -28,6 +29,7 @@ mod sink;
 pub mod start;
 pub mod timers;
 
+pub use driver::Driver;
 pub use keys::{ChildTask, child_key, timer_key, timer_named};
 pub use live::Live;
 pub use mailbox::Mailboxes;
@@ -68,7 +70,7 @@ pub struct Runner {
     pub cluster: Arc<Cluster>,
     pub workflows: Arc<Workflows>,
     pub mailboxes: Mailboxes,
-    pub timers: Timers,
+    pub timers: Arc<Timers>,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
@@ -83,7 +85,7 @@ impl Runner {
             cluster: workflows.access.cluster.clone(),
             workflows,
             mailboxes: Mailboxes::new(live_runs),
-            timers: Timers::default(),
+            timers: Arc::default(),
             activity: broadcast::channel(4_096).0,
             base_url,
             sink: OnceLock::new(),
@@ -104,8 +106,8 @@ impl Runner {
 
     /// Sends a message to a run.
     pub fn send(self: &Arc<Runner>, run: RunId, envelope: impl Into<Envelope>) {
-        if self.mailboxes.post(run, envelope.into()) {
-            drive::spawn(self.clone(), run, None);
+        if let Some(driver) = self.post(run, envelope.into()) {
+            tokio::spawn(drive::drive(driver, None));
         }
     }
 

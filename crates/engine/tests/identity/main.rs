@@ -8,6 +8,7 @@ mod everyday;
 mod fairness;
 mod harness;
 mod hooks;
+mod panics;
 mod people;
 mod plans;
 mod rights;

@@ -104,6 +104,10 @@ impl Nodes for PgStore {
         self.hints.tell(hint);
     }
 
+    fn gone_tasks(&self) -> Vec<Arc<str>> {
+        self.supervisor.gone()
+    }
+
     fn ahead(&self) -> i64 {
         Some(self.ahead.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNKNOWN_OFFSET).unwrap_or_default()
     }
