@@ -45,6 +45,7 @@ macro_rules! suites {
             a_change_of_grants_refuses_decisions_made_before_it,
             the_log_is_read_by_version_and_the_feed_by_position,
             an_attempt_is_rewritten_and_the_newest_is_loaded,
+            a_run_with_more_payloads_than_one_answer_holds_is_loaded,
             values_are_returned_by_id,
             concurrent_commits_lose_nothing,
             a_run_is_created_only_at_its_first_version_and_with_a_head,
