@@ -74,6 +74,11 @@ async fn turn(
     kept: Option<Box<Live>>,
     mut messages: Vec<Envelope>,
 ) -> Option<Box<Live>> {
+    let asked = messages.iter().any(|envelope| envelope.reply.is_some());
+    if let Some(error) = runner.broken.reason(id).filter(|_| kept.is_none() && !asked) {
+        messages.into_iter().for_each(|envelope| drop(fail(runner, id, envelope, &error)));
+        return None;
+    }
     let mut kept = kept;
     let mut pause = FIRST_PAUSE;
     let mut needs_reconcile = false;
@@ -90,6 +95,7 @@ async fn turn(
                     async { transition(runner, &mut live, &mut messages, runner.cluster.clock.now()).await };
                 match catch_panic(attempted).await {
                     Ok(Attempted::Done) => {
+                        runner.broken.remove(id);
                         if needs_reconcile {
                             reconcile(runner, &live).await;
                         }
@@ -126,8 +132,17 @@ async fn turn(
         };
         let error = error.into_error(&mut panics);
         needs_reconcile = true;
-        tracing::warn!(run = id.0, %error, "cannot advance a run; will retry");
         let permanent = matches!(error, Error::Broken(_));
+        if permanent {
+            runner.broken.insert(id, error.to_string());
+            if matches!(runner.cluster.store.run(id).await, Ok(Some(row)) if row.finished.is_some()) {
+                // It was cancelled without being read: nothing of it counts any more.
+                discard(runner, id, messages).await;
+                return None;
+            }
+        } else {
+            tracing::warn!(run = id.0, %error, "cannot advance a run; will retry");
+        }
         // Callers get the error; all other messages are retried until they are written.
         let fail = |envelope| fail(runner, id, envelope, &error);
         messages = messages.into_iter().filter_map(fail).collect();
@@ -148,6 +163,10 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
     let permanent = matches!(error, Error::Broken(_));
     if permanent && let Some(key) = envelope.message.reports_on() {
         runner.mailboxes.give_up_report(run, key.clone());
+    }
+    if permanent && matches!(envelope.message, Message::Timer { .. }) {
+        runner.broken.keep(run, envelope);
+        return None;
     }
     match envelope.reply {
         Some(reply) => {

@@ -8,10 +8,12 @@
 //! | `drive.rs`, `driver.rs`, `commit.rs` | the loop of a run; which task drives it; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
 //! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
+//! | `broken.rs` | runs that cannot be read |
 //! | `sink.rs` | the interface to the layers above |
 //!
 //! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
 
+mod broken;
 pub mod callbacks;
 pub mod children;
 mod commit;
@@ -29,6 +31,7 @@ mod sink;
 pub mod start;
 pub mod timers;
 
+pub use broken::{Cancellation, cancel as cancel_unread};
 pub use driver::Driver;
 pub use keys::{ChildTask, child_key, timer_key, timer_named};
 pub use live::Live;
@@ -71,6 +74,7 @@ pub struct Runner {
     pub workflows: Arc<Workflows>,
     pub mailboxes: Mailboxes,
     pub timers: Arc<Timers>,
+    pub broken: broken::BrokenRuns,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
@@ -86,6 +90,7 @@ impl Runner {
             workflows,
             mailboxes: Mailboxes::new(live_runs),
             timers: Arc::default(),
+            broken: broken::BrokenRuns::default(),
             activity: broadcast::channel(4_096).0,
             base_url,
             sink: OnceLock::new(),

@@ -109,6 +109,10 @@ impl Store for PgStore {
         Ok(self.readers.with_retry(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
     }
 
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.readers.with_retry(async |db| query::head(&db, run).await).await
+    }
+
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let runs: Vec<i64> = runs.iter().map(|run| run.0).collect();
         self.readers.with_retry(async |db| query::load(&db, runs.clone()).await).await

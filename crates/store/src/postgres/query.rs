@@ -73,7 +73,7 @@ async fn first_pages(db: &Session, runs: Vec<i64>) -> DbResult<Vec<(LoadedRun, O
         by_run.entry(row.get(COLUMNS)).or_default().push(value);
     }
     let run = |row: &Row| {
-        let mut run = head(row);
+        let mut run = without_values(row);
         run.values = by_run.remove(&run.row.id.0).unwrap_or_default();
         run.values.sort_by_key(|value| value.id);
         (run, row.get(COLUMNS - 1))
@@ -103,8 +103,30 @@ async fn load_values(db: &Session, run: &mut LoadedRun, last: Option<i64>) -> Db
     Ok(now.is_some_and(|row| Version(row.get(0)) == run.version))
 }
 
+/// A run without its steps and payloads.
+pub async fn head(db: &Session, run: RunId) -> DbResult<Option<LoadedRun>> {
+    let sql = format!(
+        "SELECT {}, r.version, r.hash, r.secret, r.place, r.state FROM workflow_runs r WHERE r.id = $1",
+        rows::RUN
+    );
+    Ok(db.one(&sql, args![run.0]).await?.map(|row| without_steps(&row)))
+}
+
+fn without_steps(row: &Row) -> LoadedRun {
+    LoadedRun {
+        row: rows::run(row),
+        version: Version(row.get(17)),
+        hash: rows::bytes(row, 18),
+        secret: rows::bytes(row, 19),
+        group: row.get(20),
+        state: row.get(21),
+        steps: Vec::new(),
+        values: Vec::new(),
+    }
+}
+
 /// A run without its payloads.
-fn head(row: &Row) -> LoadedRun {
+fn without_values(row: &Row) -> LoadedRun {
     let paths: Vec<String> = list(row, 22);
     let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 23), list(row, 24));
     let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 25), list(row, 26));
@@ -123,16 +145,7 @@ fn head(row: &Row) -> LoadedRun {
             output: output.map(rows::value_id),
             state,
         });
-    LoadedRun {
-        row: rows::run(row),
-        version: Version(row.get(17)),
-        hash: rows::bytes(row, 18),
-        secret: rows::bytes(row, 19),
-        group: row.get(20),
-        state: row.get(21),
-        steps: steps.collect(),
-        values: Vec::new(),
-    }
+    LoadedRun { steps: steps.collect(), ..without_steps(row) }
 }
 
 /// Reads an array column; an aggregate over no rows is NULL.

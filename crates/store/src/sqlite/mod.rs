@@ -145,6 +145,10 @@ impl Store for SqliteStore {
         self.read(move |db| query::load(db, run)).await
     }
 
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.read(move |db| query::head(db, run)).await
+    }
+
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         // All runs in one trip to a reader.
         self.read(move |db| runs.iter().filter_map(|run| query::load(db, *run).transpose()).collect()).await

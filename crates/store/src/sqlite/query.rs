@@ -35,10 +35,10 @@ fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
 }
 
 /// Reads all parts in one transaction, so a concurrent commit cannot mix two states.
-pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
-    let tx = db.unchecked_transaction()?;
+/// A run without its steps and payloads.
+pub fn head(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
     let sql = format!("SELECT {RUN_COLUMNS}, version, hash, secret, place, state FROM workflow_runs WHERE id = ?1");
-    let head = tx.prepare_cached(&sql)?.query_row([run.0], |row| {
+    let head = db.prepare_cached(&sql)?.query_row([run.0], |row| {
         Ok(LoadedRun {
             row: run_row(row)?,
             version: Version(row.get(17)?),
@@ -50,7 +50,12 @@ pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
             values: Vec::new(),
         })
     });
-    let Some(mut loaded) = head.optional()? else { return Ok(None) };
+    head.optional()
+}
+
+pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
+    let tx = db.unchecked_transaction()?;
+    let Some(mut loaded) = head(&tx, run)? else { return Ok(None) };
     let steps = "SELECT step, attempt, status, since, ended_at, input, output, state FROM workflow_step_runs s
                  WHERE run = ?1 AND attempt = (SELECT max(attempt) FROM workflow_step_runs
                                                WHERE run = s.run AND step = s.step)";

@@ -127,6 +127,9 @@ pub async fn a_run_with_more_payloads_than_one_answer_holds_is_loaded(store: &dy
     };
     let loaded = store.load(RunId(1)).await.unwrap().unwrap();
     assert_eq!(ids(&loaded), (0..40).collect::<Vec<_>>());
+    let head = store.head(RunId(1)).await.unwrap().unwrap();
+    assert_eq!(head, LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded });
+    assert_eq!(store.head(RunId(9)).await.unwrap(), None);
     let mut both = store.load_all(vec![RunId(2), RunId(1)]).await.unwrap();
     both.sort_by_key(|run| run.row.id);
     assert_eq!(both.iter().map(ids).collect::<Vec<_>>(), [(0..40).collect::<Vec<_>>(), vec![0, 1, 2]]);
