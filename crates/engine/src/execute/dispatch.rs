@@ -9,7 +9,7 @@ use super::{Executor, trace};
 use crate::access::{Actor, actors};
 use crate::error::Error;
 use crate::run::{Live, Message, Runner, Slot, drive};
-use crate::secrets::{Mask, Reveal, UsedSecrets};
+use crate::secrets::{Mask, Reveal, UsedSecrets, outcome_size};
 use crate::workflows::{Connections, hide_password};
 use async_trait::async_trait;
 use futures_util::FutureExt;
@@ -29,6 +29,8 @@ use tokio_util::sync::CancellationToken;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Every dialect gives calls a timeout. This one is for a graph that no dialect produced.
 const FALLBACK_TIMEOUT: Millis = Millis::from_secs(120);
+/// Bytes of text that are searched for secrets on a thread of the runtime.
+const MASKED_AT_ONCE: usize = 64 << 10;
 
 /// Claims ready work from the store whenever slots are free.
 pub async fn claim(executor: Arc<Executor>) {
@@ -266,10 +268,24 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
     let work = kind.attempt(call);
     let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
     Ok(match ended {
-        Ok(Ok(outcome)) => check_outcome_size(secrets.outcome(mask.outcome(outcome))),
+        Ok(Ok(outcome)) => masked(mask, secrets, outcome).await,
         Ok(Err(suspended)) => return Err(suspend(executor, &mask, suspended)),
         Err(_) => failed(Failure::timeout(timeout)),
     })
+}
+
+/// Masks secrets in an outcome and checks its size: on another thread if there is much to search.
+async fn masked(mask: Arc<Mask>, secrets: Arc<CallSecrets>, outcome: Outcome) -> Outcome {
+    let large = outcome_size(&outcome) > MASKED_AT_ONCE;
+    let work = move || check_outcome_size(secrets.outcome(mask.outcome(outcome)));
+    match large {
+        false => work(),
+        true => tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only when the process ends.
+            Err(error) => failed(Failure::retryable("unavailable", error.to_string())),
+        }),
+    }
 }
 
 /// The approvals given at gates of a run, loaded only when a policy requires one.
