@@ -304,3 +304,40 @@ fn those_who_are_connected_are_told_what_concerns_them() {
         assert!(!told.contains("gate_answered"), "ben did not want to see that: {told}");
     }
 }
+
+#[test]
+fn the_server_s_pushover_token_goes_to_the_service_only() {
+    let outside = Outside::start();
+    let place = Installation::new().variable("PUSHOVER_TOKEN", "t-server");
+    let server = place.serve();
+    let theirs = server.api.new_organisation("other");
+    let mut request =
+        json!({"name": "p", "medium": "pushover", "organisation": true, "user_key": "u", "url": outside.url});
+    let refused = theirs.post("/api/v1/channels", &request).refused(422, "invalid-input");
+    assert!(refused.to_string().contains("needs a `token` of its own"), "{refused}");
+    request["token"] = json!("t-mine");
+    channel(&theirs, request);
+    workflows(&theirs);
+    theirs.finished("fails", &json!({}));
+    assert!(settled(&theirs).iter().all(|one| one["status"] == "sent"));
+    let body = &outside.calls("/1/messages.json")[0].body;
+    assert!(body.contains("t-mine") && !body.contains("t-server"), "{body}");
+}
+
+#[test]
+fn a_channel_follows_the_policies_on_hosts() {
+    let outside = Outside::start();
+    let server = Installation::new().serve();
+    let api = &server.api;
+    workflows(api);
+    channel(
+        api,
+        json!({"name": "hook", "medium": "slack", "organisation": true, "url": format!("{}/hook", outside.url)}),
+    );
+    api.call("PUT", "/api/v1/policies/p", &json!({"calls": "host:127.0.0.1", "effect": "deny"})).is(200);
+    api.finished("fails", &json!({}));
+    let all = settled(api);
+    assert!(all.iter().all(|one| one["status"] == "failed"), "{all:?}");
+    assert!(all[0]["error"].to_string().contains("the policy p"), "{all:?}");
+    assert_eq!(outside.count(), 0);
+}

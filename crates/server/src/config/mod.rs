@@ -53,6 +53,8 @@ pub struct Config {
     /// See [`Config::private_addresses`].
     #[serde(rename = "private_addresses")]
     pub given_private_addresses: Option<bool>,
+    /// Whether steps may call this server itself.
+    pub own_address: bool,
     pub limits: Limits,
     /// Includes the built-in plans.
     pub plans: BTreeMap<String, Plan>,
@@ -272,6 +274,7 @@ impl Default for Config {
             slots_per_organisation: None,
             drain: Millis::from_secs(30),
             given_private_addresses: None,
+            own_address: false,
             limits: Limits::default(),
             plans: Plan::built_in(),
             default_plan: "unlimited".into(),

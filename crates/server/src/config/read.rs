@@ -58,6 +58,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     config.slots_per_organisation = fields.take("slots_per_organisation", values::positive);
     fields.set("drain", &mut config.drain, values::length);
     config.given_private_addresses = fields.take("private_addresses", values::flag);
+    fields.set("own_address", &mut config.own_address, values::flag);
     fields.section("limits", |fields| limits(config, fields));
     fields.named("plans", |name, value, path| {
         // A custom plan has only the limits that it sets.
