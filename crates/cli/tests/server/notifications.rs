@@ -319,15 +319,16 @@ fn the_server_s_pushover_token_goes_to_the_service_only() {
     channel(&theirs, request);
     workflows(&theirs);
     theirs.finished("fails", &json!({}));
-    assert!(settled(&theirs).iter().all(|one| one["status"] == "sent"));
-    let body = &outside.calls("/1/messages.json")[0].body;
+    let told = eventually("a message", || outside.calls("/1/messages.json").into_iter().next());
+    let body = told.body;
     assert!(body.contains("t-mine") && !body.contains("t-server"), "{body}");
 }
 
 #[test]
 fn a_channel_follows_the_policies_on_hosts() {
     let outside = Outside::start();
-    let server = Installation::new().serve();
+    let place = Installation::new();
+    let server = place.serve();
     let api = &server.api;
     workflows(api);
     channel(
@@ -336,8 +337,11 @@ fn a_channel_follows_the_policies_on_hosts() {
     );
     api.call("PUT", "/api/v1/policies/p", &json!({"calls": "host:127.0.0.1", "effect": "deny"})).is(200);
     api.finished("fails", &json!({}));
-    let all = settled(api);
-    assert!(all.iter().all(|one| one["status"] == "failed"), "{all:?}");
-    assert!(all[0]["error"].to_string().contains("the policy p"), "{all:?}");
+    let told = eventually("a delivery that ended", || {
+        let all = api.get("/api/v1/notifications").is(200).data();
+        all.as_array().unwrap().iter().find(|one| one["status"] != "waiting").cloned()
+    });
+    assert_eq!(told["status"], "failed", "{told:#}");
+    assert!(told["error"].to_string().contains("the policy p"), "{told:#}");
     assert_eq!(outside.count(), 0);
 }

@@ -158,7 +158,8 @@ fn requests_are_signed_only_with_the_right_to_the_secret_and_for_its_hosts() {
 
 #[test]
 fn a_policy_on_http_also_holds_for_fetch_in_code() {
-    let server = Installation::new().serve();
+    let place = Installation::new();
+    let server = place.serve();
     let outside = Outside::start();
     let code = "return (await fetch(ctx.input.url)).status";
     let tasks = json!({"go": {"javascript": code, "retries": 0}});
