@@ -12,7 +12,7 @@ use stepwell_core::run::{RunStatus, Snapshot};
 use stepwell_engine::commands as define;
 use stepwell_engine::upstream::Pins;
 use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, SealedStore, SystemClock};
-use stepwell_server::config::{McpServer, McpTransport, Secret};
+use stepwell_server::config::{Javascript, McpServer, McpTransport, Secret};
 use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
 use stepwell_steps::{Egress, OwnAddress};
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
@@ -71,6 +71,7 @@ pub fn engine(home: &Home, reach: Reach, servers: Connect) -> anyhow::Result<Con
     let steps = stepwell_steps::Config {
         egress,
         own_address: reach.own,
+        javascript: javascript(&home.config.javascript),
         smtp: home.config.smtp.as_ref().map(smtp),
         connections: Arc::new(sealed),
         upstreams: upstreams.clone(),
@@ -83,6 +84,16 @@ pub fn engine(home: &Home, reach: Reach, servers: Connect) -> anyhow::Result<Con
         config.servers = upstreams;
     }
     Ok(config)
+}
+
+fn javascript(given: &Javascript) -> stepwell_steps::javascript::Config {
+    let default = stepwell_steps::javascript::Config::default();
+    stepwell_steps::javascript::Config {
+        workers: given.workers.map_or(default.workers, |workers| workers.get() as usize),
+        max_timeout: Duration::from_millis(given.timeout.0),
+        max_memory: given.memory,
+        ..default
+    }
 }
 
 /// Converts the configuration of an MCP server to that of `stepwell_steps`.
