@@ -1,8 +1,8 @@
 //! The `javascript` kind: evaluates user code in QuickJS, in a separate process that can be killed.
 //!
-//! On the server's side, `turns` shares the workers among organisations, `pool` manages their processes, `fetch` makes requests for the code, and
-//! [`JavascriptKind`] passes an evaluation to a worker and waits for its end. On the worker's side, `worker` confines
-//! itself (`confine`) and evaluates (`sandbox`). Both sides use the messages in `protocol`.
+//! On the server's side, `turns` shares the workers among organisations, `pool` manages their processes, `fetch` makes
+//! requests for the code, and [`JavascriptKind`] passes an evaluation to a worker and waits for its end. On the worker's
+//! side, `worker` confines itself (`confine`) and evaluates (`sandbox`). Both sides use the messages in `protocol`.
 //!
 //! A separate process is needed because some of QuickJS's native loops cannot be interrupted, and because a compromised
 //! engine then has nothing to escape to.
