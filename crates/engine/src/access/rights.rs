@@ -301,7 +301,8 @@ mod tests {
 
     #[test]
     fn an_agent_never_administers_but_has_what_else_admin_includes() {
-        for agent in [keyed(&["admin"], &["admin"], true), grants(&["admin", "operator"]).through_key(None::<Vec<_>>, true)]
+        for agent in
+            [keyed(&["admin"], &["admin"], true), grants(&["admin", "operator"]).through_key(None::<Vec<_>>, true)]
         {
             assert!(!agent.allow(Need::Right(Right::Admin)) && !agent.allow(Need::Right(Right::Operate)));
             assert!(agent.allow(Need::Right(Right::Define)) && agent.allow(Need::Tool("mail.send")));
