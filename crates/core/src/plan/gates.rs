@@ -100,6 +100,7 @@ impl Planner<'_> {
         });
         ask.insert("generation".into(), self.run.generation.into());
         ask.insert("digest".into(), digest(&about).into());
+        ask.insert("asked_at".into(), self.env.now.0.into());
         Value::Object(ask)
     }
 

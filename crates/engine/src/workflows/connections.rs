@@ -76,7 +76,7 @@ async fn filled(sealed: &SealedStore, org: OrgId, database: &Database, url: &str
         };
         let connection = format!("the connection {}", database.name);
         let unknown = || Error::NotNow(format!("there is no secret named {name}, which {connection} needs"));
-        let Opened { value, hosts, version } = sealed.secret(org, name).await?.ok_or_else(unknown)?;
+        let Opened { value, hosts, version, .. } = sealed.secret(org, name).await?.ok_or_else(unknown)?;
         let bound = Bound { secret: name.into(), hosts, left_behind: false };
         let (host, port) = split_port(database.host.as_deref().unwrap_or_default());
         if !bound.hosts.is_empty() && !bound.allows(host, port.or(Some(5432))) {

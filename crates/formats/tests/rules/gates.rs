@@ -3,6 +3,7 @@
 use super::story::{GATE, RETRY, Story, check, compile, graph};
 use serde_json::{Value, json};
 use stepwell_core::event::Ignored;
+use stepwell_core::value::Payload;
 
 /// What a gate asks after these events.
 fn asked(definition: &str, input: Value, events: &[&str], gate: &str) -> Value {
@@ -215,6 +216,20 @@ fn an_answer_counts_for_the_digest_it_names() {
     assert_eq!(story.answer("ask", "something else"), Err(Ignored::OtherDigest));
     assert_eq!(story.line(), "ask=gate | paused");
     assert_eq!(story.answer("ask", &digest), Ok(()));
+    assert_eq!(story.line(), "ask=success do=running | running");
+}
+
+#[test]
+fn a_gate_that_an_earlier_version_opened_can_still_be_answered() {
+    let definition = compile(GATE);
+    let mut story = Story::start(&definition, json!({}));
+    let world = &mut story.world;
+    let at = world.run.find(world.graph, "ask").unwrap();
+    let input = world.run.step(world.graph, at).unwrap().input.unwrap();
+    // Made of less, and so with another digest.
+    let old = json!({"message": "go?", "generation": 0, "digest": "of an earlier version"});
+    world.run.values.put(input, Payload::from(old));
+    assert_eq!(story.answer("ask", "of an earlier version"), Ok(()));
     assert_eq!(story.line(), "ask=success do=running | running");
 }
 
