@@ -51,7 +51,7 @@ fn no_agents_key_changes_a_policy_over_the_api_or_the_command_line() {
     agent.post("/api/v1/keys", &json!({"name": "mine"})).refused(403, "refused");
     agent.post("/api/v1/sign-in-links", &json!({})).refused(403, "refused");
     agent.call("PATCH", "/api/v1/users/admin", &json!({"grants": ["operator"]})).refused(403, "refused");
-    for command in [&["policy", "remove", "held"][..], &["policy", "set", "held", "tool:*", "allow"]] {
+    for command in [&["policy", "delete", "held"][..], &["policy", "set", "held", "tool:*", "allow"]] {
         let output = place.command().args(command).env("STEPWELL_KEY", &key).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains("an agent's key never has the right admin"), "{said}");

@@ -86,8 +86,10 @@ fn calls(asks: &Value, [list, more, title, further]: List, to: &mut String) {
         let _ = write!(to, "<p>{further}</p>");
     }
     if calls.iter().any(|call| call["input"].to_string().contains("{{secrets.")) {
-        let _ =
-            write!(to, "<p class=\"soft\">Secrets appear by name. Their values are filled in when a call is made.</p>");
+        let _ = write!(
+            to,
+            "<p class=\"soft\">Secrets appear by name. Their values are filled in when a call is made, and may change until then.</p>"
+        );
     }
 }
 
