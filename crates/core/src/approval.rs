@@ -54,9 +54,7 @@ pub fn not_covered(call: &Value) -> Option<String> {
     if call.get("too_large_to_show").is_some() {
         return Some("too large to show, and not covered".into());
     }
-    if call.get("not_yet_known").is_none() {
-        return None;
-    }
+    call.get("not_yet_known")?;
     let unknown: Vec<&str> = call["unknown"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     Some(match (call.get("input"), unknown.as_slice()) {
         (None, _) => "with arguments that are not yet known and not covered".into(),

@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, Peer};
 use crate::error::Error;
 use crate::execute::Executor;
 use crate::notify::{self, Notifier};
-use crate::run::{Activity, CallRules, Live, Message, Runner, Sink};
+use crate::run::{Activity, CallRules, HostGuard, Live, Message, Runner, Sink};
 use crate::secrets::Secrets;
 use crate::triggers::Triggers;
 use crate::workflows::Workflows;
@@ -31,6 +31,10 @@ pub struct Rooms {
 impl Sink for Rooms {
     async fn call_rules(&self, org: OrgId) -> Result<Arc<dyn CallRules>, Error> {
         Ok(self.executor.policies(org).await?)
+    }
+
+    fn host_guard(&self, org: OrgId) -> Arc<dyn HostGuard> {
+        self.executor.host_guard(org)
     }
 
     async fn notices(&self, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error> {

@@ -1,8 +1,8 @@
 //! Executes attempts: runs each in its step kind, with a slot and a timeout, and reports the outcome.
 
-use super::host_guard::PolicyGuard;
+use super::host_guard::{FETCH, PolicyGuard};
 use super::permit::{Approved, CallRequest, GateApprovals, Stop, check_rights, permit};
-use super::secret_access::CallSecrets;
+use super::secret_access::{CallSecrets, sign};
 use super::step::{Principal, Resumed, StepCall, StepKind, Suspended, Until};
 use super::{Executor, trace};
 use crate::access::{Actor, actors};
@@ -235,9 +235,10 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
         deferred,
     };
     let checked_host = permit(executor, &request, &RunGates { runner: &executor.runner, run }).await?;
-    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, checked_host }));
+    let tools = if kind_name == "javascript" { FETCH } else { &[] };
+    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, tools, checked_host }));
     if kind_name == "http" {
-        call.secrets.signing = executor.secrets.signing(org).await.map_err(Stop::Failure)?;
+        sign(executor, &mut call).await.map_err(Stop::Failure)?;
     }
     let mask = call.secrets.mask.clone();
     let limit = call.timeout;

@@ -22,7 +22,6 @@ mod step;
 pub mod trace;
 
 pub use dispatch::claim;
-pub use host_guard::{HostGuard, HostRules};
 pub use policies::{Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 pub use secret_access::{AccessedSecret, SecretAccess};
 pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Suspended, Until};

@@ -34,7 +34,7 @@ pub(crate) use recipients::{deliver, is_for_people, notices, unreached};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;
-use crate::run::Runner;
+use crate::run::{HostGuard, Runner};
 use crate::secrets::Secrets;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -86,6 +86,8 @@ pub struct Parcel {
     /// Where the recipient can see the run, and answer.
     pub link: Option<String>,
     pub to: Settings,
+    /// The organisation's host policies, which apply to requests of channels too.
+    pub guard: Option<Arc<dyn HostGuard>>,
     pub now: Time,
 }
 

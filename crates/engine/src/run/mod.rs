@@ -33,7 +33,7 @@ pub use live::Live;
 pub use mailbox::Mailboxes;
 pub use messages::{Envelope, Message};
 pub use record::{CommitContext, StoredRunError, record, restore, status};
-pub use sink::{CallRules, Sink};
+pub use sink::{CallRules, HostGuard, HostRules, Sink};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
@@ -98,7 +98,7 @@ impl Runner {
     }
 
     /// Fails once the engine has been dropped.
-    fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
+    pub fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
         self.sink.get().and_then(Weak::upgrade).ok_or_else(|| Error::Unavailable("the engine has stopped".into()))
     }
 

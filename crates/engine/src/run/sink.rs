@@ -4,18 +4,24 @@ use super::live::Live;
 use crate::error::Error;
 use async_trait::async_trait;
 use serde_json::Value;
+use std::fmt;
 use std::sync::Arc;
+use stepwell_core::event::Failure;
 use stepwell_core::fact::Fact;
 use stepwell_core::graph::OnUnknown;
 use stepwell_core::plan::Transition;
 use stepwell_core::time::Time;
 use stepwell_store::{NewAudit, NodeId, Notice, OrgId, RunId, Work, WorkKey};
+use url::Url;
 
 /// Contributes to a commit before it is written, and acts on it once it is on disk.
 #[async_trait]
 pub trait Sink: Send + Sync {
     /// The organisation's current rules about calls.
     async fn call_rules(&self, org: OrgId) -> Result<Arc<dyn CallRules>, Error>;
+
+    /// The organisation's host policies, for requests that are not made by a step.
+    fn host_guard(&self, org: OrgId) -> Arc<dyn HostGuard>;
 
     /// Notifications about these facts, to be written in the same commit.
     async fn notices(&self, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error>;
@@ -49,4 +55,23 @@ pub trait CallRules: Send + Sync {
 
     /// Audit rows for the calls in this transition.
     fn audit(&self, live: &Live, transition: &Transition, now: Time) -> Vec<NewAudit>;
+}
+
+/// Gives a step or a delivery access to the organisation's host policies.
+#[async_trait]
+pub trait HostGuard: Send + Sync {
+    /// The current rules, for one request and its redirects.
+    async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure>;
+}
+
+/// The host policies at one point in time.
+pub trait HostRules: Send + Sync {
+    /// Checks a URL. Must be called before any data is sent there.
+    fn check(&self, url: &Url) -> Result<(), Failure>;
+}
+
+impl fmt::Debug for dyn HostGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HostGuard")
+    }
 }
