@@ -4,6 +4,7 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod broken;
 mod everyday;
 mod fairness;

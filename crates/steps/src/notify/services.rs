@@ -127,6 +127,7 @@ fn webhook_body(parcel: &Parcel) -> Value {
     }
     if let Some(until) = message.until {
         data["until"] = json!(until.to_string());
+        data["on_timeout"] = json!(message.on_timeout);
     }
     if let Some(link) = &parcel.link {
         data["url"] = json!(link);
