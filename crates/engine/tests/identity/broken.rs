@@ -61,7 +61,7 @@ async fn a_run_that_cannot_be_read_can_be_cancelled_and_is_purged() {
     // Its parent hears of it, and the next run begins.
     assert_eq!(harness.ended(&parent).await.status, "failed");
     assert_eq!(harness.ended(&next).await.status, "completed");
-    assert!(matches!(harness.engine.runs(&harness.admin).cancel(&run, None).await, Err(_)), "it has ended");
+    assert!(harness.engine.runs(&harness.admin).cancel(&run, None).await.is_err(), "it has ended");
     let trail = harness.trail(row.org).await;
     assert_eq!(trail.iter().filter(|row| row.row.action == "run.cancel" && row.row.target == run).count(), 1);
     // Its timer is gone once it has fired, and after its retention the run with all others.

@@ -71,7 +71,8 @@ pub enum Failed {
 }
 
 impl Failed {
-    /// Whether the data violates the schema or a limit of the database: a retry would fail again, and the connection is usable.
+    /// Whether the data violates the schema or a limit of the database: a retry would fail again, and the connection
+    /// is usable.
     pub fn is_data_error(&self) -> bool {
         self.state().is_some_and(|state| ["21", "22", "23", "54"].contains(&&state.code()[..2]))
     }

@@ -1,5 +1,5 @@
-//! Finds secrets in a text in any of their forms, all of them in one pass. Each character may be escaped differently, because services differ in
-//! what they escape.
+//! Finds secrets in a text in any of their forms, all of them in one pass. Each character may be escaped differently,
+//! because services differ in what they escape.
 
 use super::Ending;
 use base64::Engine as _;
