@@ -51,6 +51,8 @@ pub trait Store: Registry + Nodes {
     }
     /// Returns the run with this public id (`run_…`).
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
+    /// Returns the run with this public id and its secret, which verifies tokens, and reads nothing else of the run.
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error>;
     /// Returns a run as lists show it.
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error>;
     /// Returns the run's log rows after a version, oldest first.

@@ -218,6 +218,10 @@ impl Store for Faulty {
         self.through(self.sim.disk.find_run(public)).await
     }
 
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        self.through(self.sim.disk.run_secret(public)).await
+    }
+
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
         self.through(self.sim.disk.run(run)).await
     }

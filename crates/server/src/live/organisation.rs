@@ -51,7 +51,7 @@ pub async fn event_stream(
         Some(name) => Some(app.engine.workflows(&caller).get(name).await?.row.workflow.clone()),
         None => None,
     };
-    let watch = app.hub.watch().await?;
+    let watch = app.hub.watch(&caller).await?;
     let now = app.engine.log().progress().await?;
     let (mut reached, seen) = stopped.unwrap_or_else(|| (Reached { progress: now.clone(), row: None }, None));
     if !now.covers(&reached.progress) {

@@ -6,6 +6,7 @@
 use super::runs::{RunState, read};
 use super::{Client, gates, proxied, text};
 use crate::app::App;
+use crate::body::within;
 use crate::error::Problem;
 use crate::view::ApprovalView;
 use rmcp::model::*;
@@ -102,6 +103,9 @@ async fn answer(app: &App, caller: &Caller, gate: Option<&ApprovalView>, respons
     };
     if !gate.mine {
         return Err("this key is not allowed to answer it".into());
+    }
+    if let Some(text) = gates::json_text(response) {
+        within(text.as_bytes(), app, 0).map_err(|problem| problem.detail)?;
     }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
     let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;

@@ -99,6 +99,12 @@ impl Store for MemoryStore {
         Ok(self.lock().public.get(public).copied())
     }
 
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let state = self.lock();
+        let Some(id) = state.public.get(public) else { return Ok(None) };
+        Ok(state.runs.get(id).map(|run| (*id, run.secret)))
+    }
+
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
         Ok(self.lock().runs.get(&run).map(|run| run.row.clone()))
     }
