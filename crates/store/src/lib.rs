@@ -85,6 +85,8 @@ pub trait Store: Registry + Nodes {
     async fn progress(&self) -> Result<Progress, Error>;
     /// Returns log rows of all runs that come after the reader's progress. Rows of one run come in version order.
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
+    /// The same for the runs of one organisation. Costs nothing for rows of others.
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
 
     /// Stores the next version of a workflow together with the change. Returns the newest version, and changes nothing,
     /// if the definition is the same.

@@ -288,6 +288,10 @@ impl Store for Faulty {
         self.through(self.sim.disk.feed(after, limit)).await
     }
 
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.through(self.sim.disk.feed_of(org, after, limit)).await
+    }
+
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
         self.through(self.sim.disk.define(definition, with)).await
     }

@@ -221,6 +221,10 @@ impl Store for PgStore {
         self.readers.with_retry(async |db| query::feed(&db, after, limit).await).await
     }
 
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.readers.with_retry(async |db| query::feed_of(&db, org, after, limit).await).await
+    }
+
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
         self.writers.transact(|db| async move { definitions::define(&db, definition, with).await }).await
     }

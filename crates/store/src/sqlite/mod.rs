@@ -243,6 +243,11 @@ impl Store for SqliteStore {
         self.read(move |db| query::feed(db, after, limit)).await
     }
 
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        let after = after.of(WRITER);
+        self.read(move |db| query::feed_of(db, org, after, limit)).await
+    }
+
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
         self.writer.write(move |db| registry::in_savepoint(db, |db| query::define(db, &definition, &with))).await
     }
