@@ -28,6 +28,7 @@ mod policies;
 mod postbox;
 mod queries;
 mod raw;
+mod requests;
 mod schedules;
 mod secrets;
 mod seed;

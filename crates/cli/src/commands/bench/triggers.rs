@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use stepwell_engine::commands::Trigger;
 use stepwell_engine::{Caller, Engine};
 use stepwell_server::config::Config;
-use stepwell_server::{App, Rates, listen, live, router};
+use stepwell_server::{App, listen, live, router};
 use stepwell_store::sqlite::SqliteStore;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
