@@ -131,7 +131,8 @@ impl Hub {
             by_key: Mutex::default(),
             known: Mutex::default(),
         });
-        tokio::spawn(follow::run(hub.clone()));
+        let followed = hub.clone();
+        hub.engine.supervisor().spawn("live events", move || follow::run(followed.clone()));
         hub
     }
 

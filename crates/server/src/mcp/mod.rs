@@ -53,8 +53,8 @@ approve what needs approval. List workflows with workflow_list_definitions, star
 its run with workflow_status. A run that waits for an approval continues once an approver has answered: do not start \
 it again. The prompt define_workflow documents the format of definitions.";
 
-/// Levels of a message around the arguments of a call.
-const ENVELOPE: usize = 8;
+/// Levels that a message may have beyond those of its arguments, which are checked again when they are known.
+const ENVELOPE: usize = 32;
 /// After this time the memory of a request is free for others.
 const HANDLED_WITHIN: Duration = Duration::from_secs(1);
 

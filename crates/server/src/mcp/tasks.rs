@@ -122,6 +122,9 @@ async fn answer(app: &App, caller: &Caller, gate: &ApprovalView, response: &Valu
     if let Some(text) = gates::json_text(response) {
         within(text.as_bytes(), app, 0).map_err(|problem| problem.detail)?;
     }
+    if !gates::fits(gate) {
+        return Err(text::elsewhere(gate));
+    }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
     let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;
     done.map_err(|error| text::problem(&Problem::from(error)))
