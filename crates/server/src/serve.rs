@@ -3,7 +3,6 @@
 use crate::app::App;
 use crate::config::Config;
 use crate::live::Hub;
-use crate::rates::Rates;
 use crate::{guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Router, middleware};
@@ -131,16 +130,9 @@ pub async fn serve(
     config.node.give(&mut engine);
     let engine = Engine::start(store.clone(), engine).await?;
     let first = keys::first(&engine, directory, config.admin_key.as_ref()).await?;
-    let hub = Hub::start(engine.clone(), config.limits.live_streams.get());
-    let rates = Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst()));
+    let hub = Hub::start(engine.clone(), &config.limits);
     let config = Arc::new(config);
-    let app = App {
-        engine: engine.clone(),
-        config: config.clone(),
-        public_url: public_url.as_str().into(),
-        hub: hub.clone(),
-        rates,
-    };
+    let app = App::new(engine.clone(), config.clone(), &public_url, hub.clone());
     let (stopped, stopping) = watch::channel(false);
     let stops = move || {
         let mut stopping = stopping.clone();

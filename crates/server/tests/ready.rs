@@ -11,7 +11,7 @@ use std::sync::Arc;
 use stepwell_engine::{Engine, Kinds};
 use stepwell_server::config::Config;
 use stepwell_server::live::Hub;
-use stepwell_server::{App, Rates, router};
+use stepwell_server::{App, router};
 use stepwell_store::memory::MemoryStore;
 use tower::ServiceExt;
 
@@ -28,13 +28,8 @@ async fn a_server_is_not_ready_once_a_background_task_is_gone() {
     let config = stepwell_engine::Config::new(Kinds::default());
     let engine = Engine::start(Arc::new(MemoryStore::default()), config).await.unwrap();
     let config = Arc::new(Config::default());
-    let app = App {
-        hub: Hub::start(engine.clone(), 10),
-        engine: engine.clone(),
-        rates: Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst())),
-        config,
-        public_url: "http://localhost".into(),
-    };
+    let hub = Hub::start(engine.clone(), &config.limits);
+    let app = App::new(engine.clone(), config, "http://localhost", hub);
     assert_eq!(ready(&app).await.0, 200);
     engine.supervisor().spawn("a loop", || async { panic!("as asked") }).await.unwrap();
     let (status, body) = ready(&app).await;

@@ -58,6 +58,8 @@ pub trait Store: Registry + Nodes {
     }
     /// Returns the run with this public id (`run_…`).
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
+    /// Returns the run with this public id and its secret, which verifies tokens, and reads nothing else of the run.
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error>;
     /// Returns a run as lists show it.
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error>;
     /// Returns the run's log rows after a version, oldest first.
@@ -90,6 +92,8 @@ pub trait Store: Registry + Nodes {
     async fn progress(&self) -> Result<Progress, Error>;
     /// Returns log rows of all runs that come after the reader's progress. Rows of one run come in version order.
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
+    /// The same for the runs of one organisation. Costs nothing for rows of others.
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
 
     /// Stores the next version of a workflow together with the change. Returns the newest version, and changes nothing,
     /// if the definition is the same.

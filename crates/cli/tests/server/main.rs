@@ -29,6 +29,7 @@ mod policies;
 mod postbox;
 mod queries;
 mod raw;
+mod requests;
 mod schedules;
 mod secrets;
 mod seed;

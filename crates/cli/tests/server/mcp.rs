@@ -174,9 +174,8 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
     let other = Agent::able(&server.with_key(&installation.agent_key()));
     assert_eq!(other.task(id, "working")["inputRequests"], Value::Null);
     let answer = |limit: u32| json!({"action": "accept", "content": {"decision": "approve", "limit": limit}});
-    other.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(1)}}));
-    let told = other.task(id, "working")["statusMessage"].as_str().unwrap().to_string();
-    assert!(told.contains("was refused: this key is not allowed to answer it"), "{told}");
+    let told = other.send("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(1)}})).text();
+    assert!(told.contains("this key is not allowed to answer"), "{told}");
     // An answer that the form does not allow is not taken, and the next look says why.
     agent.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(11)}}));
     let told = agent.task(id, "input_required")["statusMessage"].as_str().unwrap().to_string();

@@ -6,7 +6,7 @@
 use super::Gates;
 use super::change::{change, run_audit};
 use super::inbound::user_caller;
-use super::input::invalid;
+use super::input::{check_text, invalid};
 use super::runs::{find, load};
 use super::steps::step_named;
 use crate::access::Right;
@@ -27,8 +27,8 @@ use stepwell_store::{AuditFilter, Change, OpenGate, RunId};
 const MAX_PAGE: u32 = 500;
 /// Maximum number of reported faults in the data of a form.
 const MAX_FAULTS: usize = 20;
-/// Bytes of a comment.
-const MAX_COMMENT: usize = 10_000;
+/// Maximum length of a recorded reason, in characters.
+const MAX_REASON: usize = 500;
 
 /// An answer to a gate.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -269,9 +269,15 @@ impl Gates<'_> {
         Ok(link)
     }
 
-    /// Records that an answer was rejected, for a caller who could not be informed at once.
+    /// Records that an answer was rejected, for a caller who could not be informed at once. Needs the right to approve.
+    /// What was recorded last is not recorded again, and a long reason is cut.
     pub async fn note_refusal(&self, run: &str, refusal: Refusal) -> Result<(), Error> {
-        find(self.rooms, self.caller, run).await?;
+        self.caller.check(Right::Approve)?;
+        let reason: String = refusal.reason.chars().take(MAX_REASON).collect();
+        let refusal = Refusal { reason, ..refusal };
+        if self.last_refusal(run).await?.as_ref() == Some(&refusal) {
+            return Ok(());
+        }
         let detail = json!({"step": refusal.step, "reason": refusal.reason});
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), REFUSED, run, detail)];
         change(self.rooms, Change { audit, ..Change::default() }, "audit trail", run).await
@@ -311,9 +317,7 @@ fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Deci
     if let Some(why) = why.filter(|_| decision.digest.is_none()) {
         return Err(invalid("digest", &format!("{why}: give the digest of the request that was shown")));
     }
-    if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
-        return Err(invalid("comment", &format!("must be at most {MAX_COMMENT} bytes")));
-    }
+    check_text("comment", decision.comment.as_deref())?;
     if let Some(data) = &decision.data {
         check_size(data).map_err(|failure| invalid("data", &failure.message))?;
     }

@@ -218,6 +218,10 @@ impl Store for Faulty {
         self.through(self.sim.disk.find_run(public)).await
     }
 
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        self.through(self.sim.disk.run_secret(public)).await
+    }
+
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
         self.through(self.sim.disk.run(run)).await
     }
@@ -282,6 +286,10 @@ impl Store for Faulty {
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         self.through(self.sim.disk.feed(after, limit)).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.through(self.sim.disk.feed_of(org, after, limit)).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

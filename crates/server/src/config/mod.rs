@@ -161,6 +161,8 @@ pub struct Limits {
     pub body: u64,
     /// Maximum nesting of a request body.
     pub depth: NonZeroU32,
+    /// Maximum number of values in a request body.
+    pub values: NonZeroU32,
     /// Per API key.
     pub requests_per_second: Option<NonZeroU32>,
     /// Burst of requests that one key may send after a pause. See [`Limits::burst`].
@@ -172,6 +174,10 @@ pub struct Limits {
     #[serde(serialize_with = "shown")]
     pub body_timeout: Millis,
     pub live_streams: NonZeroU32,
+    /// Of one organisation. `None`: all, as long as no other needs some.
+    pub live_streams_per_organisation: Option<NonZeroU32>,
+    /// Of one API key, or of one user signed in with a browser.
+    pub live_streams_per_key: NonZeroU32,
 }
 
 /// The limits of an organisation. `None` means unlimited.
@@ -321,12 +327,15 @@ impl Default for Limits {
         Limits {
             body: 10 * 1024 * 1024,
             depth: positive(100),
+            values: positive(250_000),
             requests_per_second: None,
             given_burst: None,
             connections: positive(10_000),
             header_timeout: Millis::from_secs(10),
             body_timeout: Millis::from_secs(30),
             live_streams: positive(1_000),
+            live_streams_per_organisation: None,
+            live_streams_per_key: positive(250),
         }
     }
 }

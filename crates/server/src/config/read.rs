@@ -105,6 +105,7 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     let limits = &mut config.limits;
     fields.set("body", &mut limits.body, values::size);
     fields.set("depth", &mut limits.depth, values::positive);
+    fields.set("values", &mut limits.values, values::positive);
     limits.requests_per_second = fields.take("requests_per_second", values::positive);
     limits.given_burst = fields.take("burst", values::positive);
     if limits.given_burst.is_some() && limits.requests_per_second.is_none() {
@@ -114,6 +115,8 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     fields.set("header_timeout", &mut limits.header_timeout, values::positive_length);
     fields.set("body_timeout", &mut limits.body_timeout, values::positive_length);
     fields.set("live_streams", &mut limits.live_streams, values::positive);
+    limits.live_streams_per_organisation = fields.take("live_streams_per_organisation", values::positive);
+    fields.set("live_streams_per_key", &mut limits.live_streams_per_key, values::positive);
 }
 
 fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {

@@ -145,6 +145,11 @@ pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Deci
     }
 }
 
+/// The text in an answer that is read as JSON.
+pub fn json_text(response: &Value) -> Option<&str> {
+    response["content"][DATA].as_str()
+}
+
 fn data(form: &Value, content: &Value) -> Result<Option<Value>, String> {
     if form.is_null() {
         return Ok(None);

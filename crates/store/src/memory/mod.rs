@@ -70,6 +70,17 @@ impl MemoryStore {
         self.lost_answers.store(commits, Ordering::SeqCst);
     }
 
+    fn fed(&self, after: &Progress, limit: u32, wanted: impl Fn(&Fed) -> bool) -> Vec<Fed> {
+        let state = self.lock();
+        let fed = |(run, version): &(RunId, Version)| {
+            let found = state.runs.get(run)?;
+            let public = found.row.public.clone();
+            Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
+        };
+        let rows = state.feed.range(after_key(Position::new(0, after.of(0)))).map(|(_, row)| row);
+        rows.filter_map(fed).filter(wanted).take(limit as usize).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("the state is not poisoned: a panic may have left half a commit in it")
     }
@@ -97,6 +108,12 @@ impl Store for MemoryStore {
 
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {
         Ok(self.lock().public.get(public).copied())
+    }
+
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let state = self.lock();
+        let Some(id) = state.public.get(public) else { return Ok(None) };
+        Ok(state.runs.get(id).map(|run| (*id, run.secret)))
     }
 
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
@@ -180,14 +197,11 @@ impl Store for MemoryStore {
     }
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
-        let state = self.lock();
-        let fed = |(run, version): &(RunId, Version)| {
-            let found = state.runs.get(run)?;
-            let public = found.row.public.clone();
-            Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
-        };
-        let rows = state.feed.range(after_key(Position::new(0, after.of(0)))).map(|(_, row)| row);
-        Ok(rows.filter_map(fed).take(limit as usize).collect())
+        Ok(self.fed(after, limit, |_| true))
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        Ok(self.fed(after, limit, |fed| fed.org == org))
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

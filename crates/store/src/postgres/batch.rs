@@ -268,8 +268,9 @@ impl<'a> Statement<'a> {
     fn history(&mut self, slot: Slot, commits: &[&'a Commit]) {
         let writer = self.arg(slot.id);
         self.part(format_args!(
-            ",\nput_events AS (INSERT INTO workflow_events (run, version, writer, position, at, facts, payloads, hash)
-             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash
+            ",\nput_events AS (INSERT INTO workflow_events
+               (run, version, writer, position, at, facts, payloads, hash, org)
+             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash, ok.org
              FROM ok JOIN done ON done.id = ok.run)"
         ));
         let labels = commits.iter().filter_map(|commit| Some((commit.run.0, &commit.create.as_ref()?.labels)));

@@ -124,6 +124,12 @@ impl Store for PgStore {
         Ok(found.map(|row| RunId(row.get(0))))
     }
 
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let sql = "SELECT id, secret FROM workflow_runs WHERE public_id = $1";
+        let found = self.readers.with_retry(async |db| db.one(sql, args![public]).await).await?;
+        Ok(found.map(|row| (RunId(row.get(0)), rows::bytes(&row, 1))))
+    }
+
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
         self.readers.with_retry(async |db| query::run(&db, run).await).await
     }
@@ -220,6 +226,10 @@ impl Store for PgStore {
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         self.readers.with_retry(async |db| query::feed(&db, after, limit).await).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.readers.with_retry(async |db| query::feed_of(&db, org, after, limit).await).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

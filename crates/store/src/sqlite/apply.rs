@@ -53,10 +53,19 @@ pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Resul
     put_rows(db, commit)?;
     let run = commit.run.0;
     let version = commit.expect.0 + 1;
-    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, payloads, hash)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let log = &commit.log;
-    db.prepare_cached(sql)?.execute(params![position, run, version, log.at.0, log.facts, log.payloads, log.hash])?;
+    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, payloads, hash, org)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let (log, org) = (&commit.log, commit.auth.org.0);
+    db.prepare_cached(sql)?.execute(params![
+        position,
+        run,
+        version,
+        log.at.0,
+        log.facts,
+        log.payloads,
+        log.hash,
+        org
+    ])?;
     registry::append(db, &commit.audit)?;
     Ok(Ok(Position::new(super::WRITER, position)))
 }

@@ -191,6 +191,15 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let public = public.to_string();
+        self.read(move |db| {
+            let mut find = db.prepare_cached("SELECT id, secret FROM workflow_runs WHERE public_id = ?1")?;
+            find.query_row([public], |row| Ok((RunId(row.get(0)?), row.get(1)?))).optional()
+        })
+        .await
+    }
+
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
         self.read(move |db| query::run(db, run)).await
     }
@@ -264,6 +273,11 @@ impl Store for SqliteStore {
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         let after = after.of(WRITER);
         self.read(move |db| query::feed(db, after, limit)).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        let after = after.of(WRITER);
+        self.read(move |db| query::feed_of(db, org, after, limit)).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

@@ -109,11 +109,20 @@ pub fn feed(db: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<Fed
     let sql = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id
                FROM workflow_events e
                JOIN workflow_runs r ON r.id = e.run WHERE e.position > ?1 ORDER BY e.position LIMIT ?2";
-    let fed = |row: &Row| {
-        let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
-        Ok(Fed { log: log_row(row)?, run, org, public })
-    };
     db.prepare_cached(sql)?.query_map(params![after, limit], fed)?.collect()
+}
+
+const FEED_OF: &str = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id
+                       FROM workflow_events e JOIN workflow_runs r ON r.id = e.run
+                       WHERE e.org = ?1 AND e.position > ?2 ORDER BY e.position LIMIT ?3";
+
+pub fn feed_of(db: &Connection, org: OrgId, after: i64, limit: u32) -> rusqlite::Result<Vec<Fed>> {
+    db.prepare_cached(FEED_OF)?.query_map(params![org.0, after, limit], fed)?.collect()
+}
+
+fn fed(row: &Row) -> rusqlite::Result<Fed> {
+    let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
+    Ok(Fed { log: log_row(row)?, run, org, public })
 }
 
 pub fn values(db: &Connection, run: RunId, ids: &[ValueId]) -> rusqlite::Result<Vec<ValueRow>> {
@@ -376,4 +385,20 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     values.push(i64::from(filter.limit).into());
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));
     db.prepare_cached(&sql)?.query_map(params_from_iter(values), run_row)?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_feed_of_an_organisation_is_read_by_its_index_in_order() {
+        let mut db = Connection::open_in_memory().unwrap();
+        super::super::schema::migrate(&mut db).unwrap();
+        let mut explain = db.prepare(&format!("EXPLAIN QUERY PLAN {FEED_OF}")).unwrap();
+        let plan = explain.query_map(params![1, 0, 10], |row| row.get::<_, String>(3)).unwrap();
+        let plan: Vec<String> = plan.collect::<Result<_, _>>().unwrap();
+        assert_eq!(plan.len(), 2, "nothing is sorted: {plan:?}");
+        assert!(plan[0].contains("workflow_events_of_org (org=? AND rowid>?)"), "{plan:?}");
+    }
 }

@@ -65,6 +65,7 @@ pub const TABLES: &[Table] = &[
             ("facts", Text),
             ("payloads", Text),
             ("hash", Bytes),
+            ("org", Int),
         ],
         order: &["position"],
     },

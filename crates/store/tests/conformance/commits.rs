@@ -97,6 +97,31 @@ pub async fn the_log_is_read_by_version_and_the_feed_by_position(store: &dyn Sto
     assert_eq!(store.feed(&Progress::default(), 3).await.unwrap(), fed[..3]);
 }
 
+pub async fn the_feed_of_an_organisation_has_its_rows_only(store: &dyn Store) {
+    let other = store.found("other", Time(1)).await.unwrap().unwrap();
+    let mut theirs = Commit { auth: Auth { org: other, epoch: 1 }, ..create(2) };
+    theirs.create = theirs.create.map(|new| NewRun { org: other, ..new });
+    let later = Commit { auth: Auth { org: other, epoch: 1 }, ..next(2, 1) };
+    for commit in [create(1), theirs, next(1, 1), later, next(1, 2)] {
+        accepted(store, commit).await;
+    }
+    let all = store.feed(&Progress::default(), 10).await.unwrap();
+    for org in [ORG, other] {
+        let own: Vec<Fed> = all.iter().filter(|fed| fed.org == org).cloned().collect();
+        assert_eq!(store.feed_of(org, &Progress::default(), 10).await.unwrap(), own);
+        assert_eq!(store.feed_of(org, &Progress::default(), 1).await.unwrap(), own[..1]);
+        let read = Progress::from_iter([own[0].log.position]);
+        assert_eq!(store.feed_of(org, &read, 10).await.unwrap(), own[1..]);
+    }
+    assert!(store.feed_of(OrgId(99), &Progress::default(), 10).await.unwrap().is_empty());
+}
+
+pub async fn the_secret_of_a_run_is_found_by_its_public_id(store: &dyn Store) {
+    accepted(store, create(1)).await;
+    assert_eq!(store.run_secret("run_1").await.unwrap(), Some((RunId(1), [3; 16])));
+    assert_eq!(store.run_secret("run_2").await.unwrap(), None);
+}
+
 pub async fn an_attempt_is_rewritten_and_the_newest_is_loaded(store: &dyn Store) {
     let mut first = create(1);
     first.steps = vec![step("a", 1, "running"), step("b", 0, "skipped")];

@@ -44,6 +44,8 @@ macro_rules! suites {
             a_unique_key_belongs_to_the_first_run_until_it_expires,
             a_change_of_grants_refuses_decisions_made_before_it,
             the_log_is_read_by_version_and_the_feed_by_position,
+            the_feed_of_an_organisation_has_its_rows_only,
+            the_secret_of_a_run_is_found_by_its_public_id,
             an_attempt_is_rewritten_and_the_newest_is_loaded,
             a_run_with_more_payloads_than_one_answer_holds_is_loaded,
             values_are_returned_by_id,

@@ -167,6 +167,7 @@ async fn a_store_of_the_first_schema_is_migrated_with_its_data() {
     assert_eq!((run.row.acts_as.as_str(), run.row.labels.len(), run.row.erased), ("*", 0, None));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap().unwrap().author, "*");
     assert_eq!(store.tail(RunId(1), Version(0), 10).await.unwrap()[0].row.payloads, "");
+    assert_eq!(store.feed_of(ORG, &Progress::default(), 10).await.unwrap().len(), 1);
     let gates = store.gates(ORG, None, 10).await.unwrap();
     assert_eq!(gates.iter().map(|gate| gate.path.as_str()).collect::<Vec<_>>(), ["ask"]);
     assert!(store.integrity().await.unwrap().is_empty());

@@ -1,6 +1,7 @@
 //! Controlling runs: cancel, retry, rerun, label, erase, discard.
 
 use super::super::change::run_audit;
+use super::super::input::check_text;
 use super::super::{Runs, Source};
 use super::{Trigger, find, find_with_right, load};
 use crate::access::Right;
@@ -29,6 +30,7 @@ impl Runs<'_> {
     /// Cancels a run. Needs the right to run.
     pub async fn cancel(&self, run: &str, reason: Option<&str>) -> Result<(), Error> {
         let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
+        check_text("reason", reason)?;
         let message = Message::Cancel { by: self.caller.name.clone(), reason: reason.map(Into::into) };
         let audit = run_audit(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
         match self.rooms.runner.command(id, message, audit.clone()).await {
