@@ -100,7 +100,11 @@ async fn turn(
                         continue;
                     }
                     Ok(Attempted::Refused(
-                        Refused::Conflict | Refused::Taken | Refused::TooManyOpen | Refused::Duplicate { .. },
+                        Refused::Conflict
+                        | Refused::Taken
+                        | Refused::TooManyOpen
+                        | Refused::TooManyDescendants
+                        | Refused::Duplicate { .. },
                     )) => {
                         // The commit that won may have ended attempts that run here.
                         needs_reconcile = true;
@@ -276,6 +280,7 @@ async fn settle(
         match envelope.message {
             Message::Start { key, node, .. } => sink.begin(live, key, node),
             Message::Notices(keys) => children::handle_notices(runner, live, keys),
+            Message::PlaceFreed => children::start_waiting(runner, live).await,
             // If the parent no longer waits for the child, the same notice cancels it.
             Message::ChildStarted { notice } if !children::is_awaited(live, &notice) => {
                 children::handle_notices(runner, live, vec![notice]);

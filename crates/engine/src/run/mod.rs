@@ -7,12 +7,14 @@
 //! | `plan.rs` | turns messages into planner events, and their results into one transition |
 //! | `drive.rs`, `commit.rs` | the loop of a run; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
-//! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
+//! | `timers.rs`, `queue.rs`, `callbacks.rs` | timers, concurrency queues, callback URLs |
+//! | `children.rs`, `child_starts.rs` | child runs; backpressure on their starts |
 //! | `sink.rs` | the interface to the layers above |
 //!
 //! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
 
 pub mod callbacks;
+mod child_starts;
 pub mod children;
 mod commit;
 pub mod drive;
@@ -38,6 +40,7 @@ pub use sink::{CallRules, Sink};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::workflows::Workflows;
+use child_starts::ChildStarts;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
@@ -69,6 +72,7 @@ pub struct Runner {
     pub workflows: Arc<Workflows>,
     pub mailboxes: Mailboxes,
     pub timers: Timers,
+    pub child_starts: ChildStarts,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
@@ -84,6 +88,7 @@ impl Runner {
             workflows,
             mailboxes: Mailboxes::new(live_runs),
             timers: Timers::default(),
+            child_starts: ChildStarts::default(),
             activity: broadcast::channel(4_096).0,
             base_url,
             sink: OnceLock::new(),

@@ -122,14 +122,14 @@ async fn nothing_is_left(sim: &Sim, faults: &mut Vec<String>) {
     let stats = sim.disk.stats(true).await.unwrap();
     for (table, rows) in stats.rows {
         if ["work", "timers", "mail", "outbox"].contains(&table.as_str()) && rows > 0 {
-            let mailed = sim.disk.mailed(10).await.unwrap();
-            let notices = sim.disk.outbox(Time(i64::MAX), 10).await.unwrap();
+            let mailed = sim.disk.mailed(None, 10).await.unwrap();
+            let notices = sim.disk.outbox(Time(i64::MAX), 0, 10).await.unwrap();
             let timers = sim.disk.due(Time(i64::MAX), Share::ALL, 10).await.unwrap();
             faults.push(format!("{rows} rows of {table} are left: {mailed:?} {notices:?} {timers:?}"));
         }
     }
     faults.extend(sim.disk.integrity().await.unwrap());
-    let queued = sim.disk.queued(10).await.unwrap();
+    let queued = sim.disk.queued(None, 10).await.unwrap();
     if !queued.is_empty() {
         faults.push(format!("runs that are over queue: {queued:?}"));
     }

@@ -33,11 +33,11 @@ pub async fn load(db: &Session, runs: Vec<i64>) -> DbResult<Vec<LoadedRun>> {
 }
 
 fn loaded(row: &Row) -> LoadedRun {
-    let paths: Vec<String> = list(row, 22);
-    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 23), list(row, 24));
-    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 25), list(row, 26));
-    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 27), list(row, 28));
-    let states: Vec<String> = list(row, 29);
+    let paths: Vec<String> = list(row, 23);
+    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 24), list(row, 25));
+    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 26), list(row, 27));
+    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 28), list(row, 29));
+    let states: Vec<String> = list(row, 30);
     let fixed = paths.into_iter().zip(attempts).zip(statuses).zip(sinces);
     let rest = ends.into_iter().zip(inputs).zip(outputs).zip(states);
     let steps =
@@ -51,15 +51,15 @@ fn loaded(row: &Row) -> LoadedRun {
             output: output.map(rows::value_id),
             state,
         });
-    let (ids, payloads): (Vec<i64>, Vec<String>) = (list(row, 30), list(row, 31));
+    let (ids, payloads): (Vec<i64>, Vec<String>) = (list(row, 31), list(row, 32));
     let values = ids.into_iter().zip(payloads).map(|(id, payload)| ValueRow { id: rows::value_id(id), payload });
     LoadedRun {
         row: rows::run(row),
-        version: Version(row.get(17)),
-        hash: rows::bytes(row, 18),
-        secret: rows::bytes(row, 19),
-        group: row.get(20),
-        state: row.get(21),
+        version: Version(row.get(18)),
+        hash: rows::bytes(row, 19),
+        secret: rows::bytes(row, 20),
+        group: row.get(21),
+        state: row.get(22),
         steps: steps.collect(),
         values: values.collect(),
     }
