@@ -16,3 +16,4 @@ mod secrets;
 mod switches;
 mod tenants;
 mod trail;
+mod trees;

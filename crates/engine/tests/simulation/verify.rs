@@ -253,10 +253,17 @@ fn executions(sim: &Sim, faults: &mut Vec<String>) {
     }
 }
 
-/// A child does not outlive its parent for long.
+/// A child does not outlive its parent for long, and a tree does not outgrow its limit.
 fn families(sim: &Sim, faults: &mut Vec<String>) {
     let past = sim.past();
     let calm = past.calm;
+    let mut by_root: BTreeMap<RunId, u32> = BTreeMap::new();
+    for parent in past.runs.values().filter_map(|story| story.parent.as_ref()) {
+        *by_root.entry(parent.root).or_default() += 1;
+    }
+    for (root, count) in by_root.into_iter().filter(|(_, count)| *count > sim.mood.descendants) {
+        faults.push(format!("run {} has {count} descendants: more than {}", root.0, sim.mood.descendants));
+    }
     for child in past.runs.values() {
         let Some(parent) = child.parent.as_ref().and_then(|parent| past.runs.get(&parent.run)) else { continue };
         let (Some(ended), Some(until)) = (child.ended, parent.ended) else { continue };
