@@ -2172,6 +2172,12 @@ export interface components {
              */
             cron: boolean | null;
             /**
+             * Format: int32
+             * @description Never more than the server's setting.
+             * @default null
+             */
+            descendants_per_run: number | null;
+            /**
              * Format: int64
              * @default null
              */

@@ -33,5 +33,6 @@ mod secrets;
 mod seed;
 mod stdio;
 mod tenants;
+mod trees;
 mod web;
 mod wire;

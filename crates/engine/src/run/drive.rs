@@ -146,7 +146,7 @@ async fn turn(
 fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Option<Envelope> {
     let permanent = matches!(error, Error::Broken(_));
     match &envelope.message {
-        Message::Timer { key } if permanent => runner.timers.forget(run, key),
+        Message::Timer { key } if permanent => runner.timers.set_aside(run, key, runner.cluster.clock.now()),
         Message::Start { org, .. } if permanent => release(runner, *org),
         _ => {}
     }

@@ -21,6 +21,8 @@ const MAX_IN_MEMORY: usize = 10_000;
 const MAX_IN_FLIGHT: usize = 1_000;
 /// Runs per read from the store when timers fire at the same time.
 const BATCH: usize = 32;
+/// When a timer that could not be handled is tried again.
+const RETRY: Millis = Millis::from_secs(60);
 /// Pause after the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest sleep of the loop.
@@ -37,7 +39,9 @@ struct State {
     soon: BTreeSet<(Time, RunId, String)>,
     due: BTreeMap<(RunId, String), Time>,
     fired: BTreeSet<(RunId, String)>,
-    /// All timers of this node's runs that are due by then are in memory.
+    /// Timers that could not be handled, and when they are tried again. They do not hide those behind them.
+    set_aside: BTreeMap<(RunId, String), Time>,
+    /// All timers of this node's runs that are due by then are in memory, except those that are set aside.
     horizon: Time,
 }
 
@@ -78,9 +82,18 @@ impl Timers {
         self.changed.notify_one();
     }
 
-    /// Drops a timer that fired too early (clocks differ) or could not be handled. It is read again from its row.
+    /// Drops a timer that fired too early (clocks differ). It is read again from its row.
     pub fn forget(&self, run: RunId, key: &str) {
         self.state().remove(run, key);
+    }
+
+    /// Drops a timer that cannot be handled. It is read again from its row after a while.
+    pub fn set_aside(&self, run: RunId, key: &str, now: Time) {
+        let mut state = self.state();
+        state.remove(run, key);
+        state.set_aside.insert((run, key.to_string()), now + RETRY);
+        drop(state);
+        self.changed.notify_one();
     }
 }
 
@@ -100,6 +113,7 @@ impl State {
     fn remove(&mut self, run: RunId, key: &str) {
         let name = (run, key.to_string());
         self.fired.remove(&name);
+        self.set_aside.remove(&name);
         if let Some(due) = self.due.remove(&name) {
             self.soon.remove(&(due, run, name.1));
         }
@@ -126,7 +140,8 @@ impl State {
         }
         for row in rows {
             let name = (row.run, row.key);
-            if !self.fired.contains(&name) && !self.due.contains_key(&name) {
+            let known = self.fired.contains(&name) || self.due.contains_key(&name);
+            if !known && !self.set_aside.contains_key(&name) {
                 self.insert(row.due, name.0, name.1);
             }
         }
@@ -167,7 +182,8 @@ pub async fn run(runner: Arc<Runner>) {
         }
         let (needs_rows, in_flight) = {
             let mut state = runner.timers.state();
-            (state.needs_rows(now), state.fired.len())
+            state.set_aside.retain(|_, retry| *retry > now);
+            (state.needs_rows(now), state.fired.len() + state.set_aside.len())
         };
         if needs_rows && !read(&runner, now, in_flight).await {
             runner.cluster.pause(PAUSE).await;
@@ -207,7 +223,7 @@ async fn fire(runner: Arc<Runner>, due: Vec<(RunId, String)>) {
 /// Reads the rows of the next moments. False if the store did not answer.
 async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
     let until = now + AHEAD;
-    // Timers in flight still have their rows.
+    // Timers in flight and those that are set aside still have their rows.
     let limit = MAX_IN_MEMORY + in_flight;
     // Set before the rows are read, so that timers written in the meantime are not missed.
     let before = std::mem::replace(&mut runner.timers.state().horizon, until);
@@ -222,5 +238,37 @@ async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
             tracing::warn!(%error, "cannot read timers; will retry");
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(run: i64) -> DueTimer {
+        DueTimer { due: Time(run), run: RunId(run), key: "wake:1:nap".into() }
+    }
+
+    #[test]
+    fn timers_that_cannot_be_handled_do_not_hide_those_behind_them() {
+        let (timers, now) = (Timers::default(), Time(1_000));
+        let runs = |taken: Vec<(RunId, String)>| taken.into_iter().map(|(run, _)| run.0).collect::<Vec<_>>();
+        timers.state().horizon = now;
+        timers.state().refill(vec![row(1), row(2)], false);
+        assert_eq!(runs(timers.state().take(now)), [1, 2]);
+        timers.set_aside(RunId(1), &row(1).key, now);
+        timers.set_aside(RunId(2), &row(2).key, now);
+        // As many more rows are read as are set aside, which are not tried again at once.
+        let (read, limit) = (vec![row(1), row(2), row(3), row(4)], 2 + timers.state().set_aside.len());
+        assert_eq!(read.len(), limit);
+        timers.state().refill(read, false);
+        assert_eq!(runs(timers.state().take(now)), [3, 4]);
+        // After a while they are, and a timer that is written anew is not set aside.
+        timers.state().horizon = now;
+        timers.set(RunId(2), &row(2).key, Time(900));
+        assert_eq!(runs(timers.state().take(now)), [2]);
+        timers.state().set_aside.retain(|_, retry| *retry > now + RETRY);
+        timers.state().refill(vec![row(1)], true);
+        assert_eq!(runs(timers.state().take(now)), [1]);
     }
 }
