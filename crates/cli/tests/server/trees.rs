@@ -24,7 +24,7 @@ fn runs(api: &Api) -> usize {
 }
 
 fn open_runs(api: &Api) -> u64 {
-    api.data("/api/v1/usage")["open_runs"].as_u64().unwrap()
+    api.data("/usage")["open_runs"].as_u64().unwrap()
 }
 
 #[test]
