@@ -77,7 +77,8 @@ async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
     if !rooms.cluster.shared || rooms.cluster.node.is_steady() {
         recover_orphans(rooms, &mut owned).await?;
     }
-    rooms.executor.slots.left_ready();
+    rooms.executor.slots.left_ready(None);
+    rooms.runner.broken.release();
     deliver_mail(rooms, &mut owned).await?;
     handle_notices(rooms, &mut owned).await?;
     admit_queued(rooms, &mut owned).await?;
