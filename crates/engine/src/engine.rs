@@ -140,7 +140,7 @@ impl Engine {
     /// The run that a step of another started, if it has.
     pub async fn child(&self, parent: RunId, path: &str, attempt: u32) -> Result<Option<RunId>, Error> {
         let key = children::unique(parent, path, attempt);
-        Ok(self.rooms.cluster.store.keyed(children::SCOPE, &key).await?)
+        Ok(self.rooms.cluster.store.keyed(children::SCOPE, &key, self.rooms.cluster.clock.now()).await?)
     }
 
     /// Takes no new work, lets running attempts end for as long as `patience`, then stops. What is cut off counts as lost

@@ -196,8 +196,10 @@ fn plans(config: &Config) -> Plans {
         tasks_per_workflow: most(plan.tasks_per_workflow),
         concurrent_runs: most(plan.concurrent_runs),
         executions_per_month: plan.executions_per_month,
+        descendants_per_run: most(plan.descendants_per_run),
         no_cron: !plan.cron,
     };
     let by_name = config.plans.iter().map(|(name, limits)| (name.clone(), plan(limits))).collect();
-    Plans { by_name, default: config.default_plan.clone() }
+    let descendants_per_run = config.descendants_per_run.get();
+    Plans { by_name, default: config.default_plan.clone(), descendants_per_run }
 }

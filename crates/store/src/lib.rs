@@ -74,16 +74,20 @@ pub trait Store: Registry + Nodes {
     async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error>;
     /// Returns the messages in a run's mailbox, oldest first.
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error>;
-    /// Returns runs whose mailbox is not empty.
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error>;
-    /// Returns due outbox notices. Notices of one run come in the order in which it wrote them.
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error>;
+    /// Returns runs whose mailbox is not empty, ordered by id. `after` is the last run of the previous page.
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error>;
+    /// Returns due outbox notices, ordered by id, which is the order in which a run wrote them. `after` is the id of the
+    /// previous page's last notice; 0 for the first page.
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error>;
+    /// Returns the outbox notices of a run whose keys have this prefix, ordered by key.
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error>;
     /// Removes stale rows outside of any commit.
     async fn forget(&self, stale: Stale) -> Result<(), Error>;
-    /// Returns the run that holds a unique key.
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error>;
-    /// Returns the key of each concurrency group that has a queue, with the first queued run.
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
+    /// Returns the run that holds a unique key which has not expired by `now`.
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error>;
+    /// Returns the key of each concurrency group that has a queue, with the first queued run, ordered by key. `after`
+    /// is the last key of the previous page.
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
     /// Returns the first run in the queue of a concurrency group.
     async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error>;
     /// Returns the oldest run that holds a slot in a concurrency group.

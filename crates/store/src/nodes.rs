@@ -1,6 +1,6 @@
 //! Nodes: their leases, the work they claim, and the hints they send each other.
 
-use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId};
+use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId, WorkKey};
 use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
@@ -26,8 +26,9 @@ pub trait Nodes: Send + Sync {
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
     /// Removes nodes whose lease has expired.
     async fn give_up_silent(&self) -> Result<(), Error>;
-    /// Returns attempts claimed by nodes that are not alive.
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error>;
+    /// Returns attempts claimed by nodes that are not alive, ordered by run, step and attempt. `after` is the last
+    /// attempt of the previous page.
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error>;
 
     /// Whether other processes may use the same data at the same time.
     fn is_shared(&self) -> bool {

@@ -143,6 +143,7 @@ pub struct StoredMail {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredNotice {
+    pub id: i64,
     pub run: RunId,
     pub key: String,
     pub body: String,

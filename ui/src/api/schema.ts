@@ -2188,6 +2188,12 @@ export interface components {
              */
             cron: boolean | null;
             /**
+             * Format: int32
+             * @description Never more than the server's setting.
+             * @default null
+             */
+            descendants_per_run: number | null;
+            /**
              * Format: int64
              * @default null
              */

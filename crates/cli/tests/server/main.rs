@@ -35,5 +35,6 @@ mod secrets;
 mod seed;
 mod stdio;
 mod tenants;
+mod trees;
 mod web;
 mod wire;

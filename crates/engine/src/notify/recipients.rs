@@ -42,23 +42,25 @@ pub async fn notices(notifier: &Notifier, live: &Live, facts: &[Fact], now: Time
 
 /// Turns committed notices into deliveries, in a background task. Notices that fail stay in the outbox and are retried.
 pub fn deliver(notifier: &Arc<Notifier>, run: RunId, notices: Vec<Notice>) {
-    let notifier = notifier.clone();
-    tokio::spawn(async move {
-        for Notice { key, body, .. } in notices {
-            if let Err(error) = create_deliveries(&notifier, run, &key, &body).await {
-                tracing::warn!(run = run.0, %key, %error, "cannot create the deliveries of a notice; will retry");
-                continue;
-            }
-            let done = Stale { notices: vec![(run, key)], ..Stale::default() };
-            if let Err(error) = notifier.cluster.store.forget(done).await {
-                tracing::warn!(run = run.0, %error, "cannot remove a notice whose deliveries were created");
-            }
-        }
-        notifier.wake.notify_one();
-    });
+    tokio::spawn(create_deliveries(notifier.clone(), run, notices));
 }
 
-async fn create_deliveries(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
+/// The same, in the foreground.
+pub async fn create_deliveries(notifier: Arc<Notifier>, run: RunId, notices: Vec<Notice>) {
+    for Notice { key, body, .. } in notices {
+        if let Err(error) = deliveries_of(&notifier, run, &key, &body).await {
+            tracing::warn!(run = run.0, %key, %error, "cannot create the deliveries of a notice; will retry");
+            continue;
+        }
+        let done = Stale { notices: vec![(run, key)], ..Stale::default() };
+        if let Err(error) = notifier.cluster.store.forget(done).await {
+            tracing::warn!(run = run.0, %error, "cannot remove a notice whose deliveries were created");
+        }
+    }
+    notifier.wake.notify_one();
+}
+
+async fn deliveries_of(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
     let occurrence: Occurrence = match serde_json::from_str(text) {
         Ok(occurrence) => occurrence,
         Err(error) => {

@@ -117,6 +117,7 @@ pub async fn cancel(runner: &Arc<Runner>, cancellation: Cancellation) -> Result<
     }
     runner.broken.remove(run);
     runner.ended(run);
+    runner.place_freed(stored.row.org, stored.row.parent.as_ref().map(|parent| parent.run));
     if let Some(parent) = &stored.row.parent {
         runner.send(parent.run, Message::Mail);
     }

@@ -167,6 +167,7 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     if ended {
         metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);
         runner.ended(live.id);
+        runner.place_freed(live.org, live.parent.as_ref().map(|parent| parent.run));
         if let Some(parent) = &live.parent {
             runner.send(parent.run, Message::Mail);
         }

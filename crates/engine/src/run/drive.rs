@@ -110,7 +110,11 @@ async fn turn(
                         continue;
                     }
                     Ok(Attempted::Refused(
-                        Refused::Conflict | Refused::Taken | Refused::TooManyOpen | Refused::Duplicate { .. },
+                        Refused::Conflict
+                        | Refused::Taken
+                        | Refused::TooManyOpen
+                        | Refused::TooManyDescendants
+                        | Refused::Duplicate { .. },
                     )) => {
                         // The commit that won may have ended attempts that run here.
                         needs_reconcile = true;
@@ -164,7 +168,8 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
     if permanent && let Some(key) = envelope.message.reports_on() {
         runner.mailboxes.give_up_report(run, key.clone());
     }
-    if permanent && matches!(envelope.message, Message::Timer { .. }) {
+    if permanent && let Message::Timer { key } = &envelope.message {
+        runner.timers.set_aside(run, key);
         runner.broken.keep(run, envelope);
         return None;
     }
@@ -291,6 +296,7 @@ async fn settle(
         match envelope.message {
             Message::Start { key, node, slot } => sink.begin(live, key, node, slot),
             Message::Notices(keys) => children::handle_notices(runner, live, keys),
+            Message::PlaceFreed => children::start_waiting(runner, live).await,
             // If the parent no longer waits for the child, the same notice cancels it.
             Message::ChildStarted { notice } if !children::is_awaited(live, &notice) => {
                 children::handle_notices(runner, live, vec![notice]);

@@ -104,6 +104,8 @@ pub enum Message {
         notice: String,
         outcome: Outcome,
     },
+    /// There may be a place for a child that waits for one.
+    PlaceFreed,
     /// There is mail in the store.
     Mail,
     /// Notices in the store that are not handled yet, by key.

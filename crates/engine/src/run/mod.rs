@@ -7,7 +7,8 @@
 //! | `plan.rs` | turns messages into planner events, and their results into one transition |
 //! | `drive.rs`, `driver.rs`, `commit.rs` | the loop of a run; which task drives it; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
-//! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
+//! | `timers.rs`, `queue.rs`, `callbacks.rs` | timers, concurrency queues, callback URLs |
+//! | `children.rs`, `child_starts.rs` | child runs; backpressure on their starts |
 //! | `broken.rs` | runs that cannot be read |
 //! | `sink.rs` | the interface to the layers above |
 //!
@@ -15,6 +16,7 @@
 
 mod broken;
 pub mod callbacks;
+mod child_starts;
 pub mod children;
 mod commit;
 pub mod drive;
@@ -43,6 +45,7 @@ pub use sink::{CallRules, HostGuard, HostRules, Sink, Slot, SlotPool};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::workflows::Workflows;
+use child_starts::ChildStarts;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
@@ -74,6 +77,7 @@ pub struct Runner {
     pub workflows: Arc<Workflows>,
     pub mailboxes: Mailboxes,
     pub timers: Arc<Timers>,
+    pub child_starts: ChildStarts,
     pub broken: broken::BrokenRuns,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
@@ -90,6 +94,7 @@ impl Runner {
             workflows,
             mailboxes: Mailboxes::new(live_runs),
             timers: Arc::default(),
+            child_starts: ChildStarts::default(),
             broken: broken::BrokenRuns::default(),
             activity: broadcast::channel(4_096).0,
             base_url,

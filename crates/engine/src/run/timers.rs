@@ -39,6 +39,8 @@ struct State {
     due: BTreeMap<(RunId, String), Time>,
     /// Timers that have fired and are not handled yet, each with the number of its firing.
     fired: BTreeMap<(RunId, String), u64>,
+    /// The same of runs that are left alone. They neither count as in flight nor hide the timers behind them.
+    set_aside: BTreeMap<(RunId, String), u64>,
     firings: u64,
     /// All timers of this node's runs that are due by then are in memory.
     horizon: Time,
@@ -67,8 +69,11 @@ impl Drop for FiredTimer {
         let full = state.fired.len() >= MAX_IN_FLIGHT;
         let name = (self.run, std::mem::take(&mut self.key));
         // A commit may have set the timer again, and it may have fired since.
-        if state.fired.get(&name) == Some(&self.firing) {
-            state.fired.remove(&name);
+        let both = &mut *state;
+        for unhandled in [&mut both.fired, &mut both.set_aside] {
+            if unhandled.get(&name) == Some(&self.firing) {
+                unhandled.remove(&name);
+            }
         }
         drop(state);
         if full {
@@ -124,6 +129,17 @@ impl Timers {
     pub fn forget(&self, run: RunId, key: &str) {
         self.state().remove(run, key);
     }
+
+    /// Keeps a timer of a run that is left alone from firing again, without counting it as in flight.
+    pub fn set_aside(&self, run: RunId, key: &str) {
+        let mut state = self.state();
+        let name = (run, key.to_string());
+        if let Some(firing) = state.fired.remove(&name) {
+            state.set_aside.insert(name, firing);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
 }
 
 impl State {
@@ -142,6 +158,7 @@ impl State {
     fn remove(&mut self, run: RunId, key: &str) {
         let name = (run, key.to_string());
         self.fired.remove(&name);
+        self.set_aside.remove(&name);
         if let Some(due) = self.due.remove(&name) {
             self.soon.remove(&(due, run, name.1));
         }
@@ -169,7 +186,8 @@ impl State {
         }
         for row in rows {
             let name = (row.run, row.key);
-            if !self.fired.contains_key(&name) && !self.due.contains_key(&name) {
+            let fired = self.fired.contains_key(&name) || self.set_aside.contains_key(&name);
+            if !fired && !self.due.contains_key(&name) {
                 self.insert(row.due, name.0, name.1);
             }
         }
@@ -184,6 +202,11 @@ impl State {
             Some((due, ..)) => Some(until(*due).min(refill)),
             None => Some(refill),
         }
+    }
+
+    /// The number of timers that have fired and still have their rows.
+    fn unhandled(&self) -> usize {
+        self.fired.len() + self.set_aside.len()
     }
 
     fn needs_rows(&mut self, now: Time) -> bool {
@@ -208,7 +231,7 @@ pub async fn run(runner: Arc<Runner>) {
         }
         let (needs_rows, in_flight) = {
             let mut state = runner.timers.state();
-            (state.needs_rows(now), state.fired.len())
+            (state.needs_rows(now), state.unhandled())
         };
         if needs_rows && !read(&runner, now, in_flight).await {
             runner.cluster.pause(PAUSE).await;
@@ -247,7 +270,7 @@ async fn fire(runner: Arc<Runner>, due: Vec<FiredTimer>) {
 /// Reads the rows of the next moments. False if the store did not answer.
 async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
     let until = now + AHEAD;
-    // Timers in flight still have their rows.
+    // Timers in flight and those that are set aside still have their rows.
     let limit = MAX_IN_MEMORY + in_flight;
     // Set before the rows are read, so that timers written in the meantime are not missed.
     let before = std::mem::replace(&mut runner.timers.state().horizon, until);
@@ -290,5 +313,29 @@ mod tests {
         timers.state().refill(row(), true);
         assert!(timers.take(Time(9)).is_empty(), "the second firing is still being handled");
         drop(again);
+    }
+
+    #[test]
+    fn timers_that_cannot_be_handled_do_not_hide_those_behind_them() {
+        let (timers, now) = (Arc::new(Timers::default()), Time(1_000_000));
+        let many = MAX_IN_FLIGHT as i64;
+        let rows = |runs: std::ops::RangeInclusive<i64>| {
+            runs.map(|run| DueTimer { due: Time(run), run: RunId(run), key: "a".into() }).collect::<Vec<_>>()
+        };
+        timers.state().horizon = now;
+        timers.state().refill(rows(1..=many), false);
+        let stuck = timers.take(now);
+        assert_eq!(stuck.len(), MAX_IN_FLIGHT);
+        assert!(!timers.state().needs_rows(now));
+        stuck.iter().for_each(|timer| timers.set_aside(timer.run, timer));
+        // Others fire, and more rows are read, by as many as are set aside.
+        assert!(timers.state().needs_rows(now));
+        assert_eq!(timers.state().unhandled(), MAX_IN_FLIGHT);
+        timers.state().refill(rows(1..=many + 2), true);
+        let others: Vec<i64> = timers.take(now).iter().map(|timer| timer.run.0).collect();
+        assert_eq!(others, [many + 1, many + 2]);
+        drop(stuck);
+        timers.state().refill(rows(1..=1), true);
+        assert_eq!(timers.take(now).len(), 1);
     }
 }

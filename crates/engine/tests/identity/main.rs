@@ -19,3 +19,4 @@ mod secrets;
 mod switches;
 mod tenants;
 mod trail;
+mod trees;

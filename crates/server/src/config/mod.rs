@@ -48,6 +48,7 @@ pub struct Config {
     pub log: Log,
     pub slots: NonZeroU32,
     pub slots_per_organisation: Option<NonZeroU32>,
+    pub descendants_per_run: NonZeroU32,
     #[serde(serialize_with = "shown")]
     pub drain: Millis,
     /// See [`Config::private_addresses`].
@@ -187,6 +188,7 @@ pub struct Plan {
     pub tasks_per_workflow: Option<u64>,
     pub concurrent_runs: Option<u64>,
     pub executions_per_month: Option<u64>,
+    pub descendants_per_run: Option<u64>,
     pub cron: bool,
 }
 
@@ -296,6 +298,7 @@ impl Default for Config {
             log: Log { format: LogFormat::Human, level: Level::Info },
             slots: positive(1_000),
             slots_per_organisation: None,
+            descendants_per_run: positive(stepwell_engine::Plans::default().descendants_per_run),
             drain: Millis::from_secs(30),
             given_private_addresses: None,
             own_address: false,
@@ -353,6 +356,7 @@ impl Plan {
         tasks_per_workflow: None,
         concurrent_runs: None,
         executions_per_month: None,
+        descendants_per_run: None,
         cron: true,
     };
 
@@ -363,6 +367,7 @@ impl Plan {
             tasks_per_workflow: limits.tasks_per_workflow.map(Into::into),
             concurrent_runs: limits.concurrent_runs.map(Into::into),
             executions_per_month: limits.executions_per_month,
+            descendants_per_run: limits.descendants_per_run.map(Into::into),
             cron: !limits.no_cron,
         };
         stepwell_engine::Plans::default().by_name.into_iter().map(|(name, limits)| (name, plan(limits))).collect()

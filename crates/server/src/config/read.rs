@@ -56,6 +56,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     });
     fields.set("slots", &mut config.slots, values::positive);
     config.slots_per_organisation = fields.take("slots_per_organisation", values::positive);
+    fields.set("descendants_per_run", &mut config.descendants_per_run, values::positive);
     fields.set("drain", &mut config.drain, values::length);
     config.given_private_addresses = fields.take("private_addresses", values::flag);
     fields.set("own_address", &mut config.own_address, values::flag);
@@ -124,6 +125,7 @@ fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
     fields.set("tasks_per_workflow", &mut plan.tasks_per_workflow, values::limit);
     fields.set("concurrent_runs", &mut plan.concurrent_runs, values::limit);
     fields.set("executions_per_month", &mut plan.executions_per_month, values::limit);
+    fields.set("descendants_per_run", &mut plan.descendants_per_run, values::limit);
     fields.set("cron", &mut plan.cron, values::flag);
 }
 

@@ -152,12 +152,18 @@ impl Store for MemoryStore {
         Ok(state.mail.of_run(run).into_iter().filter_map(stored).collect())
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
-        Ok(self.lock().mail.runs().take(limit as usize).collect())
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let state = self.lock();
+        let runs = state.mail.runs().filter(|run| after.is_none_or(|after| *run > after));
+        Ok(runs.take(limit as usize).collect())
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        Ok(self.lock().due_notices(until, limit))
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        Ok(self.lock().due_notices(until, after, limit))
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        Ok(self.lock().notices(run, prefix, limit))
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
@@ -174,13 +180,16 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
-        Ok(self.lock().unique.get(&(scope.to_string(), key.to_string())).map(|owner| owner.run))
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
+        let state = self.lock();
+        let owner = state.unique.get(&(scope.to_string(), key.to_string()));
+        Ok(owner.filter(|owner| owner.counts_at(now)).map(|owner| owner.run))
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
         let state = self.lock();
-        let heads = state.groups.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
+        let queues = state.groups.queues.iter().filter(|(key, _)| after.is_none_or(|after| key.as_str() > after));
+        let heads = queues.filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
         Ok(heads.take(limit as usize).collect())
     }
 

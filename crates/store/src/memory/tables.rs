@@ -77,15 +77,19 @@ impl WorkTable {
     }
 
     pub fn held(&self, node: NodeId) -> impl Iterator<Item = Claimed> {
-        self.on_node.get(&node).into_iter().flatten().map(|attempt| {
-            let work = &self.rows[attempt];
-            Claimed { run: attempt.0, key: attempt.1.clone(), org: work.org, kind: work.kind.clone() }
-        })
+        self.on_node.get(&node).into_iter().flatten().map(|attempt| self.claimed(attempt))
     }
 
-    pub fn orphans(&self, alive: &BTreeMap<NodeId, NewNode>, limit: u32) -> Vec<Claimed> {
+    fn claimed(&self, attempt: &Attempt) -> Claimed {
+        let work = &self.rows[attempt];
+        Claimed { run: attempt.0, key: attempt.1.clone(), org: work.org, kind: work.kind.clone() }
+    }
+
+    pub fn orphans(&self, alive: &BTreeMap<NodeId, NewNode>, after: Option<Attempt>, limit: u32) -> Vec<Claimed> {
         let gone = self.on_node.keys().filter(|node| !alive.contains_key(node));
-        gone.flat_map(|&node| self.held(node)).take(limit as usize).collect()
+        let attempts: BTreeSet<&Attempt> = gone.flat_map(|node| &self.on_node[node]).collect();
+        let attempts = attempts.into_iter().filter(|attempt| after.as_ref().is_none_or(|after| *attempt > after));
+        attempts.take(limit as usize).map(|attempt| self.claimed(attempt)).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -191,6 +195,11 @@ impl<T> Messages<T> {
     /// Returns the numbers of one run's messages, oldest first.
     pub fn of_run(&self, run: RunId) -> BTreeSet<i64> {
         self.of_run.get(&run).into_iter().flat_map(BTreeMap::values).copied().collect()
+    }
+
+    /// Returns the keys and numbers of one run's messages, ordered by key.
+    pub fn by_key(&self, run: RunId) -> impl Iterator<Item = (&str, i64)> {
+        self.of_run.get(&run).into_iter().flatten().map(|(key, id)| (key.as_str(), *id))
     }
 
     pub fn runs(&self) -> impl Iterator<Item = RunId> {

@@ -156,18 +156,28 @@ impl Store for PgStore {
         Ok(found.iter().map(|row| StoredMail { id: row.get(0), key: row.get(1), body: row.get(2) }).collect())
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
-        let sql = "SELECT DISTINCT run FROM mail ORDER BY run LIMIT $1";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let sql = "SELECT DISTINCT run FROM mail WHERE run > $1 ORDER BY run LIMIT $2";
+        let (after, limit) = (after.map_or(i64::MIN, |run| run.0), i64::from(limit));
+        let found = self.readers.with_retry(async |db| db.query(sql, args![after, limit]).await).await?;
         Ok(found.iter().map(|row| RunId(row.get(0))).collect())
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        let sql = "SELECT run, key, body FROM outbox WHERE due <= $1 ORDER BY id LIMIT $2";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![until.0, i64::from(limit)]).await).await?;
-        let notice =
-            |row: &tokio_postgres::Row| StoredNotice { run: RunId(row.get(0)), key: row.get(1), body: row.get(2) };
-        Ok(found.iter().map(notice).collect())
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let sql = format!("SELECT {} FROM outbox WHERE due <= $1 AND id > $2 ORDER BY id LIMIT $3", rows::NOTICE);
+        let limit = i64::from(limit);
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![until.0, after, limit]).await).await?;
+        Ok(found.iter().map(rows::notice).collect())
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let sql = format!(
+            "SELECT {} FROM outbox WHERE run = $1 AND left(key, length($2)) = $2 ORDER BY key COLLATE \"C\" LIMIT $3",
+            rows::NOTICE
+        );
+        let limit = i64::from(limit);
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![run.0, prefix, limit]).await).await?;
+        Ok(found.iter().map(rows::notice).collect())
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
@@ -198,15 +208,17 @@ impl Store for PgStore {
         work.await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
-        let sql = "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2";
-        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key]).await).await?;
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
+        let sql =
+            "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2 AND (expires_at IS NULL OR expires_at > $3)";
+        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key, now.0]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        let sql = "SELECT key, min(run) FROM places WHERE NOT held GROUP BY key ORDER BY key LIMIT $1";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let sql = "SELECT key, min(run) FROM places WHERE NOT held AND key > $1 GROUP BY key ORDER BY key LIMIT $2";
+        let (after, limit) = (after.unwrap_or_default(), i64::from(limit));
+        let found = self.readers.with_retry(async |db| db.query(sql, args![after, limit]).await).await?;
         Ok(found.iter().map(|row| (row.get(0), RunId(row.get(1)))).collect())
     }
 

@@ -80,16 +80,17 @@ impl Nodes for PgStore {
         self.heartbeat.with_retry(async |db| db.execute(expire, args![lease]).await).await.map(|_| ())
     }
 
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error> {
         let sql = format!(
             "SELECT {} FROM work w WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = w.node)
-             ORDER BY run, step, attempt LIMIT $1",
+               AND (run, step, attempt) > ($1, $2, $3) ORDER BY run, step, attempt LIMIT $4",
             rows::CLAIMED
         );
+        let after = after.map(|(run, key)| (run.0, key.path, i64::from(key.attempt)));
+        let (run, path, attempt) = after.unwrap_or((i64::MIN, String::new(), 0));
         let limit = i64::from(limit);
-        self.readers
-            .with_retry(async |db| Ok(db.query(&sql, args![limit]).await?.iter().map(rows::claimed).collect()))
-            .await
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![run, path, attempt, limit]).await).await?;
+        Ok(found.iter().map(rows::claimed).collect())
     }
 
     fn is_shared(&self) -> bool {

@@ -18,7 +18,7 @@ const PAGE_BYTES: i64 = 16 << 20;
 /// How often a run with many payloads is read again because it changed meanwhile.
 const MAX_RELOADS: u32 = 5;
 /// Columns of a loaded run without its payloads.
-const COLUMNS: usize = 31;
+const COLUMNS: usize = 32;
 
 /// Reads runs. Each is as of one moment: the payloads of a run that do not fit into one statement are read in pages, and
 /// the run is read again if it was changed meanwhile.
@@ -115,11 +115,11 @@ pub async fn head(db: &Session, run: RunId) -> DbResult<Option<LoadedRun>> {
 fn without_steps(row: &Row) -> LoadedRun {
     LoadedRun {
         row: rows::run(row),
-        version: Version(row.get(17)),
-        hash: rows::bytes(row, 18),
-        secret: rows::bytes(row, 19),
-        group: row.get(20),
-        state: row.get(21),
+        version: Version(row.get(18)),
+        hash: rows::bytes(row, 19),
+        secret: rows::bytes(row, 20),
+        group: row.get(21),
+        state: row.get(22),
         steps: Vec::new(),
         values: Vec::new(),
     }
@@ -127,11 +127,11 @@ fn without_steps(row: &Row) -> LoadedRun {
 
 /// A run without its payloads.
 fn without_values(row: &Row) -> LoadedRun {
-    let paths: Vec<String> = list(row, 22);
-    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 23), list(row, 24));
-    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 25), list(row, 26));
-    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 27), list(row, 28));
-    let states: Vec<String> = list(row, 29);
+    let paths: Vec<String> = list(row, 23);
+    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 24), list(row, 25));
+    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 26), list(row, 27));
+    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 28), list(row, 29));
+    let states: Vec<String> = list(row, 30);
     let fixed = paths.into_iter().zip(attempts).zip(statuses).zip(sinces);
     let rest = ends.into_iter().zip(inputs).zip(outputs).zip(states);
     let steps =

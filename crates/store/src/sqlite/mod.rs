@@ -225,33 +225,42 @@ impl Store for SqliteStore {
         self.read(move |db| query::mail(db, run)).await
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let after = after.map_or(i64::MIN, |run| run.0);
         self.read(move |db| {
-            let mut find = db.prepare_cached("SELECT DISTINCT run FROM mail ORDER BY run LIMIT ?1")?;
-            find.query_map([limit], |row| row.get(0).map(RunId))?.collect()
+            let mut find = db.prepare_cached("SELECT DISTINCT run FROM mail WHERE run > ?1 ORDER BY run LIMIT ?2")?;
+            find.query_map(params![after, limit], |row| row.get(0).map(RunId))?.collect()
         })
         .await
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        self.read(move |db| query::outbox(db, until, limit)).await
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.read(move |db| query::outbox(db, until, after, limit)).await
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let prefix = prefix.to_string();
+        self.read(move |db| query::notices(db, run, &prefix, limit)).await
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
         self.writer.write(move |db| query::forget(db, &stale)).await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
         let (scope, key) = (scope.to_string(), key.to_string());
+        let sql =
+            "SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
         self.read(move |db| {
-            let mut find = db.prepare_cached("SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2")?;
-            find.query_row(params![scope, key], |row| row.get(0).map(RunId)).optional()
+            let mut find = db.prepare_cached(sql)?;
+            find.query_row(params![scope, key, now.0], |row| row.get(0).map(RunId)).optional()
         })
         .await
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        self.read(move |db| query::queued(db, limit)).await
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let after = after.unwrap_or_default().to_string();
+        self.read(move |db| query::queued(db, &after, limit)).await
     }
 
     async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {

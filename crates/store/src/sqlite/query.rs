@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 const RUN_COLUMNS: &str =
     "id, public_id, org, definition, status, created_by, test, parent_run, parent_step, parent_attempt, depth,
-     created_at, started_at, finished_at, acts_as, labels, erased_at";
+     created_at, started_at, finished_at, acts_as, labels, erased_at, root";
 
 fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -31,7 +31,8 @@ fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
 
 fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
     let Some(run) = row.get::<_, Option<i64>>(7)? else { return Ok(None) };
-    Ok(Some(Parent { run: RunId(run), path: row.get(8)?, attempt: row.get(9)?, depth: row.get(10)? }))
+    let root = RunId(row.get::<_, Option<i64>>(17)?.unwrap_or(run));
+    Ok(Some(Parent { run: RunId(run), path: row.get(8)?, attempt: row.get(9)?, depth: row.get(10)?, root }))
 }
 
 /// Reads all parts in one transaction, so a concurrent commit cannot mix two states.
@@ -41,11 +42,11 @@ pub fn head(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
     let head = db.prepare_cached(&sql)?.query_row([run.0], |row| {
         Ok(LoadedRun {
             row: run_row(row)?,
-            version: Version(row.get(17)?),
-            hash: row.get(18)?,
-            secret: row.get(19)?,
-            group: row.get(20)?,
-            state: row.get(21)?,
+            version: Version(row.get(18)?),
+            hash: row.get(19)?,
+            secret: row.get(20)?,
+            group: row.get(21)?,
+            state: row.get(22)?,
             steps: Vec::new(),
             values: Vec::new(),
         })
@@ -184,10 +185,17 @@ pub fn held(db: &Connection, node: NodeId) -> rusqlite::Result<Vec<Claimed>> {
     db.prepare_cached(sql)?.query_map([node.0], claimed)?.collect()
 }
 
-pub fn orphans(db: &Connection, alive: &BTreeSet<NodeId>, limit: u32) -> rusqlite::Result<Vec<Claimed>> {
-    let sql = "SELECT run, step, attempt, org, kind, node FROM work WHERE node IS NOT NULL";
+pub fn orphans(
+    db: &Connection,
+    alive: &BTreeSet<NodeId>,
+    after: Option<(RunId, WorkKey)>,
+    limit: u32,
+) -> rusqlite::Result<Vec<Claimed>> {
+    let sql = "SELECT run, step, attempt, org, kind, node FROM work
+               WHERE node IS NOT NULL AND (run, step, attempt) > (?1, ?2, ?3) ORDER BY run, step, attempt";
+    let (run, path, attempt) = after.map_or((i64::MIN, String::new(), 0), |(run, key)| (run.0, key.path, key.attempt));
     let mut all = db.prepare_cached(sql)?;
-    let all = all.query_map([], |row| Ok((claimed(row)?, NodeId(row.get(5)?))))?;
+    let all = all.query_map(params![run, path, attempt], |row| Ok((claimed(row)?, NodeId(row.get(5)?))))?;
     let lost = all.filter(|work| !matches!(work, Ok((_, node)) if alive.contains(node)));
     lost.take(limit as usize).map(|work| work.map(|(work, _)| work)).collect()
 }
@@ -217,10 +225,19 @@ pub fn mail(db: &Connection, run: RunId) -> rusqlite::Result<Vec<StoredMail>> {
     db.prepare_cached(sql)?.query_map([run.0], mail)?.collect()
 }
 
-pub fn outbox(db: &Connection, until: Time, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
-    let sql = "SELECT run, key, body FROM outbox WHERE due <= ?1 ORDER BY id LIMIT ?2";
-    let notice = |row: &Row| Ok(StoredNotice { run: RunId(row.get(0)?), key: row.get(1)?, body: row.get(2)? });
-    db.prepare_cached(sql)?.query_map(params![until.0, limit], notice)?.collect()
+fn notice(row: &Row) -> rusqlite::Result<StoredNotice> {
+    Ok(StoredNotice { id: row.get(0)?, run: RunId(row.get(1)?), key: row.get(2)?, body: row.get(3)? })
+}
+
+pub fn outbox(db: &Connection, until: Time, after: i64, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
+    let sql = "SELECT id, run, key, body FROM outbox WHERE due <= ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+    db.prepare_cached(sql)?.query_map(params![until.0, after, limit], notice)?.collect()
+}
+
+pub fn notices(db: &Connection, run: RunId, prefix: &str, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
+    let sql = "SELECT id, run, key, body FROM outbox WHERE run = ?1 AND substr(key, 1, length(?2)) = ?2
+               ORDER BY key LIMIT ?3";
+    db.prepare_cached(sql)?.query_map(params![run.0, prefix, limit], notice)?.collect()
 }
 
 pub fn forget(db: &Connection, stale: &Stale) -> rusqlite::Result<()> {
@@ -236,9 +253,9 @@ pub fn forget(db: &Connection, stale: &Stale) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub fn queued(db: &Connection, limit: u32) -> rusqlite::Result<Vec<(String, RunId)>> {
-    let sql = "SELECT key, min(run) FROM places WHERE held = 0 GROUP BY key LIMIT ?1";
-    db.prepare_cached(sql)?.query_map([limit], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?.collect()
+pub fn queued(db: &Connection, after: &str, limit: u32) -> rusqlite::Result<Vec<(String, RunId)>> {
+    let sql = "SELECT key, min(run) FROM places WHERE held = 0 AND key > ?1 GROUP BY key ORDER BY key LIMIT ?2";
+    db.prepare_cached(sql)?.query_map(params![after, limit], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?.collect()
 }
 
 /// Returns the oldest run that holds a slot in a concurrency group, or that is queued for one.

@@ -5,7 +5,7 @@
 //! one fails, the transaction is rolled back and each job runs again in its own transaction.
 
 use super::apply::{apply, count, error};
-use crate::{Commit, Error, Position, Refused, panic_message};
+use crate::{Commit, Error, NewRun, Position, Refused, panic_message};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -220,7 +220,8 @@ fn apply_in_savepoint(
     positions: &mut Positions,
 ) -> rusqlite::Result<Result<Position, Refused>> {
     // The compare-and-swap is the first write, so a conflict leaves nothing to roll back.
-    if commit.unique.is_empty() && commit.groups.is_empty() {
+    let counted = commit.create.as_ref().and_then(NewRun::counted).is_some();
+    if commit.unique.is_empty() && commit.groups.is_empty() && !counted {
         let result = apply(db, commit, positions.next())?;
         return Ok(result.inspect(|_| positions.count(commit)));
     }
@@ -255,6 +256,7 @@ mod tests {
             parent: None,
             group: None,
             most_open: None,
+            most_descendants: None,
         };
         let (status, at) = ("running".into(), Time(1));
         Commit {

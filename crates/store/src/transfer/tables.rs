@@ -87,6 +87,7 @@ pub const TABLES: &[Table] = &[
             ("parent_step", Text),
             ("parent_attempt", Int),
             ("depth", Int),
+            ("root", Int),
             ("place", Text),
             ("created_at", Int),
             ("started_at", Int),

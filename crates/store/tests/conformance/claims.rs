@@ -52,13 +52,13 @@ pub async fn work_is_claimed_at_commit_and_orphaned_when_its_node_is_gone(store:
     assert!(store.claim(claim(NODE, 10)).await.unwrap().is_empty());
     let paths = |list: Vec<Claimed>| list.into_iter().map(|work| work.key.path).collect::<Vec<_>>();
     assert_eq!(paths(store.held(NODE).await.unwrap()), ["a"]);
-    assert_eq!(paths(store.orphans(10).await.unwrap()), ["b"]);
+    assert_eq!(paths(store.orphans(None, 10).await.unwrap()), ["b"]);
     store.leave(NODE).await.unwrap();
-    assert_eq!(paths(store.orphans(10).await.unwrap()), ["a", "b"]);
+    assert_eq!(paths(store.orphans(None, 10).await.unwrap()), ["a", "b"]);
     let mut done = next(1, 1);
     done.work.remove = vec![key("b", 1)];
     accepted(store, done).await;
-    assert_eq!(paths(store.orphans(10).await.unwrap()), ["a"]);
+    assert_eq!(paths(store.orphans(None, 10).await.unwrap()), ["a"]);
 }
 
 pub async fn claims_continue_after_the_organisation_served_last(store: &dyn Store) {
@@ -136,8 +136,8 @@ pub async fn claimed_work_is_held_until_it_is_removed(store: &dyn Store) {
     assert_eq!(store.held(NODE).await.unwrap().len(), 2);
     assert!(store.held(NodeId(8)).await.unwrap().is_empty());
     // The node never joined, and only one orphan is requested.
-    assert_eq!(store.orphans(1).await.unwrap().len(), 1);
+    assert_eq!(store.orphans(None, 1).await.unwrap().len(), 1);
     join(store, NODE).await;
     assert!(store.beat(NODE).await.unwrap());
-    assert!(store.orphans(10).await.unwrap().is_empty());
+    assert!(store.orphans(None, 10).await.unwrap().is_empty());
 }

@@ -195,7 +195,7 @@ pub async fn a_run_is_created_only_at_its_first_version_and_with_a_head(store: &
 }
 
 pub async fn immutable_fields_of_a_run_are_stored(store: &dyn Store) {
-    let parent = Some(Parent { run: RunId(1), path: "ship/each[3]".into(), attempt: 2, depth: 4 });
+    let parent = Some(Parent { run: RunId(1), path: "ship/each[3]".into(), attempt: 2, depth: 4, root: RunId(9) });
     let secret: [u8; 16] = std::array::from_fn(|n| n as u8);
     let mut child = create(2);
     let new = child.create.take().unwrap();
@@ -282,7 +282,7 @@ pub async fn a_unique_key_returns_the_run_that_holds_it(store: &dyn Store) {
     assert_eq!(commit(store, both).await, Err(Refused::Duplicate { run: RunId(1), digest: "d".into() }));
     let mut found = Vec::new();
     for (scope, key) in [("trigger", "k"), ("tick", "k"), ("trigger", "l"), ("tick", "l"), ("trigger", "m")] {
-        found.push(store.keyed(scope, key).await.unwrap().map(|run| run.0));
+        found.push(store.keyed(scope, key, Time(0)).await.unwrap().map(|run| run.0));
     }
     assert_eq!(found, [Some(1), Some(1), Some(2), None, None]);
 }
@@ -296,11 +296,23 @@ pub async fn an_expired_unique_key_returns_its_next_run(store: &dyn Store) {
     };
     accepted(store, expiring(1, 100)).await;
     accepted(store, expiring(2, 110)).await;
-    assert_eq!(store.keyed("trigger", "k").await.unwrap(), Some(RunId(2)));
+    assert_eq!(store.keyed("trigger", "k", Time(0)).await.unwrap(), Some(RunId(2)));
     // Purging the first run must not remove the second run's key.
     accepted(store, finish(1, 1, Some(Time(0)))).await;
     while store.purge(Time(0), 10).await.unwrap() > 0 {}
-    assert_eq!(store.keyed("trigger", "k").await.unwrap(), Some(RunId(2)));
+    assert_eq!(store.keyed("trigger", "k", Time(0)).await.unwrap(), Some(RunId(2)));
+}
+
+pub async fn an_expired_unique_key_is_not_found(store: &dyn Store) {
+    let key = UniqueKey { expires: Some(Time(5_000)), ..unique("trigger", "k") };
+    accepted(store, Commit { unique: vec![key], ..create(1) }).await;
+    for (now, found) in [(4_999, Some(RunId(1))), (5_000, None), (9_000, None)] {
+        assert_eq!(store.keyed("trigger", "k", Time(now)).await.unwrap(), found, "at {now}");
+    }
+    // A commit that is refused for another reason does not report the expired key.
+    let mut late = Commit { unique: vec![unique("trigger", "k")], ..create(1) };
+    late.log.at = Time(6_000);
+    assert_eq!(commit(store, late).await, Err(Refused::Conflict));
 }
 
 pub async fn a_duplicate_row_is_an_error_and_does_not_affect_other_commits(store: &dyn Store) {
@@ -325,7 +337,7 @@ pub async fn a_duplicate_row_is_an_error_and_does_not_affect_other_commits(store
     }
     assert!(store.commit(vec![Commit { values: vec![value(0, "1")], ..next(1_000, 1) }]).await.is_err());
     assert_eq!(store.load(RunId(1_000)).await.unwrap().unwrap().version, Version(1));
-    assert_eq!(store.keyed("trigger", "broken").await.unwrap(), None);
+    assert_eq!(store.keyed("trigger", "broken", Time(0)).await.unwrap(), None);
     assert_eq!(store.holder("p").await.unwrap(), None);
     for ((table, before), (_, after)) in before.into_iter().zip(rows(store).await) {
         let made = if ["workflow_runs", "workflow_events"].contains(&table.as_str()) { 36 } else { 0 };

@@ -10,15 +10,18 @@ mod differential;
 mod groups;
 mod mail;
 mod memory;
+mod pages;
 mod postgres;
 mod registry;
 mod retention;
 mod sample;
 mod search;
 mod sqlite;
+mod trees;
 
 mod cases {
-    pub use crate::{claims::*, commits::*, definitions::*, groups::*, mail::*, registry::*, retention::*, search::*};
+    pub use crate::{claims::*, commits::*, definitions::*, groups::*, mail::*, pages::*};
+    pub use crate::{registry::*, retention::*, search::*, trees::*};
 }
 
 /// One test per case and backend. A case left off this list is dead code, which the linter reports.
@@ -128,6 +131,15 @@ macro_rules! suites {
             test_definitions_are_not_listed_as_versions,
             a_version_and_its_change_are_written_together_or_not_at_all,
             progress_is_the_position_of_the_newest_commit,
+            all_mailboxes_are_found_by_page,
+            all_due_notices_are_found_by_page_and_by_run,
+            all_queues_are_found_by_page,
+            all_orphans_are_found_by_page,
+            descendants_are_counted_by_root_and_limited,
+            concurrent_children_do_not_exceed_the_limit_of_descendants,
+            a_full_plan_lets_each_run_have_one_child_at_a_time,
+            the_count_of_descendants_goes_with_its_root,
+            an_expired_unique_key_is_not_found,
         ]);)*
     };
 }

@@ -111,10 +111,10 @@ async fn reopening_orphans_all_held_work() {
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, Some(NODE))];
     accepted(&store, first).await;
-    assert!(store.orphans(10).await.unwrap().is_empty());
+    assert!(store.orphans(None, 10).await.unwrap().is_empty());
     drop(store);
     let store = SqliteStore::open(directory.path()).unwrap();
-    assert_eq!(store.orphans(10).await.unwrap().len(), 1);
+    assert_eq!(store.orphans(None, 10).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_failing_job_does_not_affect_the_rest_of_its_transaction() {
     tokio::join!(all((0..40).map(send).collect()), release);
     for run in 0..40 {
         assert_eq!(store.load(RunId(run)).await.unwrap().is_some(), !is_broken(run), "run {run}");
-        let owner = store.keyed("trigger", &run.to_string()).await.unwrap();
+        let owner = store.keyed("trigger", &run.to_string(), Time(0)).await.unwrap();
         assert_eq!(owner.is_some(), !is_broken(run), "run {run}");
     }
     let kept = store.feed(&Progress::default(), 100).await.unwrap();
