@@ -171,9 +171,8 @@ impl Run {
 
     /// The agenda as paths, for tests of recovery.
     pub(super) fn agenda_text(&self, graph: &Graph) -> String {
-        let paths = |steps: &BTreeMap<Place, At>| -> Vec<String> {
-            steps.values().map(|&at| self.path(graph, at)).collect()
-        };
+        let paths =
+            |steps: &BTreeMap<Place, At>| -> Vec<String> { steps.values().map(|&at| self.path(graph, at)).collect() };
         let closes = self.agenda.closes.iter().map(|&instance| &self.instances[instance as usize].prefix);
         format!("{:?} {:?} {:?}", paths(&self.agenda.skips), closes.collect::<Vec<_>>(), paths(&self.agenda.starts))
     }
