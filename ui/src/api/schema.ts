@@ -3205,7 +3205,7 @@ export interface components {
             version: number;
         };
         Waiting: {
-            /** @description queue, executor, retry, sleep, webhook, approval, verdict or child. */
+            /** @description queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run). */
             for: string;
             /** @description Who or what can make it continue. */
             moved_on_by: string;

@@ -21,6 +21,9 @@ pub struct Limits {
     pub concurrent_runs: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executions_per_month: Option<u64>,
+    /// Weight of the payloads of one run; `None` leaves it to the engine's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_cron: bool,
 }
@@ -40,6 +43,7 @@ impl Default for Plans {
             tasks_per_workflow: Some(5),
             concurrent_runs: Some(1),
             executions_per_month: Some(10_000),
+            run_bytes: None,
             no_cron: true,
         };
         let pro = Limits {
@@ -47,6 +51,7 @@ impl Default for Plans {
             tasks_per_workflow: Some(20),
             concurrent_runs: Some(10),
             executions_per_month: Some(1_000_000),
+            run_bytes: None,
             no_cron: false,
         };
         let plans = [("free", free), ("pro", pro), ("unlimited", Limits::default())];

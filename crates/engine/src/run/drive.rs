@@ -85,6 +85,11 @@ async fn turn(
         let error = match loaded {
             Ok(Some(mut live)) => {
                 match transition(runner, &mut live, &mut messages, runner.cluster.clock.now()).await {
+                    Ok(Attempted::Done) if !messages.is_empty() => {
+                        // The others did not fit the transition.
+                        kept = Some(live);
+                        continue;
+                    }
                     Ok(Attempted::Done) => {
                         if needs_reconcile {
                             reconcile(runner, &live).await;
@@ -226,6 +231,7 @@ pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Er
 
 /// The outcome of one attempt to apply messages.
 pub enum Attempted {
+    /// The messages that fit the transition were taken out; the others are still to be applied.
     Done,
     /// Nothing was written: the caller loads the run and plans again.
     Refused(Refused),
@@ -243,7 +249,7 @@ pub async fn transition(
     let mail = if has_mail { runner.cluster.store.mail(live.id).await? } else { Vec::new() };
     let before = status(&live.run);
     let rules = sink.call_rules(live.org).await?;
-    let mut plan = Plan::new(&*rules, now);
+    let mut plan = Plan::new(&*rules, now, runner.budget(live.org).await?);
     plan.add(runner, live, messages, &mail);
     if !plan.transition.facts.is_empty() {
         match write(runner, &*sink, live, &plan, before).await? {
@@ -255,7 +261,11 @@ pub async fn transition(
         return Ok(Attempted::Refused(Refused::Conflict));
     }
     forget(runner, plan.stale).await;
-    settle(runner, &*sink, live, std::mem::take(messages), plan.answers).await;
+    if plan.mail_left {
+        runner.send(live.id, Message::Mail);
+    }
+    let planned = messages.drain(..plan.answers.len()).collect();
+    settle(runner, &*sink, live, planned, plan.answers).await;
     Ok(Attempted::Done)
 }
 

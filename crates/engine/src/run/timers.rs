@@ -2,7 +2,9 @@
 //! that they fire on time and a million sleeping runs cost nothing.
 
 use super::Runner;
+use super::continuing;
 use super::drive;
+use super::keys::is_continuation;
 use super::messages::Message;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -156,6 +158,8 @@ pub async fn run(runner: Arc<Runner>) {
     while !runner.cluster.stop.is_cancelled() {
         let now = runner.cluster.clock.now();
         let due = runner.timers.state().take(now);
+        let (continued, due): (Vec<_>, Vec<_>) = due.into_iter().partition(|(_, key)| is_continuation(key));
+        continued.into_iter().for_each(|(run, key)| continuing::queue(&runner, run, key));
         match due.as_slice() {
             [] => {}
             [(run, key)] => runner.send(*run, Message::Timer { key: key.clone() }),

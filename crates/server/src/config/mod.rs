@@ -152,6 +152,8 @@ pub struct Limits {
     #[serde(serialize_with = "shown")]
     pub body_timeout: Millis,
     pub live_streams: NonZeroU32,
+    /// Maximum size of the payloads of one run, in bytes.
+    pub run_bytes: u64,
 }
 
 /// The limits of an organisation. `None` means unlimited.
@@ -161,6 +163,7 @@ pub struct Plan {
     pub tasks_per_workflow: Option<u64>,
     pub concurrent_runs: Option<u64>,
     pub executions_per_month: Option<u64>,
+    pub run_bytes: Option<u64>,
     pub cron: bool,
 }
 
@@ -305,6 +308,7 @@ impl Default for Limits {
             header_timeout: Millis::from_secs(10),
             body_timeout: Millis::from_secs(30),
             live_streams: positive(1_000),
+            run_bytes: stepwell_core::limits::DEFAULT_RUN_BYTES,
         }
     }
 }
@@ -322,6 +326,7 @@ impl Plan {
         tasks_per_workflow: None,
         concurrent_runs: None,
         executions_per_month: None,
+        run_bytes: None,
         cron: true,
     };
 
@@ -332,6 +337,7 @@ impl Plan {
             tasks_per_workflow: limits.tasks_per_workflow.map(Into::into),
             concurrent_runs: limits.concurrent_runs.map(Into::into),
             executions_per_month: limits.executions_per_month,
+            run_bytes: limits.run_bytes,
             cron: !limits.no_cron,
         };
         stepwell_engine::Plans::default().by_name.into_iter().map(|(name, limits)| (name, plan(limits))).collect()

@@ -108,6 +108,7 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     fields.set("header_timeout", &mut limits.header_timeout, values::positive_length);
     fields.set("body_timeout", &mut limits.body_timeout, values::positive_length);
     fields.set("live_streams", &mut limits.live_streams, values::positive);
+    fields.set("run_bytes", &mut limits.run_bytes, values::size);
 }
 
 fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
@@ -115,6 +116,7 @@ fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
     fields.set("tasks_per_workflow", &mut plan.tasks_per_workflow, values::limit);
     fields.set("concurrent_runs", &mut plan.concurrent_runs, values::limit);
     fields.set("executions_per_month", &mut plan.executions_per_month, values::limit);
+    fields.set("run_bytes", &mut plan.run_bytes, values::size_limit);
     fields.set("cron", &mut plan.cron, values::flag);
 }
 

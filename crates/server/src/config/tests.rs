@@ -137,7 +137,7 @@ fn every_key_is_in_the_documents() {
     let document = include_str!("../../../../docs/configuration.md");
     let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(&config) else { panic!("an object") };
     for (key, value) in keys {
-        let plan = ["workflows", "tasks_per_workflow", "concurrent_runs", "executions_per_month", "cron"];
+        let plan = ["workflows", "tasks_per_workflow", "concurrent_runs", "executions_per_month", "run_bytes", "cron"];
         let names = match value {
             _ if key == "plans" => plan.map(String::from).to_vec(),
             serde_json::Value::Object(inner) => inner.keys().map(|name| format!("{key}.{name}")).collect(),

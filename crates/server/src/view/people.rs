@@ -161,21 +161,26 @@ pub struct LimitsView {
     pub tasks_per_workflow: Option<u32>,
     pub concurrent_runs: Option<u32>,
     pub executions_per_month: Option<u64>,
+    /// Bytes of all inputs and results of one run.
+    pub run_bytes: Option<u64>,
     /// Whether cron triggers are allowed; true by default.
     pub cron: Option<bool>,
 }
 
 impl From<Limits> for LimitsView {
     fn from(limits: Limits) -> LimitsView {
-        let Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, no_cron } = limits;
-        LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, cron: Some(!no_cron) }
+        let Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, run_bytes, no_cron } =
+            limits;
+        let cron = Some(!no_cron);
+        LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, run_bytes, cron }
     }
 }
 
 impl From<LimitsView> for Limits {
     fn from(view: LimitsView) -> Limits {
-        let LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, cron } = view;
-        Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, no_cron: cron == Some(false) }
+        let LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, run_bytes, cron } = view;
+        let no_cron = cron == Some(false);
+        Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, run_bytes, no_cron }
     }
 }
 
