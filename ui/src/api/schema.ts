@@ -2177,6 +2177,12 @@ export interface components {
              */
             executions_per_month: number | null;
             /**
+             * Format: int64
+             * @description Bytes of all inputs and results of one run.
+             * @default null
+             */
+            run_bytes: number | null;
+            /**
              * Format: int32
              * @default null
              */

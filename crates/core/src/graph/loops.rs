@@ -100,10 +100,8 @@ pub fn contract(region: &mut Region, cycle: &Cycle, header: StepIx, loop_step: S
         }
     }
     region.links = around;
-    // The loop takes the place of its first step: steps start in the order of the definition.
-    let place = region.members.iter().position(|&m| inside(m)).unwrap_or(region.members.len());
     region.members.retain(|&m| !inside(m));
-    region.members.insert(place, loop_step);
+    region.members.push(loop_step);
     (body, outs)
 }
 

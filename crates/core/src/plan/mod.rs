@@ -229,23 +229,24 @@ impl<'a> Planner<'a> {
     /// `armed` is the timer that is set for decisions left by an earlier transition.
     fn decide(mut self, armed: Option<Timer>) -> Transition {
         while self.run.status == RunStatus::Running {
-            if self.run.values.weight() > self.env.budget.run_bytes {
+            let next = self.run.next_decision(self.graph);
+            let begins = !matches!(next, Some(Decision::Skip(_) | Decision::Close(_)));
+            self.out.spent.work = self.work.get();
+            if begins && self.run.values.weight() > self.env.budget.run_bytes {
                 self.too_large();
                 break;
             }
-            let Some(decision) = self.run.next_decision(self.graph) else { break };
-            let begins = matches!(decision, Decision::Start(_) | Decision::OpenItem(_));
-            self.out.spent.work = self.work.get();
             if begins && self.env.budget.is_spent(&self.out.spent) {
                 break;
             }
-            self.out.spent.decisions += 1;
-            match decision {
-                Decision::Skip(at) => self.skip_by_edges(at),
-                Decision::Close(instance) => self.close(instance),
-                Decision::Start(at) => self.start(at),
-                Decision::OpenItem(at) => self.open_item(at),
+            match next {
+                Some(Decision::Skip(at)) => self.skip_by_edges(at),
+                Some(Decision::Close(instance)) => self.close(instance),
+                Some(Decision::Start(at)) => self.start(at),
+                Some(Decision::OpenItem(at)) => self.open_item(at),
+                None => break,
             }
+            self.out.spent.decisions += 1;
         }
         self.out.spent.work = self.work.get();
         match (armed, self.run.has_decisions_left()) {

@@ -159,10 +159,10 @@ impl Run {
     }
 
     fn place(&self, graph: &Graph, at: At) -> Place {
-        let mut place = vec![graph.step(at.step).local];
+        let mut place = vec![graph.step(at.step).order];
         let mut instance = at.instance;
         while let Some((owner, index)) = self.instances[instance as usize].parent {
-            place.extend([index, graph.step(owner.step).local]);
+            place.extend([index, graph.step(owner.step).order]);
             instance = owner.instance;
         }
         place.reverse();

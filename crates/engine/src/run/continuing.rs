@@ -45,6 +45,8 @@ pub fn queue(runner: &Arc<Runner>, run: RunId, key: String) {
         let _turn = runner.continuations.turns.acquire().await;
         runner.continuations.waiting().remove(&run);
         // What went wrong is logged by the run's driver, and the row brings the run back.
-        let _ = runner.ask(run, Message::Timer { key }).await;
+        if runner.ask(run, Message::Timer { key: key.clone() }).await.is_err() {
+            runner.timers.forget(run, &key);
+        }
     });
 }
