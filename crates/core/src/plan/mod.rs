@@ -261,11 +261,10 @@ impl<'a> Planner<'a> {
     }
 
     fn too_large(&mut self) {
-        const MB: u64 = 1024 * 1024;
-        let (has, most) = (self.run.values.weight().div_ceil(MB), self.env.budget.run_bytes / MB);
+        let (has, most) = (bytes(self.run.values.weight()), bytes(self.env.budget.run_bytes));
         let message = format!(
-            "the inputs and results of the run come to {has} MB, and at most {most} MB are allowed; pass references \
-             instead of copies, or split the work into child runs"
+            "the inputs and results of the run come to {has}, and at most {most} are allowed; pass references instead \
+             of copies, or split the work into child runs"
         );
         self.end_run(RunStatus::Failed, Some(Failure::new("run_too_large", message)), None);
     }
@@ -373,6 +372,11 @@ impl<'a> Planner<'a> {
             self.out.effects.push(Effect::ClearTimer { timer: Timer { kind, at: Some(at), attempt } });
         }
     }
+}
+
+fn bytes(count: u64) -> String {
+    const MB: u64 = 1024 * 1024;
+    if count < MB { format!("{count} bytes") } else { format!("{:.1} MB", count as f64 / MB as f64) }
 }
 
 /// A value as text for messages, bounded in length.

@@ -4,6 +4,7 @@ use crate::harness::Harness;
 use serde_json::json;
 use stepwell_core::plan::Budget;
 use stepwell_engine::Config;
+use stepwell_engine::commands::Retry;
 
 fn within(budget: Budget) -> impl FnOnce(Config) -> Config {
     move |config| Config { budget, ..config }
@@ -27,7 +28,7 @@ async fn a_large_text_in_ten_thousand_items_fails_the_run_and_not_the_engine() {
     assert_eq!((view.status, &view.error.unwrap()["code"]), ("failed", &json!("run_too_large")));
     assert!(harness.calls() < 20, "{} items were started", harness.calls());
     // It can still be read, and a retry says the same.
-    harness.engine.runs(&harness.admin).retry(&run, Retry::default()).await.unwrap();
+    harness.engine.runs(&harness.admin).retry(&run, Retry::SameVersion).await.unwrap();
     assert_eq!(harness.ended(&run).await.error.unwrap()["code"], json!("run_too_large"));
 }
 
