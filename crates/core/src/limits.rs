@@ -56,6 +56,6 @@ pub const TRANSITION_WORK: u64 = 32 * 1024 * 1024;
 /// Weight of all payloads of a run, unless the engine sets another limit.
 pub const DEFAULT_RUN_BYTES: u64 = 256 * 1024 * 1024;
 /// Steps in all passes and items of one run.
-pub const MAX_STEP_STATES: usize = 2_000_000;
+pub const MAX_STEP_STATES: usize = 500_000;
 /// How long after a transition that left decisions open its run is continued, if the node that has it does not.
 pub const CONTINUE_AFTER: Millis = Millis::from_secs(10);

@@ -17,6 +17,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Ignored;
+use stepwell_core::run::Phase;
 use stepwell_core::time::Time;
 use stepwell_store::{LoadedRun, Refused, RunId, Stale, WorkKey};
 
@@ -73,7 +74,7 @@ async fn turn(
     kept: Option<Box<Live>>,
     mut messages: Vec<Envelope>,
 ) -> Option<Box<Live>> {
-    let mut kept = kept;
+    let mut kept = kept.filter(|live| !messages.iter().any(|envelope| is_news(live, &envelope.message)));
     let mut pause = FIRST_PAUSE;
     let mut needs_reconcile = false;
     let mut conflict_at = None;
@@ -140,6 +141,19 @@ async fn turn(
         }
         runner.cluster.pause(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Whether the message tells of a state that another process may have written since the run was loaded.
+fn is_news(live: &Live, message: &Message) -> bool {
+    match message {
+        Message::Start { key, .. } => {
+            let graph = &live.compiled.definition.graph;
+            let step = live.run.find(graph, &key.path).and_then(|at| live.run.step(graph, at));
+            !step.is_some_and(|state| state.phase == Phase::Running && state.attempt == key.attempt)
+        }
+        Message::Reconcile => true,
+        _ => false,
     }
 }
 

@@ -125,3 +125,20 @@ tasks:
     story.tell("continue");
     assert_eq!(story.line(), "a=skipped b=skipped c=running | running");
 }
+
+#[test]
+fn a_run_has_a_bounded_number_of_steps_in_its_items() {
+    let steps: String = (1..5_000).map(|n| format!("      s{n}: {{needs: s0, tool: echo}}\n")).collect();
+    let text = format!(
+        "name: heavy\ntasks:\n  all:\n    for_each: '{{{{input.items}}}}'\n    max_parallel: 1000\n    tasks:\n      \
+         s0: {{tool: echo}}\n{steps}"
+    );
+    let definition = compile(&text);
+    let items: Vec<u32> = (0..1_000).collect();
+    let story = Story::start(&definition, json!({"items": items}));
+    let failure = story.world.run.failure.clone().unwrap();
+    assert_eq!(&*failure.code, "too_many_items");
+    assert_eq!(story.world.running.len(), 0);
+    let opened = story.world.log.iter().filter(|(_, fact)| matches!(fact, Fact::Opened { .. })).count();
+    assert_eq!(opened, 99, "{}", failure.message);
+}
