@@ -74,7 +74,8 @@ async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
     if !rooms.cluster.shared || rooms.cluster.node.is_steady() {
         recover_orphans(rooms, &mut owned).await?;
     }
-    rooms.executor.slots.left_ready();
+    rooms.executor.slots.left_ready(None);
+    rooms.runner.broken.release();
     for run in rooms.cluster.store.mailed(BATCH).await?.into_iter().filter(|run| owned.includes(*run)) {
         rooms.runner.send(run, Message::Mail);
     }

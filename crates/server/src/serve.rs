@@ -14,7 +14,7 @@ use std::time::Duration;
 use stepwell_engine::{Caller, Engine, Error, Limits, Plans};
 use stepwell_store::Store;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -151,16 +151,21 @@ pub async fn serve(
         }
     };
     // The last spans come from work that finishes during the shutdown.
-    let (ended, over) = tokio::sync::oneshot::channel::<()>();
+    let (ended, over) = watch::channel(());
     let exporter = match &config.otlp {
         Some(to) => {
             let exporter = otlp::Exporter::new(&engine, to, otlp::Pace::default()).await;
             let exporter = exporter.map_err(|error| Error::Unavailable(format!("traces: {error}")))?;
-            Some(tokio::spawn(exporter.run(async { drop(over.await) })))
+            let exporter = Arc::new(Mutex::new(exporter));
+            Some(engine.supervisor().spawn("traces", move || {
+                let (exporter, mut over) = (exporter.clone(), over.clone());
+                async move { exporter.lock().await.run(async { while over.changed().await.is_ok() {} }).await }
+            }))
         }
         None => None,
     };
-    let upkeep = tokio::spawn(metrics::upkeep(handle.clone(), stops()));
+    let (kept, stop_upkeep) = (handle.clone(), stops.clone());
+    let upkeep = engine.supervisor().spawn("metrics", move || metrics::upkeep(kept.clone(), stop_upkeep()));
     let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
     let router = router(app).merge(endpoint.router());
     let link = match first {

@@ -21,6 +21,11 @@ pub struct NodeId(pub i64);
 #[serde(transparent)]
 pub struct OrgId(pub i64);
 
+impl OrgId {
+    /// The first organisation, which exists in every store. It belongs to the server's operator.
+    pub const OPERATOR: OrgId = OrgId(1);
+}
+
 /// The number of commits a run has had.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]

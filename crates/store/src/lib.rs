@@ -15,6 +15,7 @@ mod read;
 mod registry;
 mod round_robin;
 pub mod sqlite;
+mod supervise;
 pub mod tls;
 mod transfer;
 
@@ -26,6 +27,7 @@ pub use nodes::*;
 pub use progress::*;
 pub use read::*;
 pub use registry::*;
+pub use supervise::{Supervisor, panic_message};
 pub use transfer::{CopiedTable, transfer};
 
 use async_trait::async_trait;
@@ -41,6 +43,11 @@ pub trait Store: Registry + Nodes {
 
     /// Returns a run with everything needed to continue it.
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error>;
+    /// Returns a run without its steps and payloads.
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        let loaded = self.load(run).await?;
+        Ok(loaded.map(|loaded| LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded }))
+    }
     /// Returns several runs at once; missing runs are left out.
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let mut loaded = Vec::with_capacity(runs.len());

@@ -2,6 +2,7 @@
 
 use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId};
 use async_trait::async_trait;
+use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
 use tokio::sync::broadcast;
 
@@ -18,8 +19,8 @@ pub trait Nodes: Send + Sync {
     /// Returns the nodes that are alive, ordered by id.
     async fn nodes(&self) -> Result<Vec<NodeRow>, Error>;
 
-    /// Claims ready attempts for a node, taking turns between organisations and the longest-waiting attempt first. No
-    /// two claims cover one attempt.
+    /// Claims ready attempts for a node: organisations with the fewest attempts there first, and of each the
+    /// longest-waiting. No two claims cover one attempt.
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error>;
     /// Returns the attempts that a node has claimed.
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
@@ -41,6 +42,10 @@ pub trait Nodes: Send + Sync {
     /// How many milliseconds the store's clock is ahead of this machine's. A shared store's clock is authoritative.
     fn ahead(&self) -> i64 {
         0
+    }
+    /// Background tasks of the store that keep panicking and are not restarted.
+    fn gone_tasks(&self) -> Vec<Arc<str>> {
+        Vec::new()
     }
 }
 

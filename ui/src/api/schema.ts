@@ -1412,7 +1412,10 @@ export interface components {
             approvals?: number;
             /** @description Who has approved so far, if several approvals are required. */
             approved_by?: string[];
-            /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+            /**
+             * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+             *     denial (`on_denial`).
+             */
             asks: unknown;
             /** Format: int32 */
             attempt: number;
@@ -1428,12 +1431,16 @@ export interface components {
             kind: string;
             /** @description Whether you may answer it. */
             mine: boolean;
+            /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+            on_timeout?: string | null;
             run_id: string;
             since: components["schemas"]["Instant"];
             step: string;
             until?: components["schemas"]["Instant"] | null;
             /** Format: int32 */
             version?: number;
+            /** @description Why it may not reach anyone who can answer it. */
+            warnings?: string[];
             workflow: string;
         };
         Attempt: {
@@ -1567,7 +1574,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -1583,12 +1593,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             };
         };
@@ -1662,7 +1676,7 @@ export interface components {
         /** @description A response: the result is in `data`. */
         Data_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -1893,6 +1907,8 @@ export interface components {
                 version: number;
                 /** @description What an unfinished run waits for; empty if it has finished. */
                 waiting_for: components["schemas"]["Waiting"][];
+                /** @description Why its open approvals may not reach anyone who can answer them. */
+                warnings?: components["schemas"]["Warning"][];
                 workflow: string;
                 workflow_id: string;
                 /** Format: int32 */
@@ -2132,7 +2148,7 @@ export interface components {
             paused: boolean | null;
         };
         KeyView: {
-            /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+            /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -2268,6 +2284,8 @@ export interface components {
             answerers?: string[];
             at: components["schemas"]["Instant"];
             event: string;
+            /** @description What happens then: approve or deny. */
+            on_timeout?: string | null;
             run_id: string;
             step?: string | null;
             /** @description The question of the gate, its answer, or why the run failed. */
@@ -2394,7 +2412,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -2410,12 +2431,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             }[];
             next?: string | null;
@@ -2503,7 +2528,7 @@ export interface components {
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -2974,6 +2999,8 @@ export interface components {
             version: number;
             /** @description What an unfinished run waits for; empty if it has finished. */
             waiting_for: components["schemas"]["Waiting"][];
+            /** @description Why its open approvals may not reach anyone who can answer them. */
+            warnings?: components["schemas"]["Warning"][];
             workflow: string;
             workflow_id: string;
             /** Format: int32 */
@@ -3219,6 +3246,12 @@ export interface components {
             /** @description Path of the step; empty for the run itself. */
             step: string;
             until?: components["schemas"]["Instant"] | null;
+        };
+        /** @description A problem that does not stop the run. */
+        Warning: {
+            message: string;
+            /** @description Path of the step. */
+            step: string;
         };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {

@@ -16,6 +16,7 @@ mod dashboard;
 mod description;
 mod edges;
 mod everyday;
+mod fuzz;
 mod harness;
 mod hooks;
 mod links;

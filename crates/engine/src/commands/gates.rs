@@ -11,6 +11,7 @@ use super::runs::{find, load};
 use super::steps::step_named;
 use crate::access::Right;
 use crate::error::Error;
+use crate::notify;
 use crate::run::links;
 use crate::run::{Live, Message};
 use crate::schema::Schema;
@@ -54,6 +55,10 @@ pub struct Approval {
     pub digest: Option<String>,
     pub since: Time,
     pub until: Option<Time>,
+    /// What happens at `until`: `approve` or `deny`.
+    pub on_timeout: Option<&'static str>,
+    /// Why the request may not reach anyone who can answer it.
+    pub warnings: Vec<String>,
     /// When the request escalates to more users, unless it is answered before.
     pub escalates: Option<Time>,
     /// Whether it has escalated.
@@ -173,7 +178,12 @@ impl Gates<'_> {
         };
         let escalated = state.more.as_ref().is_some_and(|more| more.escalated);
         let graph = &live.compiled.definition.graph;
-        let gate = live.run.find(graph, &path).map(|at| &graph.step(at.step).def.kind);
+        let at = live.run.find(graph, &path);
+        let gate = at.map(|at| &graph.step(at.step).def.kind);
+        let warnings = match verdict {
+            true => Vec::new(),
+            false => notify::unreached(&self.rooms.notifier, live.org, &asks).await.unwrap_or_default(),
+        };
         let approvals = match gate {
             Some(Kind::Gate(gate)) => gate.approvals,
             _ => asks["approvals"].as_u64().and_then(|needed| u32::try_from(needed).ok()).unwrap_or(1),
@@ -189,6 +199,8 @@ impl Gates<'_> {
             asks,
             since: state.since,
             until: state.due,
+            on_timeout: at.and_then(|at| notify::on_timeout(live, at, state)),
+            warnings,
             escalates: state.more.as_ref().and_then(|more| more.escalate),
             escalated,
             created_by: live.run.by.to_string(),

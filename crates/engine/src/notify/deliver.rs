@@ -380,6 +380,7 @@ pub async fn attempt(
         message: message.clone(),
         link: link_for(notifier, message, to.channel.user.as_deref()).await?,
         to: to.channel.settings(notifier, to.org)?,
+        guard: Some(notifier.runner.sink()?.host_guard(to.org)),
         now: notifier.cluster.clock.now(),
     };
     let sent = tokio::time::timeout(ATTEMPT_TIMEOUT, courier.send(&parcel)).await;

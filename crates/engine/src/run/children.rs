@@ -37,25 +37,30 @@ pub fn unique(parent: RunId, path: &str, attempt: u32) -> String {
 
 /// The result of a child run, as mail to its parent.
 #[derive(Serialize, Deserialize)]
-struct ChildResult {
-    run: Arc<str>,
-    status: RunStatus,
+pub struct ChildResult {
+    pub run: Arc<str>,
+    pub status: RunStatus,
     #[serde(default)]
-    output: Arc<Value>,
+    pub output: Arc<Value>,
     #[serde(default)]
-    failure: Option<Failure>,
+    pub failure: Option<Failure>,
 }
 
 /// The mail by which a child that has ended reports its result.
 pub fn result_mail(live: &Live, parent: &Parent) -> Mail {
     let output = live.run.output.and_then(|output| live.run.values.payload(output));
-    let body = ChildResult {
+    let result = ChildResult {
         run: live.run.id.clone(),
         status: live.run.status,
         output: output.map(|payload| payload.value.clone()).unwrap_or_default(),
         failure: live.run.failure.clone(),
     };
-    let body = serde_json::to_string(&body).expect("plain structs with text keys always serialise");
+    mail(parent, &result)
+}
+
+/// The result of a child run as mail.
+pub fn mail(parent: &Parent, result: &ChildResult) -> Mail {
+    let body = serde_json::to_string(result).expect("plain structs with text keys always serialise");
     Mail { to: parent.run, key: child_key(ChildTask::Start, &parent.path, parent.attempt), body }
 }
 

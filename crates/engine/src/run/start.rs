@@ -4,7 +4,7 @@ use super::drive::{self, Attempted, transition};
 use super::live::Live;
 use super::messages::{Begin, Envelope, Message};
 use super::record::status;
-use super::{Runner, callbacks, queue};
+use super::{Driver, Runner, callbacks, queue};
 use crate::access::{Need, Right, actors, too_many_runs};
 use crate::error::Error;
 use crate::workflows::Compiled;
@@ -20,6 +20,7 @@ use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::check_size;
 use stepwell_store::{NewAudit, NewRun, Parent, Refused, RunId, UniqueKey, Version};
 use tokio::sync::oneshot;
+use tokio::task::JoinError;
 
 /// How long an idempotency key is remembered.
 pub const KEY_LIFE: Millis = Millis(30 * Millis::DAY.0);
@@ -260,22 +261,24 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>
         End(end)
     });
     // Driven from the start, so that no other commit precedes the first.
-    if !runner.mailboxes.create_driven(live.id) {
-        return Ok(Err(Refused::Conflict));
-    }
+    let Some(driver) = runner.create_driven(live.id) else { return Ok(Err(Refused::Conflict)) };
     // In a task of its own: if the caller disconnects, the commit is still in flight.
-    let first = tokio::spawn(first_transition(runner.clone(), live, begin, audit));
-    let started = first.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))?;
+    let first = tokio::spawn(first_transition(driver, live, begin, audit));
+    let stopped = |error: JoinError| match error.is_panic() {
+        true => Error::Broken("an internal error: the start of the run panicked".into()),
+        false => Error::Unavailable("the engine is stopping".into()),
+    };
+    let started = first.await.unwrap_or_else(|error| Err(stopped(error)))?;
     Ok(started.map(|started| (started, end)))
 }
 
 async fn first_transition(
-    runner: Arc<Runner>,
+    driver: Driver,
     mut live: Box<Live>,
     begin: Begin,
     audit: Option<NewAudit>,
 ) -> Result<Result<Started, Refused>, Error> {
-    let (id, created) = (live.id, begin.new.created);
+    let (runner, created) = (driver.runner.clone(), begin.new.created);
     let (reply, mut answer) = oneshot::channel();
     let mut messages = vec![Envelope { message: Message::Begin(Box::new(begin)), reply: Some(reply), audit }];
     match transition(&runner, &mut live, &mut messages, created).await {
@@ -291,24 +294,24 @@ async fn first_transition(
                 // Room may have become free before the run was queued.
                 tokio::spawn(queue::admit(runner.clone(), live.org, group));
             }
-            stop_driving(&runner, id, Some(live));
+            stop_driving(driver, Some(live));
             planned.map(|()| Ok(started))
         }
         Ok(Attempted::Refused(refused)) => {
-            stop_driving(&runner, id, None);
+            stop_driving(driver, None);
             Ok(Err(refused))
         }
         Err(error) => {
-            stop_driving(&runner, id, None);
+            stop_driving(driver, None);
             reconcile(&runner, live, created, error).await
         }
     }
 }
 
 /// Stops driving the run, or hands it to a driver if messages have arrived.
-fn stop_driving(runner: &Arc<Runner>, id: RunId, live: Option<Box<Live>>) {
-    if let Some((messages, live)) = runner.mailboxes.next(id, live) {
-        drive::resume(runner.clone(), id, live, messages);
+fn stop_driving(mut driver: Driver, live: Option<Box<Live>>) {
+    if let Some((messages, live)) = driver.next(live) {
+        tokio::spawn(drive::resume(driver, live, messages));
     }
 }
 

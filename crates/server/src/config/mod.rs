@@ -53,6 +53,9 @@ pub struct Config {
     /// See [`Config::private_addresses`].
     #[serde(rename = "private_addresses")]
     pub given_private_addresses: Option<bool>,
+    /// Whether steps may call this server itself.
+    pub own_address: bool,
+    pub javascript: Javascript,
     pub limits: Limits,
     /// Includes the built-in plans.
     pub plans: BTreeMap<String, Plan>,
@@ -132,6 +135,23 @@ pub enum Level {
     Info,
     Debug,
     Trace,
+}
+
+/// How code is evaluated. `None` leaves the number of workers to the number of cores.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Javascript {
+    pub workers: Option<NonZeroU32>,
+    /// The longest timeout of a step.
+    #[serde(serialize_with = "shown")]
+    pub timeout: Millis,
+    /// The most memory of a step, in bytes.
+    pub memory: u64,
+}
+
+impl Default for Javascript {
+    fn default() -> Javascript {
+        Javascript { workers: None, timeout: Millis::from_secs(300), memory: 256 << 20 }
+    }
 }
 
 /// Limits per client and for all clients together.
@@ -275,6 +295,8 @@ impl Default for Config {
             slots_per_organisation: None,
             drain: Millis::from_secs(30),
             given_private_addresses: None,
+            own_address: false,
+            javascript: Javascript::default(),
             limits: Limits::default(),
             plans: Plan::built_in(),
             default_plan: "unlimited".into(),

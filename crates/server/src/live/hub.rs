@@ -113,7 +113,8 @@ impl Hub {
             places: Arc::new(Semaphore::new(settings.streams as usize)),
             known: Mutex::default(),
         });
-        tokio::spawn(follow::run(hub.clone()));
+        let followed = hub.clone();
+        hub.engine.supervisor().spawn("live events", move || follow::run(followed.clone()));
         hub
     }
 

@@ -103,6 +103,9 @@ async fn answer(app: &App, caller: &Caller, gate: Option<&ApprovalView>, respons
     if !gate.mine {
         return Err("this key is not allowed to answer it".into());
     }
+    if !gates::fits(gate) {
+        return Err(text::elsewhere(gate));
+    }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
     let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;
     done.map_err(|error| text::problem(&Problem::from(error)))

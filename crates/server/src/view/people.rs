@@ -73,7 +73,7 @@ pub struct KeyView {
     pub id: String,
     pub name: String,
     pub user: String,
-    /// An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly.
+    /// An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly.
     pub agent: bool,
     /// Restricts the user's grants; without a list the key has all of them.
     #[serde(default)]

@@ -1,5 +1,6 @@
 //! The tables, each with the indexes that its queries need. Only ordered maps, so equal histories return equal results.
 
+use crate::round_robin::{Queue, fewest_first};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 use stepwell_core::time::Time;
@@ -60,11 +61,11 @@ impl WorkTable {
         let mut orgs: Vec<OrgId> = self.ready.keys().copied().collect();
         orgs.sort_by_key(|&org| (org <= claim.after, org));
         let ready = orgs.iter().map(|org| {
-            let running = self.running.get(org).copied().unwrap_or_default();
-            let room = claim.per_org.map_or(limit, |most| most.saturating_sub(running) as usize).min(limit);
-            self.ready[org].iter().take(room).map(|(_, attempt)| attempt.clone()).collect()
+            let room = claim.room(*org, || self.running.get(org).copied().unwrap_or_default()) as usize;
+            let ready = self.ready[org].iter().take(room).map(|(_, attempt)| attempt.clone()).collect();
+            Queue { held: claim.held_by(*org), ready }
         });
-        let taken = round_robin::interleave(ready.collect(), limit);
+        let taken = fewest_first(ready.collect(), limit);
         let mut claimed = Vec::with_capacity(taken.len());
         for (run, key) in taken {
             if let Some(work) = self.remove(run, key) {

@@ -51,6 +51,7 @@ pub struct PgStore {
     readers: Arc<Readers>,
     heartbeat: Readers,
     hints: Hints,
+    supervisor: Supervisor,
     /// The holder ids under which this process holds rows of `writers`.
     holders: Vec<i64>,
     /// Milliseconds by which the database's clock is ahead of this machine's.
@@ -76,9 +77,11 @@ impl PgStore {
         // Heartbeats and claims must not wait behind a long query.
         let heartbeat = Readers::new(options.clone(), Purpose::Writing, 1);
         let end = CancellationToken::new();
+        let supervisor = Supervisor::default();
         let store = PgStore {
-            writers: Writers::start(&options, &holders),
-            hints: Hints::start(options.clone(), readers.clone(), holders[0], end.clone()),
+            writers: Writers::start(&options, &holders, &supervisor),
+            hints: Hints::start(readers.clone(), holders[0], &supervisor, end.clone()),
+            supervisor,
             options,
             readers,
             heartbeat,
@@ -104,6 +107,10 @@ impl Store for PgStore {
 
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
         Ok(self.readers.with_retry(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
+    }
+
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.readers.with_retry(async |db| query::head(&db, run).await).await
     }
 
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {

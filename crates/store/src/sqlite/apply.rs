@@ -293,9 +293,13 @@ pub fn error(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
         // A retry would fail again.
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
-            Error::Unusable(error.to_string())
-        }
+        Some(
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TooBig
+            | ErrorCode::TypeMismatch,
+        ) => Error::Unusable(error.to_string()),
         _ => Error::Unavailable(error.to_string()),
     }
 }

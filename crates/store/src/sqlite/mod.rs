@@ -51,6 +51,7 @@ impl SqliteStore {
         let path = directory.join("stepwell.db");
         // Checked before any setting is changed: a file of another program must stay untouched.
         schema::check_file(&path)?;
+        keep_private(&path).map_err(|error| unusable("the database's permissions cannot be set", &error))?;
         let mut connection =
             apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
         schema::migrate(&mut connection)?;
@@ -107,6 +108,33 @@ fn create_directory(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Lets only the owner read and write the database, whatever the mode of its directory. SQLite gives its journal the same
+/// mode; the journal of an earlier version may still have another one.
+#[cfg(unix)]
+fn keep_private(database: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    const OWNER_ONLY: u32 = 0o600;
+    File::options().create(true).append(true).mode(OWNER_ONLY).open(database)?;
+    for suffix in ["", "-wal", "-shm"] {
+        let mut path = database.as_os_str().to_owned();
+        path.push(suffix);
+        match std::fs::metadata(&path) {
+            Ok(found) if found.permissions().mode() & 0o077 != 0 => {
+                std::fs::set_permissions(&path, PermissionsExt::from_mode(OWNER_ONLY))?;
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Locks the directory for this process. The error names the process that holds the lock.
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join("stepwell.lock");
@@ -143,6 +171,10 @@ impl Store for SqliteStore {
 
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
         self.read(move |db| query::load(db, run)).await
+    }
+
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.read(move |db| query::head(db, run)).await
     }
 
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {

@@ -32,7 +32,7 @@ impl Nodes for SqliteStore {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
-        self.writer.write(move |db| query::claim(db, claim)).await
+        self.writer.write(move |db| query::claim(db, &claim)).await
     }
 
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {

@@ -1,7 +1,7 @@
 //! Queries, and the few writes that are not commits.
 
 use super::apply::{put_labels, time};
-use crate::round_robin::interleave;
+use crate::round_robin::{Queue, fewest_first};
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 use std::collections::BTreeSet;
@@ -35,10 +35,10 @@ fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
 }
 
 /// Reads all parts in one transaction, so a concurrent commit cannot mix two states.
-pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
-    let tx = db.unchecked_transaction()?;
+/// A run without its steps and payloads.
+pub fn head(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
     let sql = format!("SELECT {RUN_COLUMNS}, version, hash, secret, place, state FROM workflow_runs WHERE id = ?1");
-    let head = tx.prepare_cached(&sql)?.query_row([run.0], |row| {
+    let head = db.prepare_cached(&sql)?.query_row([run.0], |row| {
         Ok(LoadedRun {
             row: run_row(row)?,
             version: Version(row.get(17)?),
@@ -50,7 +50,12 @@ pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
             values: Vec::new(),
         })
     });
-    let Some(mut loaded) = head.optional()? else { return Ok(None) };
+    head.optional()
+}
+
+pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
+    let tx = db.unchecked_transaction()?;
+    let Some(mut loaded) = head(&tx, run)? else { return Ok(None) };
     let steps = "SELECT step, attempt, status, since, ended_at, input, output, state FROM workflow_step_runs s
                  WHERE run = ?1 AND attempt = (SELECT max(attempt) FROM workflow_step_runs
                                                WHERE run = s.run AND step = s.step)";
@@ -127,25 +132,24 @@ fn claimed(row: &Row) -> rusqlite::Result<Claimed> {
 }
 
 /// Claims work in round robin over the organisations that have ready work.
-pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
-    let (node, limit) = (claim.node, claim.limit);
+pub fn claim(db: &Connection, claim: &Claim) -> rusqlite::Result<Vec<Claimed>> {
     let mut orgs = waiting(db)?;
     orgs.sort_by_key(|&org| (org <= claim.after.0, org));
     let sql = "SELECT run, step, attempt, org, kind FROM work WHERE org = ?1 AND node IS NULL
                ORDER BY ready_at LIMIT ?2";
     let mut ready = Vec::new();
     for org in orgs {
-        let room = match claim.per_org {
-            None => limit,
-            Some(most) => limit.min(most.saturating_sub(running(db, org)?)),
-        };
-        let rows = db.prepare_cached(sql)?.query_map(params![org, room], claimed)?.collect::<Result<Vec<_>, _>>()?;
-        ready.push(rows);
+        let running = if claim.per_org.is_some() { running(db, org)? } else { 0 };
+        let room = claim.room(OrgId(org), || running);
+        if room > 0 {
+            let rows = db.prepare_cached(sql)?.query_map(params![org, room], claimed)?.collect::<Result<_, _>>()?;
+            ready.push(Queue { held: claim.held_by(OrgId(org)), ready: rows });
+        }
     }
-    let taken = interleave(ready, limit as usize);
+    let taken = fewest_first(ready, claim.limit as usize);
     let mut take = db.prepare_cached("UPDATE work SET node = ?1 WHERE run = ?2 AND step = ?3 AND attempt = ?4")?;
     for work in &taken {
-        take.execute(params![node.0, work.run.0, work.key.path, work.key.attempt])?;
+        take.execute(params![claim.node.0, work.run.0, work.key.path, work.key.attempt])?;
     }
     Ok(taken)
 }

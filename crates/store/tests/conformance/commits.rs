@@ -109,6 +109,32 @@ pub async fn an_attempt_is_rewritten_and_the_newest_is_loaded(store: &dyn Store)
     assert_eq!(steps, [step("a", 2, "running"), step("b", 0, "skipped")]);
 }
 
+pub async fn a_run_with_more_payloads_than_one_answer_holds_is_loaded(store: &dyn Store) {
+    // More than a page of a store that pages, in all and in one of the two runs.
+    for run in [1, 2] {
+        let mut commit = create(run);
+        let payload = |id: u32| format!("\"{}{id}\"", "x".repeat(1 << 20));
+        let many = if run == 1 { 40 } else { 3 };
+        commit.values = (0..many).map(|id| ValueRow { id: ValueId(id), payload: payload(id) }).collect();
+        accepted(store, commit).await;
+    }
+    let ids = |run: &LoadedRun| {
+        let all = run.values.iter().all(|value| value.payload.ends_with(&format!("x{}\"", value.id.0)));
+        assert!(all, "each payload belongs to its id");
+        let mut ids: Vec<u32> = run.values.iter().map(|value| value.id.0).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let loaded = store.load(RunId(1)).await.unwrap().unwrap();
+    assert_eq!(ids(&loaded), (0..40).collect::<Vec<_>>());
+    let head = store.head(RunId(1)).await.unwrap().unwrap();
+    assert_eq!(head, LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded });
+    assert_eq!(store.head(RunId(9)).await.unwrap(), None);
+    let mut both = store.load_all(vec![RunId(2), RunId(1)]).await.unwrap();
+    both.sort_by_key(|run| run.row.id);
+    assert_eq!(both.iter().map(ids).collect::<Vec<_>>(), [(0..40).collect::<Vec<_>>(), vec![0, 1, 2]]);
+}
+
 pub async fn values_are_returned_by_id(store: &dyn Store) {
     let mut first = create(1);
     first.values = vec![value(0, "\"a\""), value(1, "\"b\"")];

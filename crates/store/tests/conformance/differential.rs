@@ -81,7 +81,11 @@ impl Plan {
             0 | 1 => {
                 let (node, after) = (NodeId(self.rng.below(3) as i64), OrgId(self.rng.below(4) as i64));
                 let per_org = self.rng.one_in(2).then(|| self.rng.below(4) as u32);
-                Call::Claim(Claim { node, limit: self.rng.below(5) as u32, after, per_org })
+                let limit = self.rng.below(5) as u32;
+                let odd = |org: i64| ((self.clock * 7 + org * 3 + i64::from(limit)) % 5) as u32;
+                let held = (1..4).map(|org| (OrgId(org), odd(org))).filter(|(_, held)| *held > 0).collect();
+                let per_org_here = Some(odd(4) + 1).filter(|most| most % 2 == 0);
+                Call::Claim(Claim { node, limit, after, per_org, held, per_org_here })
             }
             2 => Call::Forget { run, key: self.rng.name() },
             3 => Call::Expire(run, time),

@@ -58,7 +58,7 @@ pub fn head(started: Time) -> Head {
 }
 
 pub fn claim(node: NodeId, limit: u32) -> Claim {
-    Claim { node, limit, after: OrgId(0), per_org: None }
+    Claim::new(node, limit)
 }
 
 pub fn step(path: &str, attempt: u32, status: &str) -> StepRow {

@@ -171,3 +171,27 @@ async fn a_store_of_the_first_schema_is_migrated_with_its_data() {
     assert_eq!(gates.iter().map(|gate| gate.path.as_str()).collect::<Vec<_>>(), ["ask"]);
     assert!(store.integrity().await.unwrap().is_empty());
 }
+
+#[cfg(unix)]
+#[test]
+fn the_files_are_readable_by_their_owner_only_whatever_the_mode_of_the_directory() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(directory.path(), 0o755);
+    // Twice: the second time with files that an earlier version left readable.
+    for _ in 0..2 {
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path()).collect();
+        let data = files.iter().filter(|file| file.to_string_lossy().contains("stepwell.db"));
+        for file in data.clone() {
+            assert_eq!(mode(file), 0o600, "{}", file.display());
+        }
+        assert!(data.clone().count() > 0);
+        drop(store);
+        files.iter().filter(|file| file.exists()).for_each(|file| set(file, 0o644));
+    }
+}

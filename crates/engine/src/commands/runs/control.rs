@@ -7,7 +7,7 @@ use crate::access::Right;
 use crate::error::Error;
 use crate::rooms::Rooms;
 use crate::run::start::Started;
-use crate::run::{Live, Message};
+use crate::run::{Cancellation, Live, Message, cancel_unread};
 use crate::workflows::{Compiled, label_list};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -31,7 +31,13 @@ impl Runs<'_> {
         let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         let message = Message::Cancel { by: self.caller.name.clone(), reason: reason.map(Into::into) };
         let audit = run_audit(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
-        self.rooms.runner.command(id, message, audit).await
+        match self.rooms.runner.command(id, message, audit.clone()).await {
+            Err(Error::Broken(why)) => {
+                cancel_unread(&self.rooms.runner, Cancellation { run: id, by: self.caller.name.clone(), why, audit })
+                    .await
+            }
+            answer => answer,
+        }
     }
 
     /// Continues a run that did not complete: failed and cancelled steps run again. Needs the right to run.

@@ -8,7 +8,7 @@ mod view;
 pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use read::{EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
-pub use view::{AttemptView, ParentView, RunView, StepView};
+pub use view::{AttemptView, ParentView, RunView, RunWarning, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};
 
