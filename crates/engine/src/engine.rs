@@ -14,6 +14,7 @@ use crate::upkeep;
 use crate::workflows::{NoServers, Servers, Workflows};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use stepwell_core::plan::Budget;
 use stepwell_store::{RunId, Store, Supervisor};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
@@ -42,6 +43,8 @@ pub struct Config {
     /// Master keys that secrets in the store are sealed with.
     pub vault: Arc<Vault>,
     pub plans: Plans,
+    /// What one transition, and the payloads of one run, may cost.
+    pub budget: Budget,
     /// Delivers notifications; without one this process sends none.
     pub courier: Option<Arc<dyn Courier>>,
     /// MCP servers that steps of kind `tool` can call.
@@ -68,6 +71,7 @@ impl Config {
             secrets: Arc::new(EnvironmentSecrets),
             vault: Arc::default(),
             plans: Plans::default(),
+            budget: Budget::default(),
             courier: None,
             servers: Arc::new(NoServers),
             traced: false,
@@ -123,7 +127,7 @@ impl Engine {
         let access = Arc::new(Access::new(cluster.clone(), config.plans));
         let secrets = Arc::new(Secrets::new(access.clone(), config.vault, config.secrets));
         let workflows = Arc::new(Workflows::new(access.clone(), config.servers));
-        let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url));
+        let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url, config.budget));
         let settings =
             execute::Settings { slots: config.slots, slots_per_org: config.slots_per_org, traced: config.traced };
         let executor = Arc::new(Executor::new(runner.clone(), secrets.clone(), config.kinds, settings));

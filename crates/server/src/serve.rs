@@ -126,6 +126,7 @@ pub async fn serve(
     engine.slots = config.slots.get();
     engine.slots_per_org = config.slots_per_organisation.map(Into::into);
     engine.plans = plans(&config);
+    engine.budget.run_bytes = config.limits.run_bytes;
     engine.traced = config.otlp.is_some();
     config.node.give(&mut engine);
     let engine = Engine::start(store.clone(), engine).await?;
@@ -197,6 +198,7 @@ fn plans(config: &Config) -> Plans {
         concurrent_runs: most(plan.concurrent_runs),
         executions_per_month: plan.executions_per_month,
         descendants_per_run: most(plan.descendants_per_run),
+        run_bytes: plan.run_bytes,
         no_cron: !plan.cron,
     };
     let by_name = config.plans.iter().map(|(name, limits)| (name.clone(), plan(limits))).collect();

@@ -2199,6 +2199,12 @@ export interface components {
              */
             executions_per_month: number | null;
             /**
+             * Format: int64
+             * @description Bytes of all inputs and results of one run.
+             * @default null
+             */
+            run_bytes: number | null;
+            /**
              * Format: int32
              * @default null
              */
@@ -3238,7 +3244,7 @@ export interface components {
             version: number;
         };
         Waiting: {
-            /** @description queue, executor, retry, sleep, webhook, approval, verdict or child. */
+            /** @description queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run). */
             for: string;
             /** @description Who or what can make it continue. */
             moved_on_by: string;

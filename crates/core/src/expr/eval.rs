@@ -29,7 +29,9 @@ impl<'a> Eval<'a> {
             Node::Call { .. } => return self.call(ix, absent),
             Node::Not(of) => !self.node(*of, absent)?.is_true(),
             Node::Compare(comparison, left, right) => {
-                comparison.holds(&self.node(*left, absent)?, &self.node(*right, absent)?)
+                let (left, right) = (self.node(*left, absent)?, self.node(*right, absent)?);
+                self.names.spend(left.cost().min(right.cost()));
+                comparison.holds(&left, &right)
             }
             Node::SameText { path, text, negated } => {
                 same_text(&self.node(*path, absent)?, text.as_deref()) != *negated
@@ -104,6 +106,7 @@ impl<'a> Eval<'a> {
         let operands = self.expr.operands(*list);
         for (argument, ix) in arguments.iter_mut().zip(operands) {
             *argument = self.node(*ix, inside)?;
+            self.names.spend(function.cost(argument));
         }
         match (function.call(&mut arguments[..operands.len()]), absent) {
             (Ok(value), _) => Ok(value),

@@ -1,7 +1,7 @@
 //! Retries a finished run under a newer version of its workflow: which steps keep their results, which run again.
 
 use super::retry::is_retryable;
-use super::{Env, Planner, Task, Transition};
+use super::{Env, Planner, Transition};
 use crate::event::{Ignored, Retrier, TimerKind};
 use crate::expr::StepIx;
 use crate::fact::Fact;
@@ -9,7 +9,7 @@ use crate::graph::{Graph, Kind, Out, ScopeIx, Target};
 use crate::run::{At, Phase, Run, Status, handle_name};
 use crate::time::Millis;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Which recorded steps would keep their results if the run were retried under a newer version, and which would run
 /// again.
@@ -57,22 +57,12 @@ pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Retrier, env: En
     let standing = standing(old, new, run)?;
     run.migrate(old, new, &standing.stands);
     let expires = env.now + max_duration;
-    let mut planner = Planner { graph: new, run, env, out: Transition::default(), agenda: VecDeque::new() };
+    let mut planner = Planner::new(new, run, env);
     let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
     let stands = standing.stands.iter().filter_map(root).collect();
     planner.fact(Fact::Adopted { by: by.name, acts: by.acts, expires, version, max_duration, stands });
     planner.set_timer(None, TimerKind::Expire, expires);
-    for &step in &new.scope(ScopeIx::ROOT).steps {
-        let at = At { instance: 0, step };
-        if planner.state(at).phase == Phase::Idle {
-            planner.reconsider(at);
-        }
-    }
-    if planner.run.instances[0].remaining == 0 {
-        planner.agenda.push_back(Task::Close(0));
-    }
-    planner.drain_agenda();
-    Ok(planner.out)
+    Ok(planner.decide(None))
 }
 
 /// Steps of the new root scope that keep their results, found in the order they run.

@@ -2,15 +2,14 @@
 
 use super::{HoleIx, Node, Part, Template, push_pointer};
 use crate::expr::{Bounded, Dotted, Expr, Found, Missing, Names, Path, Segment, Val};
+use crate::value::VALUE_WEIGHT;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most that the values of one template may weigh together: bytes of text, plus [`NODE_WEIGHT`] per value.
+/// The most that the values of one template may weigh together; see [`crate::value::weight`].
 const MAX_WEIGHT: usize = 16 * 1024 * 1024;
-/// The approximate size of a `Value` in memory.
-const NODE_WEIGHT: usize = 32;
 /// Nesting of a resolved value. The reader of stored values accepts 128 levels, including an envelope.
 const MAX_RESULT_DEPTH: usize = 120;
 
@@ -73,8 +72,9 @@ impl Template {
             return Ok(Resolved { value: value.clone(), secrets: Vec::new() });
         }
         let mut resolver = Resolver::new(self, names, Reading::Template);
-        let value = Arc::new(resolver.node(&self.root)?);
-        Ok(Resolved { value, secrets: resolver.secrets })
+        let value = resolver.node(&self.root);
+        names.spend(MAX_WEIGHT - resolver.weight_left);
+        Ok(Resolved { value: Arc::new(value?), secrets: resolver.secrets })
     }
 
     /// Resolves what is known already, to show it to a person.
@@ -84,8 +84,9 @@ impl Template {
         is_known: &dyn Fn(&Expr) -> bool,
     ) -> Result<PartlyResolved, Missing> {
         let mut resolver = Resolver { is_known: Some(is_known), ..Resolver::new(self, names, Reading::Template) };
-        let value = resolver.node(&self.root)?;
-        Ok(PartlyResolved { value, unknown: resolver.unknown })
+        let value = resolver.node(&self.root);
+        names.spend(MAX_WEIGHT - resolver.weight_left);
+        Ok(PartlyResolved { value: value?, unknown: resolver.unknown })
     }
 
     /// Resolves an operand of a condition: a path that leads nowhere is null, and a secret is an error.
@@ -93,7 +94,12 @@ impl Template {
         match &self.root {
             Node::Constant(value) => Ok(Val::Json(value)),
             Node::Hole(ix) => self.holes[ix.0].expr.read(names),
-            other => Resolver::new(self, names, Reading::Condition).node(other).map(Val::Owned),
+            other => {
+                let mut resolver = Resolver::new(self, names, Reading::Condition);
+                let value = resolver.node(other);
+                names.spend(MAX_WEIGHT - resolver.weight_left);
+                value.map(Val::Owned)
+            }
         }
     }
 }
@@ -267,7 +273,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), Missing> {
-        let left = self.weight_left.checked_sub(bytes + NODE_WEIGHT);
+        let left = self.weight_left.checked_sub(bytes + VALUE_WEIGHT);
         self.weight_left = left.ok_or(Missing::TooLarge { limit: "16 MB" })?;
         Ok(())
     }

@@ -31,6 +31,9 @@ pub struct Limits {
     /// Never more than [`Plans::descendants_per_run`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descendants_per_run: Option<u32>,
+    /// Weight of the payloads of one run; `None` leaves it to the engine's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_cron: bool,
 }
@@ -53,6 +56,7 @@ impl Default for Plans {
             concurrent_runs: Some(1),
             executions_per_month: Some(10_000),
             descendants_per_run: None,
+            run_bytes: None,
             no_cron: true,
         };
         let pro = Limits {
@@ -61,6 +65,7 @@ impl Default for Plans {
             concurrent_runs: Some(10),
             executions_per_month: Some(1_000_000),
             descendants_per_run: None,
+            run_bytes: None,
             no_cron: false,
         };
         let plans = [("free", free), ("pro", pro), ("unlimited", Limits::default())];

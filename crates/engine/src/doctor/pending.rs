@@ -98,6 +98,10 @@ impl Pending {
         if run.waiting_for(graph).is_empty() {
             why.push("the run is not finished, but waits for nothing".to_string());
         }
+        let continuation = Timer { kind: TimerKind::Continue, at: None, attempt: run.generation };
+        if run.has_decisions_left() && !self.has_timer(id, &timer_key(graph, run, &continuation)) {
+            why.push("the run has decisions left, but no timer that continues it".to_string());
+        }
         for (at, state) in run.steps(graph) {
             let path = run.path(graph, at);
             for kind in timers_of(state) {

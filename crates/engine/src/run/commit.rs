@@ -1,10 +1,11 @@
 //! Writes a plan as a commit, and acts on it once it is on disk.
 
+use super::keys::is_continuation;
 use super::live::Live;
 use super::plan::Plan;
 use super::record::{CommitContext, record};
 use super::sink::{Sink, Slot};
-use super::{Activity, Committed, Message, Runner, children, queue};
+use super::{Activity, Committed, Message, Runner, children, continuing, queue};
 use crate::access::counter;
 use crate::error::Error;
 use std::collections::BTreeSet;
@@ -156,7 +157,12 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     let runs = if elsewhere > 0 { vec![live.id] } else { Vec::new() };
     runner.cluster.send_hint(Hint { runs, orgs: Vec::new(), ready });
     follow.cleared.iter().for_each(|key| runner.timers.clear(live.id, key));
-    follow.set.iter().for_each(|(key, due)| runner.timers.set(live.id, key, *due));
+    for (key, due) in follow.set {
+        runner.timers.set(live.id, &key, due);
+        if is_continuation(&key) {
+            continuing::queue(runner, runner.timers.fire_early(live.id, key));
+        }
+    }
     if !follow.children.is_empty() {
         // Sent as a message to this run, so that a child's start and its cancellation keep their order.
         runner.send(live.id, Message::Notices(follow.children));

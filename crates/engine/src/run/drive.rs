@@ -18,6 +18,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Ignored;
+use stepwell_core::run::Phase;
 use stepwell_core::time::Time;
 use stepwell_store::{LoadedRun, Refused, RunId, Stale, WorkKey, panic_message};
 
@@ -79,7 +80,7 @@ async fn turn(
         messages.into_iter().for_each(|envelope| drop(fail(runner, id, envelope, &error)));
         return None;
     }
-    let mut kept = kept;
+    let mut kept = kept.filter(|live| !messages.iter().any(|envelope| is_news(live, &envelope.message)));
     let mut pause = FIRST_PAUSE;
     let mut needs_reconcile = false;
     let mut conflict_at = None;
@@ -94,6 +95,11 @@ async fn turn(
                 let attempted =
                     async { transition(runner, &mut live, &mut messages, runner.cluster.clock.now()).await };
                 match catch_panic(attempted).await {
+                    Ok(Attempted::Done) if !messages.is_empty() => {
+                        // The others did not fit the transition.
+                        kept = Some(live);
+                        continue;
+                    }
                     Ok(Attempted::Done) => {
                         runner.broken.remove(id);
                         if needs_reconcile {
@@ -159,6 +165,19 @@ async fn turn(
         }
         runner.cluster.pause(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Whether the message tells of a state that another process may have written since the run was loaded.
+fn is_news(live: &Live, message: &Message) -> bool {
+    match message {
+        Message::Start { key, .. } => {
+            let graph = &live.compiled.definition.graph;
+            let step = live.run.find(graph, &key.path).and_then(|at| live.run.step(graph, at));
+            !step.is_some_and(|state| state.phase == Phase::Running && state.attempt == key.attempt)
+        }
+        Message::Reconcile => true,
+        _ => false,
     }
 }
 
@@ -246,6 +265,7 @@ pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Er
 
 /// The outcome of one attempt to apply messages.
 pub enum Attempted {
+    /// The messages that fit the transition were taken out; the others are still to be applied.
     Done,
     /// Nothing was written: the caller loads the run and plans again.
     Refused(Refused),
@@ -263,7 +283,7 @@ pub async fn transition(
     let mail = if has_mail { runner.cluster.store.mail(live.id).await? } else { Vec::new() };
     let before = status(&live.run);
     let rules = sink.call_rules(live.org).await?;
-    let mut plan = Plan::new(&*rules, now);
+    let mut plan = Plan::new(&*rules, now, runner.budget(live.org).await?);
     plan.add(runner, live, messages, &mail);
     if !plan.transition.facts.is_empty() {
         match write(runner, &*sink, live, &plan, before).await? {
@@ -275,7 +295,11 @@ pub async fn transition(
         return Ok(Attempted::Refused(Refused::Conflict));
     }
     forget(runner, plan.stale).await;
-    settle(runner, &*sink, live, std::mem::take(messages), plan.answers).await;
+    if plan.mail_left {
+        runner.send(live.id, Message::Mail);
+    }
+    let planned = messages.drain(..plan.answers.len()).collect();
+    settle(runner, &*sink, live, planned, plan.answers).await;
     Ok(Attempted::Done)
 }
 

@@ -99,8 +99,9 @@ impl Mailboxes {
         let mailbox = state.by_run.get_mut(&run)?;
         if mailbox.messages.is_empty() {
             mailbox.driven = false;
-            let busy = !mailbox.running.is_empty() && state.cached < self.max_cached;
-            mailbox.live = live.filter(|_| busy);
+            // A run with decisions left gets its next turn soon.
+            let busy = |live: &Live| !mailbox.running.is_empty() || live.run.has_decisions_left();
+            mailbox.live = live.filter(|live| busy(live) && state.cached < self.max_cached);
             state.cached += usize::from(mailbox.live.is_some());
             state.remove_if_idle(run);
             return None;
@@ -188,7 +189,8 @@ impl Mailboxes {
 
 impl State {
     fn remove_if_idle(&mut self, run: RunId) {
-        if self.by_run.get(&run).is_some_and(Mailbox::is_idle) {
+        let keeps = |mailbox: &Mailbox| mailbox.live.as_ref().is_some_and(|live| live.run.has_decisions_left());
+        if self.by_run.get(&run).is_some_and(|mailbox| mailbox.is_idle() && !keeps(mailbox)) {
             let removed = self.by_run.remove(&run);
             self.cached -= usize::from(removed.is_some_and(|mailbox| mailbox.live.is_some()));
         }

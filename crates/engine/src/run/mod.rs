@@ -7,6 +7,7 @@
 //! | `plan.rs` | turns messages into planner events, and their results into one transition |
 //! | `drive.rs`, `driver.rs`, `commit.rs` | the loop of a run; which task drives it; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
+//! | `continuing.rs` | turns of runs whose transitions leave decisions to the next one |
 //! | `timers.rs`, `queue.rs`, `callbacks.rs` | timers, concurrency queues, callback URLs |
 //! | `children.rs`, `child_starts.rs` | child runs; backpressure on their starts |
 //! | `broken.rs` | runs that cannot be read |
@@ -19,6 +20,7 @@ pub mod callbacks;
 mod child_starts;
 pub mod children;
 mod commit;
+mod continuing;
 pub mod drive;
 mod driver;
 mod keys;
@@ -46,8 +48,10 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::workflows::Workflows;
 use child_starts::ChildStarts;
+use continuing::Continuations;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use stepwell_core::plan::Budget;
 use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
 use timers::Timers;
 use tokio::sync::{broadcast, oneshot};
@@ -79,6 +83,9 @@ pub struct Runner {
     pub timers: Arc<Timers>,
     pub child_starts: ChildStarts,
     pub broken: broken::BrokenRuns,
+    continuations: Continuations,
+    /// What one transition, and the payloads of one run, may cost.
+    budget: Budget,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
@@ -88,7 +95,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    pub fn new(workflows: Arc<Workflows>, live_runs: usize, base_url: String) -> Runner {
+    pub fn new(workflows: Arc<Workflows>, live_runs: usize, base_url: String, budget: Budget) -> Runner {
         Runner {
             cluster: workflows.access.cluster.clone(),
             workflows,
@@ -96,6 +103,8 @@ impl Runner {
             timers: Arc::default(),
             child_starts: ChildStarts::default(),
             broken: broken::BrokenRuns::default(),
+            continuations: Continuations::default(),
+            budget,
             activity: broadcast::channel(4_096).0,
             base_url,
             sink: OnceLock::new(),
@@ -112,6 +121,13 @@ impl Runner {
     /// Fails once the engine has been dropped.
     pub fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
         self.sink.get().and_then(Weak::upgrade).ok_or_else(|| Error::Unavailable("the engine has stopped".into()))
+    }
+
+    /// The budget of a transition of a run of this organisation: its plan may lower the limit of a run's payloads.
+    async fn budget(&self, org: OrgId) -> Result<Budget, Error> {
+        let (_, limits) = self.workflows.access.limits_of(org).await?;
+        let run_bytes = limits.run_bytes.map_or(self.budget.run_bytes, |most| most.min(self.budget.run_bytes));
+        Ok(Budget { run_bytes, ..self.budget })
     }
 
     /// Sends a message to a run.

@@ -9,6 +9,7 @@ use crate::access::{Need, Right, actors, too_many_descendants, too_many_runs};
 use crate::error::Error;
 use crate::workflows::Compiled;
 use serde_json::Value;
+use std::cell::Cell;
 use std::sync::Arc;
 use stepwell_core::approval::digest;
 use stepwell_core::definition::{Concurrency, WhenFull};
@@ -405,7 +406,8 @@ fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrenc
     let env = Env::plain(runner.cluster.clock.now(), &url);
     let graph = &live.compiled.definition.graph;
     advance(graph, &mut run, event, env)?;
-    let view = View { graph, run: &run, instance: 0, result: None, callback: &url };
+    let work = Cell::new(0);
+    let view = View { graph, run: &run, instance: 0, result: None, callback: &url, work: &work };
     let invalid =
         |error: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: error.to_string() };
     let key = key.resolve(&view).map_err(|error| invalid(&error))?;

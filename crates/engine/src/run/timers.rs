@@ -2,6 +2,8 @@
 //! that they fire on time and a million sleeping runs cost nothing.
 
 use super::Runner;
+use super::continuing;
+use super::keys::is_continuation;
 use super::messages::Message;
 use super::{Driver, drive};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +44,8 @@ struct State {
     /// The same of runs that are left alone. They neither count as in flight nor hide the timers behind them.
     set_aside: BTreeMap<(RunId, String), u64>,
     firings: u64,
+    /// Fired timers that count against the limit. Continued runs wait for their turn, and hold up no timer.
+    in_flight: usize,
     /// All timers of this node's runs that are due by then are in memory.
     horizon: Time,
 }
@@ -49,7 +53,7 @@ struct State {
 /// The key of a timer that has fired. Until it is dropped, the timer does not fire again.
 pub struct FiredTimer {
     timers: Arc<Timers>,
-    run: RunId,
+    pub(super) run: RunId,
     key: String,
     firing: u64,
 }
@@ -66,14 +70,14 @@ impl Drop for FiredTimer {
     /// If the timer was not handled, its row is read again.
     fn drop(&mut self) {
         let mut state = self.timers.state();
-        let full = state.fired.len() >= MAX_IN_FLIGHT;
+        let full = state.in_flight >= MAX_IN_FLIGHT;
         let name = (self.run, std::mem::take(&mut self.key));
         // A commit may have set the timer again, and it may have fired since.
-        let both = &mut *state;
-        for unhandled in [&mut both.fired, &mut both.set_aside] {
-            if unhandled.get(&name) == Some(&self.firing) {
-                unhandled.remove(&name);
-            }
+        if state.set_aside.get(&name) == Some(&self.firing) {
+            state.set_aside.remove(&name);
+        }
+        if state.fired.get(&name) == Some(&self.firing) {
+            state.remove_fired(&name);
         }
         drop(state);
         if full {
@@ -91,6 +95,12 @@ impl Timers {
     fn take(self: &Arc<Timers>, now: Time) -> Vec<FiredTimer> {
         let taken = self.state().take(now).into_iter();
         taken.map(|(run, key, firing)| FiredTimer { timers: self.clone(), run, key, firing }).collect()
+    }
+
+    /// Fires a timer before it is due.
+    pub fn fire_early(self: &Arc<Timers>, run: RunId, key: String) -> FiredTimer {
+        let firing = self.state().add_fired(run, &key);
+        FiredTimer { timers: self.clone(), run, key, firing }
     }
 
     /// Called when a commit has written this timer.
@@ -111,7 +121,7 @@ impl Timers {
     /// Called when a commit has removed this timer, or when it had no effect.
     pub fn clear(&self, run: RunId, key: &str) {
         let mut state = self.state();
-        let full = state.fired.len() >= MAX_IN_FLIGHT;
+        let full = state.in_flight >= MAX_IN_FLIGHT;
         state.remove(run, key);
         drop(state);
         if full {
@@ -134,7 +144,8 @@ impl Timers {
     pub fn set_aside(&self, run: RunId, key: &str) {
         let mut state = self.state();
         let name = (run, key.to_string());
-        if let Some(firing) = state.fired.remove(&name) {
+        if let Some(firing) = state.fired.get(&name).copied() {
+            state.remove_fired(&name);
             state.set_aside.insert(name, firing);
         }
         drop(state);
@@ -157,23 +168,35 @@ impl State {
 
     fn remove(&mut self, run: RunId, key: &str) {
         let name = (run, key.to_string());
-        self.fired.remove(&name);
         self.set_aside.remove(&name);
+        self.remove_fired(&name);
         if let Some(due) = self.due.remove(&name) {
             self.soon.remove(&(due, run, name.1));
+        }
+    }
+
+    fn add_fired(&mut self, run: RunId, key: &str) -> u64 {
+        self.firings += 1;
+        let before = self.fired.insert((run, key.to_string()), self.firings);
+        self.in_flight += usize::from(before.is_none() && !is_continuation(key));
+        self.firings
+    }
+
+    fn remove_fired(&mut self, name: &(RunId, String)) {
+        if self.fired.remove(name).is_some() && !is_continuation(&name.1) {
+            self.in_flight -= 1;
         }
     }
 
     /// Takes the due timers, up to the limit in flight.
     fn take(&mut self, now: Time) -> Vec<(RunId, String, u64)> {
         let mut taken = Vec::new();
-        while self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
+        while self.in_flight < MAX_IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
             if let Some((due, run, key)) = self.soon.pop_first() {
                 metrics::histogram!("stepwell_timer_late_seconds").record(now.since(due).0 as f64 / 1_000.0);
                 self.due.remove(&(run, key.clone()));
-                self.firings += 1;
-                self.fired.insert((run, key.clone()), self.firings);
-                taken.push((run, key, self.firings));
+                let firing = self.add_fired(run, &key);
+                taken.push((run, key, firing));
             }
         }
         taken
@@ -198,7 +221,7 @@ impl State {
         let until = |time: Time| Duration::from_millis(time.0.saturating_sub(now.0).max(0).unsigned_abs());
         let refill = until(Time(self.horizon.0.saturating_sub(MARGIN.0 as i64)));
         match self.soon.first() {
-            Some((due, ..)) if *due <= now => (self.fired.len() < MAX_IN_FLIGHT).then_some(Duration::ZERO),
+            Some((due, ..)) if *due <= now => (self.in_flight < MAX_IN_FLIGHT).then_some(Duration::ZERO),
             Some((due, ..)) => Some(until(*due).min(refill)),
             None => Some(refill),
         }
@@ -213,7 +236,7 @@ impl State {
         // If the clock was set back, the horizon is too far ahead.
         self.horizon = self.horizon.min(now + AHEAD);
         let soon = now + MARGIN;
-        self.horizon <= soon && self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
+        self.horizon <= soon && self.in_flight < MAX_IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
     }
 }
 
@@ -221,7 +244,9 @@ impl State {
 pub async fn run(runner: Arc<Runner>) {
     while !runner.cluster.stop.is_cancelled() {
         let now = runner.cluster.clock.now();
-        let mut due = runner.timers.take(now);
+        let (continued, mut due): (Vec<_>, Vec<_>) =
+            runner.timers.take(now).into_iter().partition(|timer| is_continuation(timer));
+        continued.into_iter().for_each(|timer| continuing::queue(&runner, timer));
         while due.len() > 1 {
             let rest = due.split_off(due.len().min(BATCH));
             tokio::spawn(fire(runner.clone(), std::mem::replace(&mut due, rest)));

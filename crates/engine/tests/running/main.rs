@@ -3,6 +3,7 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod budgets;
 mod control;
 mod harness;
 mod races;

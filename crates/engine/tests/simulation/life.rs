@@ -9,6 +9,7 @@ use crate::{past::Waits, verify};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use stepwell_core::plan::Budget;
 use stepwell_core::time::Millis;
 use stepwell_engine::{Config, Engine, Ids, Kinds, Limits, Plans};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +62,7 @@ async fn begin(sim: &Arc<Sim>) {
             slots_per_org: sim.mood.slots_per_org,
             live_runs: sim.mood.live_runs,
             poll: sim.mood.poll,
+            budget: Budget { decisions: sim.mood.decisions, run_bytes: sim.mood.run_bytes, ..Budget::default() },
             clock: Arc::new(sim.clock),
             plans: plans(sim),
             ids: Ids::seeded(sim.seed.wrapping_mul(1_000_003).wrapping_add(number)),

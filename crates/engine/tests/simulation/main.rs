@@ -72,6 +72,8 @@ const MUST_HAPPEN: &[&str] = &[
     "an outcome stayed unknown",
     "a step timed out",
     "a step broke down",
+    "a transition was cut",
+    "a run was too large",
 ];
 
 thread_local! {

@@ -31,6 +31,9 @@ pub struct Mood {
     pub open: Option<u32>,
     /// Descendants of one run.
     pub descendants: u32,
+    /// Decisions of one transition, and what the payloads of a run may weigh.
+    pub decisions: u32,
+    pub run_bytes: u64,
 }
 
 /// A safety net that is never needed: without faults everything must go on without it.
@@ -54,6 +57,8 @@ impl Mood {
             failures: chance.between(3, 30),
             open: [None, None, None, Some(1), Some(3)][chance.below(5) as usize],
             descendants: [10_000, 10_000, 5, 1][chance.below(4) as usize],
+            decisions: [1_000, 1_000, 1, 2, 5][chance.below(5) as usize],
+            run_bytes: [u64::MAX, u64::MAX, u64::MAX, 1_500][chance.below(4) as usize],
         }
     }
 

@@ -179,6 +179,8 @@ pub struct Limits {
     pub live_streams_per_organisation: Option<NonZeroU32>,
     /// Of one API key, or of one user signed in with a browser.
     pub live_streams_per_key: NonZeroU32,
+    /// Maximum size of the payloads of one run, in bytes.
+    pub run_bytes: u64,
 }
 
 /// The limits of an organisation. `None` means unlimited.
@@ -189,6 +191,7 @@ pub struct Plan {
     pub concurrent_runs: Option<u64>,
     pub executions_per_month: Option<u64>,
     pub descendants_per_run: Option<u64>,
+    pub run_bytes: Option<u64>,
     pub cron: bool,
 }
 
@@ -339,6 +342,7 @@ impl Default for Limits {
             live_streams: positive(1_000),
             live_streams_per_organisation: None,
             live_streams_per_key: positive(250),
+            run_bytes: stepwell_core::limits::DEFAULT_RUN_BYTES,
         }
     }
 }
@@ -357,6 +361,7 @@ impl Plan {
         concurrent_runs: None,
         executions_per_month: None,
         descendants_per_run: None,
+        run_bytes: None,
         cron: true,
     };
 
@@ -368,6 +373,7 @@ impl Plan {
             concurrent_runs: limits.concurrent_runs.map(Into::into),
             executions_per_month: limits.executions_per_month,
             descendants_per_run: limits.descendants_per_run.map(Into::into),
+            run_bytes: limits.run_bytes,
             cron: !limits.no_cron,
         };
         stepwell_engine::Plans::default().by_name.into_iter().map(|(name, limits)| (name, plan(limits))).collect()

@@ -118,6 +118,7 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     fields.set("live_streams", &mut limits.live_streams, values::positive);
     limits.live_streams_per_organisation = fields.take("live_streams_per_organisation", values::positive);
     fields.set("live_streams_per_key", &mut limits.live_streams_per_key, values::positive);
+    fields.set("run_bytes", &mut limits.run_bytes, values::size);
 }
 
 fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
@@ -126,6 +127,7 @@ fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
     fields.set("concurrent_runs", &mut plan.concurrent_runs, values::limit);
     fields.set("executions_per_month", &mut plan.executions_per_month, values::limit);
     fields.set("descendants_per_run", &mut plan.descendants_per_run, values::limit);
+    fields.set("run_bytes", &mut plan.run_bytes, values::size_limit);
     fields.set("cron", &mut plan.cron, values::flag);
 }
 

@@ -145,6 +145,7 @@ fn every_key_is_in_the_documents() {
             "concurrent_runs",
             "executions_per_month",
             "descendants_per_run",
+            "run_bytes",
             "cron",
         ];
         let names = match value {

@@ -163,6 +163,8 @@ pub struct LimitsView {
     pub executions_per_month: Option<u64>,
     /// Never more than the server's setting.
     pub descendants_per_run: Option<u32>,
+    /// Bytes of all inputs and results of one run.
+    pub run_bytes: Option<u64>,
     /// Whether cron triggers are allowed; true by default.
     pub cron: Option<bool>,
 }
@@ -175,6 +177,7 @@ impl From<Limits> for LimitsView {
             concurrent_runs: limits.concurrent_runs,
             executions_per_month: limits.executions_per_month,
             descendants_per_run: limits.descendants_per_run,
+            run_bytes: limits.run_bytes,
             cron: Some(!limits.no_cron),
         }
     }
@@ -188,6 +191,7 @@ impl From<LimitsView> for Limits {
             concurrent_runs: view.concurrent_runs,
             executions_per_month: view.executions_per_month,
             descendants_per_run: view.descendants_per_run,
+            run_bytes: view.run_bytes,
             no_cron: view.cron == Some(false),
         }
     }

@@ -150,7 +150,7 @@ pub struct ErrorView {
 pub struct Waiting {
     /// Path of the step; empty for the run itself.
     pub step: String,
-    /// queue, executor, retry, sleep, webhook, approval, verdict or child.
+    /// queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run).
     #[serde(rename = "for")]
     pub what: String,
     #[serde(default)]
