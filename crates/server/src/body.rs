@@ -14,7 +14,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use stepwell_engine::schema::Schema;
+use stepwell_engine::schema::OwnSchema;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
 
@@ -129,7 +129,7 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
 }
 
 struct Checker {
-    schema: Schema,
+    schema: OwnSchema,
     /// Part of the body is secret, so error messages do not repeat the input.
     secret: bool,
 }
@@ -143,7 +143,7 @@ fn checker<T: ToSchema>() -> Option<Checker> {
     schema["components"] = serde_json::json!({ "schemas": others });
     let secret =
         schema["properties"].as_object().is_some_and(|fields| fields.values().any(|field| field["writeOnly"] == true));
-    Some(Checker { schema: Schema::compile(&schema).ok()?, secret })
+    Some(Checker { schema: OwnSchema::compile(&schema).ok()?, secret })
 }
 
 /// Any JSON. An empty body counts as an empty object.

@@ -164,7 +164,7 @@ async fn check_start(runner: &Runner, request: &Start) -> Result<Option<u32>, Er
     if !switches.enabled.unwrap_or(definition.enabled) && !request.test {
         return Err(Error::Disabled(definition.name.clone()));
     }
-    request.compiled.check_input(&request.input)?;
+    request.compiled.check_input(&request.input).await?;
     let (_, limits) = access.limits_of(org).await?;
     access.check_executions(org, &limits).await?;
     Ok(limits.concurrent_runs.filter(|_| !request.test && request.parent.is_none()))
