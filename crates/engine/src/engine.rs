@@ -14,6 +14,7 @@ use crate::upkeep;
 use crate::workflows::{NoServers, Servers, Workflows};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use stepwell_core::limits::MAX_LOSSES;
 use stepwell_store::{RunId, Store};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
@@ -48,6 +49,8 @@ pub struct Config {
     pub servers: Arc<dyn Servers>,
     /// Calls carry the trace they belong to.
     pub traced: bool,
+    /// How many times in a row the process may end while a step runs or a run is recovered, before a person decides.
+    pub max_losses: u8,
 }
 
 impl Config {
@@ -69,6 +72,7 @@ impl Config {
             courier: None,
             servers: Arc::new(NoServers),
             traced: false,
+            max_losses: MAX_LOSSES,
         }
     }
 }
@@ -120,7 +124,7 @@ impl Engine {
         let access = Arc::new(Access::new(cluster.clone(), config.plans));
         let secrets = Arc::new(Secrets::new(access.clone(), config.vault, config.secrets));
         let workflows = Arc::new(Workflows::new(access.clone(), config.servers));
-        let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url));
+        let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url, config.max_losses));
         let settings =
             execute::Settings { slots: config.slots, slots_per_org: config.slots_per_org, traced: config.traced };
         let executor = Arc::new(Executor::new(runner.clone(), secrets.clone(), config.kinds, settings));

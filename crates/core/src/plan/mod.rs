@@ -43,12 +43,14 @@ pub struct Env<'a> {
     pub version: u32,
     /// Whether a policy forbids making a call twice, by its kind and input, though its step does not.
     pub at_most_once: &'a dyn Fn(&str, &Value) -> Option<OnUnknown>,
+    /// How many times in a row the node of a step may be lost before a person has to decide.
+    pub max_losses: u8,
 }
 
 impl<'a> Env<'a> {
-    /// An environment without policies and versions.
+    /// An environment without policies, versions and quarantine.
     pub fn plain(now: Time, callback: &'a dyn Fn(&str) -> String) -> Env<'a> {
-        Env { now, callback, version: 0, at_most_once: &|_, _| None }
+        Env { now, callback, version: 0, at_most_once: &|_, _| None, max_losses: u8::MAX }
     }
 }
 

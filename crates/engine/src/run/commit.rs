@@ -9,6 +9,7 @@ use crate::access::counter;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use stepwell_core::fact::Fact;
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
@@ -67,6 +68,7 @@ pub async fn write(
     let refused = match answer.map(|mut answers| answers.pop()) {
         Ok(Some(Ok(position))) => {
             follow.position = position;
+            report_quarantine(live, &plan.transition.facts);
             return Ok(Ok(follow));
         }
         Ok(Some(Err(refused))) => Ok(Err(refused)),
@@ -75,6 +77,20 @@ pub async fn write(
     };
     follow.begin.iter().for_each(|_| sink.release(live.org));
     refused
+}
+
+/// Reports the steps that are quarantined from now on.
+fn report_quarantine(live: &Live, facts: &[Fact]) {
+    for fact in facts {
+        if let Fact::Unsure { step, attempt } = fact
+            && let Some(state) = live.run.step(&live.compiled.definition.graph, *step)
+            && state.is_quarantined()
+        {
+            let step = live.run.path(&live.compiled.definition.graph, *step);
+            tracing::error!(run = &*live.run.id, %step, attempt, "a step is quarantined: its node was lost too often");
+            metrics::counter!("stepwell_quarantined_total", "what" => "step").increment(1);
+        }
+    }
 }
 
 /// The rows of a plan.

@@ -72,13 +72,15 @@ pub struct Runner {
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
+    /// How many times in a row the node of a step may be lost before the step is quarantined.
+    pub max_losses: u8,
     /// Weak, because the layers above own the runner.
     sink: OnceLock<Weak<dyn Sink>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
 }
 
 impl Runner {
-    pub fn new(workflows: Arc<Workflows>, live_runs: usize, base_url: String) -> Runner {
+    pub fn new(workflows: Arc<Workflows>, live_runs: usize, base_url: String, max_losses: u8) -> Runner {
         Runner {
             cluster: workflows.access.cluster.clone(),
             workflows,
@@ -86,6 +88,7 @@ impl Runner {
             timers: Timers::default(),
             activity: broadcast::channel(4_096).0,
             base_url,
+            max_losses,
             sink: OnceLock::new(),
             waiters: Mutex::default(),
         }

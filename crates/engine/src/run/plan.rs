@@ -177,7 +177,9 @@ impl<'a> Plan<'a> {
     fn event(&mut self, runner: &Runner, live: &mut Live, event: Event) -> Result<(), Ignored> {
         let url = callbacks::urls(&runner.base_url, live);
         let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
-        let env = Env { now: self.now, callback: &url, version: live.compiled.row.version, at_most_once: &once };
+        let max_losses = runner.max_losses;
+        let env =
+            Env { now: self.now, callback: &url, version: live.compiled.row.version, at_most_once: &once, max_losses };
         let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
         self.transition.absorb(transition);
         Ok(())
@@ -225,7 +227,9 @@ impl<'a> Plan<'a> {
             Some(onto) => {
                 let url = callbacks::urls(&runner.base_url, live);
                 let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
-                let env = Env { now: self.now, callback: &url, version: onto.row.version, at_most_once: &once };
+                let max_losses = runner.max_losses;
+                let env =
+                    Env { now: self.now, callback: &url, version: onto.row.version, at_most_once: &once, max_losses };
                 let newer = Newer {
                     graph: &onto.definition.graph,
                     version: onto.row.version,
