@@ -7,7 +7,7 @@ use crate::execute::{self, Executor, Kinds};
 use crate::log::LogReader;
 use crate::notify::{self, Courier, Notifier};
 use crate::rooms::Rooms;
-use crate::run::{Activity, Runner, Sink, children, timers};
+use crate::run::{Activity, Runner, Sink, children, recovery, timers};
 use crate::secrets::{EnvironmentSecrets, SecretSource, Secrets, Vault};
 use crate::triggers::{self, Triggers};
 use crate::upkeep;
@@ -97,6 +97,7 @@ impl Engine {
         if cluster.shared && cluster::refresh(cluster).await? {
             rooms.runner.timers.reload();
         }
+        recovery::watch(&rooms.runner).await?;
         let tasks = [
             tokio::spawn(cluster::beat(cluster.clone(), rooms.clone())),
             tokio::spawn(cluster::listen(cluster.clone(), rooms.clone())),
@@ -157,6 +158,9 @@ impl Engine {
             let _ = tokio::time::timeout(Duration::from_secs(5), task).await;
         }
         let cluster = &self.rooms.cluster;
+        if let Err(error) = recovery::end(&self.rooms.runner).await {
+            tracing::warn!(%error, "cannot record that the node stops in an orderly way");
+        }
         if let Err(error) = cluster.store.leave(cluster.node.id()).await {
             tracing::warn!(%error, "the node could not leave the cluster");
         }

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::notify;
 use crate::rooms::Rooms;
-use crate::run::{Message, queue};
+use crate::run::{Message, queue, recovery};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +69,7 @@ pub async fn run(rooms: Arc<Rooms>, interval: Duration) {
 }
 
 async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
+    recovery::watch(&rooms.runner).await?;
     let skipped_before = std::mem::take(&mut state.skipped);
     let mut owned = OwnedRuns { rooms, skipped_before, skipped: BTreeSet::new() };
     if !rooms.cluster.shared || rooms.cluster.node.is_steady() {
@@ -106,12 +107,18 @@ async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
 /// Dispatches attempts of dead nodes again.
 async fn recover_orphans(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Result<(), Error> {
     let mut seen: BTreeSet<(RunId, WorkKey)> = BTreeSet::new();
+    let mut limit = BATCH;
     loop {
-        let orphans = rooms.cluster.store.orphans(BATCH).await?;
+        let orphans = rooms.cluster.store.orphans(limit).await?;
+        let more = orphans.len() >= limit as usize;
         let orphans = orphans.into_iter().filter(|work| owned.includes(work.run));
         let new: Vec<_> = orphans.filter(|work| seen.insert((work.run, work.key.clone()))).collect();
         if new.is_empty() {
-            return Ok(());
+            if !more {
+                return Ok(());
+            }
+            // Attempts of quarantined runs stay. Others may be behind them.
+            limit = limit.saturating_mul(2);
         }
         // Sends all messages before it awaits the first reply.
         let lost = new.into_iter().map(|work| ask(rooms, work.run, Message::Lost { key: work.key }));

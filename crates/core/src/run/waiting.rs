@@ -35,6 +35,8 @@ pub enum Waiting {
     /// A person has to decide whether a call happened.
     Verdict,
     Child,
+    /// No node drives the run until a person releases or cancels it.
+    Quarantine,
 }
 
 impl Run {

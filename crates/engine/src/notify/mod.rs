@@ -29,7 +29,7 @@ pub use message::{Message, Topic};
 
 pub(crate) use channel::{Channels, channels};
 pub(crate) use deliver::{To, attempt, run};
-pub(crate) use recipients::{deliver, is_for_people, notices};
+pub(crate) use recipients::{deliver, is_for_people, notices, quarantined};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;

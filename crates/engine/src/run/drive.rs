@@ -10,6 +10,7 @@ use super::live::Live;
 use super::messages::{Envelope, Message};
 use super::plan::Plan;
 use super::record::{restore, status};
+use super::recovery::{self, Entry};
 use super::sink::Sink;
 use crate::error::Error;
 use futures_util::FutureExt;
@@ -66,8 +67,39 @@ async fn drain(runner: &Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
     }
 }
 
-/// Applies messages and retries until they are on disk.
+/// Handles messages, unless the run is quarantined.
 async fn turn(
+    runner: &Arc<Runner>,
+    id: RunId,
+    kept: Option<Box<Live>>,
+    mut messages: Vec<Envelope>,
+) -> Option<Box<Live>> {
+    if kept.is_some() || !runner.recovery.concerns(id, runner.cluster.clock.now()) {
+        return apply(runner, id, kept, messages).await;
+    }
+    match recovery::enter(runner, id).await {
+        Entry::Freely => apply(runner, id, None, messages).await,
+        Entry::Watched(_alone) => {
+            let live = apply(runner, id, None, messages).await;
+            recovery::left(runner, id).await;
+            live
+        }
+        Entry::Quarantined => {
+            recovery::refuse(runner, id, &mut messages);
+            if messages.is_empty() {
+                return None;
+            }
+            let live = apply(runner, id, None, messages).await;
+            if live.as_ref().is_some_and(|live| live.run.status.is_terminal()) {
+                recovery::forget(runner, id).await;
+            }
+            live
+        }
+    }
+}
+
+/// Applies messages and retries until they are on disk.
+async fn apply(
     runner: &Arc<Runner>,
     id: RunId,
     kept: Option<Box<Live>>,
@@ -143,7 +175,7 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
     let permanent = matches!(error, Error::Broken(_));
     match &envelope.message {
         Message::Timer { key } if permanent => runner.timers.forget(run, key),
-        Message::Start { org, .. } if permanent => release(runner, *org),
+        Message::Start { org, .. } if permanent => release_slot(runner, *org),
         _ => {}
     }
     match envelope.reply {
@@ -157,7 +189,7 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
     }
 }
 
-fn release(runner: &Runner, org: stepwell_store::OrgId) {
+pub fn release_slot(runner: &Runner, org: stepwell_store::OrgId) {
     if let Ok(sink) = runner.sink() {
         sink.release(org);
     }
@@ -180,7 +212,7 @@ async fn discard(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
                 runner.timers.clear(id, key);
                 stale.timers.push((id, key.clone()));
             }
-            Message::Start { org, .. } => release(runner, *org),
+            Message::Start { org, .. } => release_slot(runner, *org),
             // The parent that started this child was purged.
             Message::ChildStarted { notice } => children::cancel_orphan(runner, id, notice).await,
             // A child may end after its parent was purged; its mail would stay unread for ever.

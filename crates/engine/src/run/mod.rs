@@ -8,6 +8,7 @@
 //! | `drive.rs`, `commit.rs` | the loop of a run; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
 //! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
+//! | `recovery.rs` | runs that may be what ends the process |
 //! | `sink.rs` | the interface to the layers above |
 //!
 //! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
@@ -24,6 +25,7 @@ mod messages;
 mod plan;
 pub mod queue;
 mod record;
+pub mod recovery;
 mod sink;
 pub mod start;
 pub mod timers;
@@ -38,6 +40,7 @@ pub use sink::{CallRules, Sink};
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::workflows::Workflows;
+use recovery::Recovery;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
@@ -74,6 +77,7 @@ pub struct Runner {
     pub base_url: String,
     /// How many times in a row the node of a step may be lost before the step is quarantined.
     pub max_losses: u8,
+    pub recovery: Recovery,
     /// Weak, because the layers above own the runner.
     sink: OnceLock<Weak<dyn Sink>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
@@ -89,6 +93,7 @@ impl Runner {
             activity: broadcast::channel(4_096).0,
             base_url,
             max_losses,
+            recovery: Recovery::default(),
             sink: OnceLock::new(),
             waiters: Mutex::default(),
         }

@@ -9,7 +9,7 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::OnUnknown;
 use stepwell_core::plan::Transition;
 use stepwell_core::time::Time;
-use stepwell_store::{NewAudit, NodeId, Notice, OrgId, RunId, Work, WorkKey};
+use stepwell_store::{NewAudit, NodeId, Notice, OrgId, RunId, RunRow, Work, WorkKey};
 
 /// Contributes to a commit before it is written, and acts on it once it is on disk.
 #[async_trait]
@@ -22,6 +22,9 @@ pub trait Sink: Send + Sync {
 
     /// Delivers notifications that were written.
     fn deliver(&self, run: RunId, notices: Vec<Notice>);
+
+    /// Notifies people of a run that no node drives any more.
+    async fn quarantined(&self, row: &RunRow, now: Time);
 
     /// Reserves free slots for new attempts, and assigns these attempts to this node.
     fn reserve(&self, node: NodeId, work: &mut [Work]);

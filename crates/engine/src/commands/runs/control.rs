@@ -1,13 +1,13 @@
 //! Controlling runs: cancel, retry, rerun, label, erase, discard.
 
-use super::super::change::run_audit;
+use super::super::change::{change, run_audit};
 use super::super::{Runs, Source};
 use super::{Trigger, find, find_with_right, load};
 use crate::access::Right;
 use crate::error::Error;
 use crate::rooms::Rooms;
 use crate::run::start::Started;
-use crate::run::{Live, Message};
+use crate::run::{Live, Message, recovery};
 use crate::workflows::{Compiled, label_list};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -32,6 +32,23 @@ impl Runs<'_> {
         let message = Message::Cancel { by: self.caller.name.clone(), reason: reason.map(Into::into) };
         let audit = run_audit(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
         self.rooms.runner.command(id, message, audit).await
+    }
+
+    /// Ends the quarantine of a run: it is driven again. Needs the right to run; refused for agents.
+    pub async fn release(&self, run: &str) -> Result<(), Error> {
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
+        if self.caller.grants.is_agent() {
+            return Err(Error::Refused("an agent may not release a run from quarantine".into()));
+        }
+        if recovery::quarantined(&self.rooms.runner, id).await?.is_none() {
+            return Err(Error::NotNow("the run is not quarantined".into()));
+        }
+        let audit = run_audit(self.rooms, self.caller, "run.release", run, json!({}));
+        let records = recovery::released(id);
+        let update = Change { records, audit: audit.into_iter().collect(), ..Change::default() };
+        change(self.rooms, update, "run", run).await?;
+        recovery::resume(&self.rooms.runner, id);
+        Ok(())
     }
 
     /// Continues a run that did not complete: failed and cancelled steps run again. Needs the right to run.

@@ -2,6 +2,8 @@
 
 mod bulk;
 mod control;
+#[cfg(test)]
+mod quarantine;
 mod read;
 mod view;
 

@@ -6,14 +6,14 @@ use crate::access::{Caller, Grants, Right};
 use crate::error::Error;
 use crate::rooms::Rooms;
 use crate::run::start::end_of;
-use crate::run::{Live, drive};
+use crate::run::{Live, drive, recovery};
 use crate::workflows::Compiled;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use stepwell_core::run::RunStatus;
+use stepwell_core::run::{RunStatus, Waiting, WaitingFor};
 use stepwell_core::time::Time;
 use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 
@@ -293,6 +293,20 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
     if let Some(parent) = &stored.row.parent {
         let row = rooms.cluster.store.run(parent.run).await?;
         view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
+    }
+    if !live.run.status.is_terminal()
+        && let Some(quarantine) = recovery::quarantined(&rooms.runner, id).await?
+    {
+        view.waiting_for.insert(
+            0,
+            WaitingFor {
+                step: String::new(),
+                what: Waiting::Quarantine,
+                since: Some(quarantine.since),
+                until: None,
+                moved_on_by: "a person who releases or cancels the run",
+            },
+        );
     }
     if live.run.status == RunStatus::Queued {
         let switches = rooms.access.switches(live.org, &live.compiled.row.workflow).await?;
