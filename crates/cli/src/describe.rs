@@ -69,6 +69,7 @@ pub fn waiting(waiting: &view::Waiting) -> String {
         "approval" => "waits for an approval",
         "verdict" => "waits for a verdict on whether its call happened",
         "child" => "waits for a child run",
+        "quarantine" => "is quarantined",
         // A newer server may have more kinds.
         other => other,
     };

@@ -62,6 +62,8 @@ enum Command {
     Cancel(commands::control::CancelArgs),
     /// Retry a failed, timed out or cancelled run; steps that succeeded are kept
     Retry(commands::control::RetryArgs),
+    /// Release a run from quarantine, so that it is driven again
+    Release(commands::control::ReleaseArgs),
     /// Start a new run with the input of an earlier one
     Rerun(commands::trigger::RerunArgs),
     /// Create or update workflows from files and show the changes
@@ -137,6 +139,7 @@ fn main() -> ExitCode {
         Command::Deny(args) => commands::approvals::answer(args, false),
         Command::Cancel(args) => commands::control::cancel(args),
         Command::Retry(args) => commands::control::retry(args),
+        Command::Release(args) => commands::control::release(args),
         Command::Rerun(args) => commands::trigger::rerun(args),
         Command::Apply(args) => commands::apply::run(args),
         Command::Trigger(args) => commands::trigger::trigger(args),

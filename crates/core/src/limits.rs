@@ -35,8 +35,8 @@ pub const DEFAULT_ROWS: u32 = 1_000;
 pub const MAX_RETRY_AFTER: Millis = Millis::DAY;
 /// The highest number of attempts a step can set.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// How many times in a row a step is dispatched again because its node was lost.
-pub const MAX_LOSSES: u8 = 25;
+/// How many times in a row the node of a step may be lost. Then the step is quarantined: a person decides.
+pub const MAX_LOSSES: u8 = 3;
 /// `for_each` items open at a time if the definition sets no limit.
 pub const DEFAULT_PARALLEL: u32 = 10;
 /// How long a run may take if the definition sets no limit.

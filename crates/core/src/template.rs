@@ -111,6 +111,18 @@ impl Template {
         if let Node::Constant(value) = &self.root { Some(value) } else { None }
     }
 
+    /// The value of a field, if the template is an object and the field has no holes.
+    pub fn constant_field(&self, name: &str) -> Option<&Value> {
+        match &self.root {
+            Node::Constant(value) => value.get(name),
+            Node::Object(fields) => fields.iter().find(|(field, _)| field == name).and_then(|(_, node)| match node {
+                Node::Constant(value) => Some(&**value),
+                Node::Hole(_) | Node::Text(_) | Node::List(_) | Node::Object(_) => None,
+            }),
+            Node::Hole(_) | Node::Text(_) | Node::List(_) => None,
+        }
+    }
+
     /// The expression, if the template is exactly one hole.
     pub fn as_expr(&self) -> Option<&Expr> {
         if let Node::Hole(ix) = self.root { Some(&self.holes[ix.0].expr) } else { None }

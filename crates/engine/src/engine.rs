@@ -7,13 +7,14 @@ use crate::execute::{self, Executor, Kinds};
 use crate::log::LogReader;
 use crate::notify::{self, Courier, Notifier};
 use crate::rooms::Rooms;
-use crate::run::{Activity, Runner, Sink, children, timers};
+use crate::run::{Activity, Runner, RunnerSettings, Sink, children, recovery, timers};
 use crate::secrets::{EnvironmentSecrets, SecretSource, Secrets, Vault};
 use crate::triggers::{self, Triggers};
 use crate::upkeep;
 use crate::workflows::{NoServers, Servers, Workflows};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use stepwell_core::limits::MAX_LOSSES;
 use stepwell_core::plan::Budget;
 use stepwell_store::{RunId, Store, Supervisor};
 use tokio::sync::broadcast;
@@ -53,6 +54,8 @@ pub struct Config {
     pub traced: bool,
     /// Restarts background tasks. Shared with the step kinds and the server.
     pub supervisor: Supervisor,
+    /// How many times in a row the process may end while a step runs or a run is recovered, before a person decides.
+    pub max_losses: u8,
 }
 
 impl Config {
@@ -76,6 +79,7 @@ impl Config {
             servers: Arc::new(NoServers),
             traced: false,
             supervisor: Supervisor::default(),
+            max_losses: MAX_LOSSES,
         }
     }
 }
@@ -100,6 +104,7 @@ impl Engine {
         if cluster.shared && cluster::refresh(cluster).await? {
             rooms.runner.timers.reload();
         }
+        recovery::watch(&rooms.runner).await?;
         let tasks = [
             rooms.supervise("heartbeats", |rooms| cluster::beat(rooms.cluster.clone(), rooms)),
             rooms.supervise("hints", |rooms| cluster::listen(rooms.cluster.clone(), rooms)),
@@ -127,7 +132,13 @@ impl Engine {
         let access = Arc::new(Access::new(cluster.clone(), config.plans));
         let secrets = Arc::new(Secrets::new(access.clone(), config.vault, config.secrets));
         let workflows = Arc::new(Workflows::new(access.clone(), config.servers));
-        let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url, config.budget));
+        let runner_settings = RunnerSettings {
+            live_runs: config.live_runs,
+            base_url: config.base_url,
+            budget: config.budget,
+            max_losses: config.max_losses,
+        };
+        let runner = Arc::new(Runner::new(workflows.clone(), runner_settings));
         let settings =
             execute::Settings { slots: config.slots, slots_per_org: config.slots_per_org, traced: config.traced };
         let executor = Arc::new(Executor::new(runner.clone(), secrets.clone(), config.kinds, settings));
@@ -162,6 +173,9 @@ impl Engine {
             let _ = tokio::time::timeout(Duration::from_secs(5), task).await;
         }
         let cluster = &self.rooms.cluster;
+        if let Err(error) = recovery::end(&self.rooms.runner).await {
+            tracing::warn!(%error, "cannot record that the node stops in an orderly way");
+        }
         if let Err(error) = cluster.store.leave(cluster.node.id()).await {
             tracing::warn!(%error, "the node could not leave the cluster");
         }

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
 use stepwell_core::time::Time;
-use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, Supervisor, Work, WorkKey};
+use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, RunRow, Supervisor, Work, WorkKey};
 use tokio::task::JoinHandle;
 
 pub struct Rooms {
@@ -60,6 +60,12 @@ impl Sink for Rooms {
 
     fn deliver(&self, run: RunId, notices: Vec<Notice>) {
         notify::deliver(&self.notifier, run, notices);
+    }
+
+    async fn quarantined(&self, row: &RunRow, now: Time) {
+        if let Err(error) = notify::quarantined(&self.notifier, row, now).await {
+            tracing::warn!(run = row.public, %error, "cannot notify people of a quarantined run");
+        }
     }
 
     fn reserve(&self, node: NodeId, work: &mut [Work]) -> Vec<Slot> {

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::notify;
 use crate::rooms::Rooms;
-use crate::run::{Message, queue};
+use crate::run::{Message, queue, recovery};
 use futures_util::StreamExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,6 +72,7 @@ pub async fn run(rooms: Arc<Rooms>, interval: Duration) {
 }
 
 async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
+    recovery::watch(&rooms.runner).await?;
     let skipped_before = std::mem::take(&mut state.skipped);
     let mut owned = OwnedRuns { rooms, skipped_before, skipped: BTreeSet::new() };
     if !rooms.cluster.shared || rooms.cluster.node.is_steady() {

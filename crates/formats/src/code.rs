@@ -45,6 +45,7 @@ codes! {
     LIMIT_BYTES "limit-bytes" "The document is too large.";
     LIMIT_DEPTH "limit-depth" "Objects, lists or loops are nested too deeply.";
     LIMIT_NODES "limit-nodes" "The document contains too many values or too much text after alias expansion.";
+    LIMIT_SCHEMA "limit-schema" "A JSON Schema is too large, nested too deeply, or expands to too much.";
     LIMIT_STEPS "limit-steps" "The definition has too many steps or edges.";
     LOOP_BODY "loop-body" "The body of a `loop` node is entered or left other than through the node.";
     MANY_DIALECTS "many-dialects" "More than one of `tasks`, `flow` and `nodes` is given.";

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::json::{Measure, measure};
-use stepwell_engine::schema::Schema;
+use stepwell_engine::schema::OwnSchema;
 use utoipa::ToSchema;
 
 /// Memory for the bodies of concurrent requests and what is parsed from them.
@@ -254,7 +254,7 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
 }
 
 struct Checker {
-    schema: Schema,
+    schema: OwnSchema,
     /// Part of the body is secret, so error messages do not repeat the input.
     secret: bool,
 }
@@ -268,7 +268,7 @@ fn checker<T: ToSchema>() -> Option<Checker> {
     schema["components"] = serde_json::json!({ "schemas": others });
     let secret =
         schema["properties"].as_object().is_some_and(|fields| fields.values().any(|field| field["writeOnly"] == true));
-    Some(Checker { schema: Schema::compile(&schema).ok()?, secret })
+    Some(Checker { schema: OwnSchema::compile(&schema).ok()?, secret })
 }
 
 fn json(bytes: &[u8]) -> Result<Value, Problem> {

@@ -69,9 +69,10 @@ impl Planner<'_> {
         let state = self.state(at);
         if self.at_most_once(at).is_some() {
             self.outcome_unknown(at);
-        } else if state.losses >= limits::MAX_LOSSES {
-            let message = format!("its node was lost {} times in a row", limits::MAX_LOSSES + 1);
-            self.fail(at, Status::Failed, Failure::new("worker_lost", message), None);
+        } else if state.losses.saturating_add(1) >= self.env.max_losses {
+            // It may be what ends the nodes.
+            let attempt = state.attempt;
+            self.fact(Fact::Unsure { step: at, attempt });
         } else {
             self.again(at, Reason::WorkerLost);
         }
@@ -241,7 +242,8 @@ impl Planner<'_> {
             Verdict::Happened { body } => self.succeed(at, Reply::body(body)),
             Verdict::RunAgain => self.again(at, Reason::Asked),
             Verdict::Fail => {
-                let failure = Failure::new("outcome_unknown", format!("declared failed by {by}"));
+                let code = if self.state(at).is_quarantined() { "worker_lost" } else { "outcome_unknown" };
+                let failure = Failure::new(code, format!("declared failed by {by}"));
                 self.fail(at, Status::Failed, failure, None);
             }
         }

@@ -49,12 +49,15 @@ pub struct Env<'a> {
     pub at_most_once: &'a dyn Fn(&str, &Value) -> Option<OnUnknown>,
     /// What the transition may cost.
     pub budget: Budget,
+    /// How many times in a row the node of a step may be lost before a person has to decide.
+    pub max_losses: u8,
 }
 
 impl<'a> Env<'a> {
-    /// An environment without policies, versions and budgets.
+    /// An environment without policies, versions, budgets and quarantine.
     pub fn plain(now: Time, callback: &'a dyn Fn(&str) -> String) -> Env<'a> {
-        Env { now, callback, version: 0, at_most_once: &|_, _| None, budget: Budget::UNLIMITED }
+        let budget = Budget::UNLIMITED;
+        Env { now, callback, version: 0, at_most_once: &|_, _| None, budget, max_losses: u8::MAX }
     }
 }
 

@@ -57,7 +57,7 @@ impl Run {
                 state.since = now;
                 match reason {
                     Reason::WorkerLost => {
-                        state.losses += 1;
+                        state.losses = state.losses.saturating_add(1);
                         state.uncounted += 1;
                     }
                     // The previous attempt was not made.
@@ -70,7 +70,8 @@ impl Run {
                         }
                     }
                     Reason::Deferred => state.uncounted += 1,
-                    Reason::Retry | Reason::Asked => {}
+                    Reason::Asked => state.losses = 0,
+                    Reason::Retry => {}
                 }
             }
             Fact::Held { step, ask, until, note, .. } => {

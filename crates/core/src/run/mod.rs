@@ -427,6 +427,12 @@ impl Run {
 }
 
 impl StepState {
+    /// Whether a person has to decide because its node was lost several times in a row. A step that must not run twice
+    /// waits for a person at the first loss.
+    pub fn is_quarantined(&self) -> bool {
+        self.phase == Phase::Unsure && self.losses > 0
+    }
+
     pub(crate) fn idle(in_edges: u32) -> StepState {
         StepState {
             phase: Phase::Idle,

@@ -5,6 +5,10 @@ use crate::graph::Graph;
 use crate::time::Time;
 use serde::Serialize;
 
+/// What moves on a step whose node was lost too often.
+const QUARANTINED: &str =
+    "a person who runs it again or ends it: the server ended several times in a row while the step ran";
+
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WaitingFor {
     /// The path of the step; empty for the run itself.
@@ -33,6 +37,8 @@ pub enum Waiting {
     Child,
     /// The next transition of the run.
     Turn,
+    /// No node drives the run until a person releases or cancels it.
+    Quarantine,
 }
 
 impl Run {
@@ -62,6 +68,7 @@ impl Run {
                 Phase::Sleeping => (Waiting::Sleep, "time, or a signal that it is ready now"),
                 Phase::Webhook => (Waiting::Webhook, "a call to its callback URL"),
                 Phase::Gate => (Waiting::Approval, "an approval or denial by someone who may answer"),
+                Phase::Unsure if state.is_quarantined() => (Waiting::Verdict, QUARANTINED),
                 Phase::Unsure => (Waiting::Verdict, "a person who knows whether the call happened"),
                 Phase::Child => (Waiting::Child, "the end of the child run"),
             };

@@ -71,7 +71,7 @@ impl Workflows<'_> {
     /// Reads a definition and reports all faults. Needs no right.
     pub async fn check(&self, source: Source<'_>) -> Result<Checked, Error> {
         let checked = check(self.rooms, source)?;
-        check_code(self.rooms, &checked).await?;
+        check_parts(self.rooms, &checked).await?;
         Ok(checked)
     }
 
@@ -165,11 +165,12 @@ pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error>
             return Err(Error::Input { path: step.def.name.to_string(), message });
         }
     }
-    Checked::new(definition, source.text)
+    Ok(Checked::new(definition, source.text))
 }
 
-/// Refuses code that does not compile. Code that cannot be checked in time is accepted, and fails when it runs.
-pub(super) async fn check_code(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
+/// Refuses schemas and code that do not compile. Code that cannot be checked in time is accepted, and fails when it runs.
+pub(super) async fn check_parts(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
+    checked.check_schemas().await?;
     let Some(kind) = rooms.executor.kinds.get(Call::Javascript.name()) else { return Ok(()) };
     let mut faults = Vec::new();
     let compile = async {

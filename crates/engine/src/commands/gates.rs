@@ -16,6 +16,7 @@ use crate::run::links;
 use crate::run::{Live, Message};
 use crate::schema::Schema;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use stepwell_core::event::{Answer, Ignored};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
@@ -92,7 +93,7 @@ impl Gates<'_> {
         let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         self.may_answer(&live, state).await?;
-        check(&live, step, &path, state, &decision)?;
+        check(&live, step, &path, state, &decision).await?;
         // A user may have pasted a secret, and other users read the answer.
         let mask = self.rooms.secrets.mask(live.org, &live.compiled.secrets).await;
         let mut data = decision.data;
@@ -303,7 +304,7 @@ impl Gates<'_> {
     }
 }
 
-fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
+async fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, path);
     let held = at.is_some_and(|at| !matches!(graph.step(at.step).def.kind, Kind::Gate(_)));
@@ -323,7 +324,7 @@ fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Deci
     }
     let form = live.run.ask(state).and_then(|ask| ask.get("form"));
     match form.filter(|_| decision.approve) {
-        Some(form) => check_form(form, decision.data.as_ref().unwrap_or(&Value::Null)),
+        Some(form) => check_form(form, decision.data.as_ref().unwrap_or(&Value::Null)).await,
         None => Ok(()),
     }
 }
@@ -337,9 +338,12 @@ fn is_first(live: &Live, name: &str, path: &str) -> bool {
 }
 
 /// Checks the data against the form's schema.
-fn check_form(form: &Value, data: &Value) -> Result<(), Error> {
-    let schema = Schema::compile(form).map_err(|why| invalid("form", &format!("not a usable JSON Schema: {why}")))?;
-    let faults = schema.faults(data).take(MAX_FAULTS);
+async fn check_form(form: &Value, data: &Value) -> Result<(), Error> {
+    let faults = match Schema::bounded(form) {
+        Ok(schema) => schema.faults(Arc::new(data.clone()), MAX_FAULTS).await,
+        Err(error) => Err(error),
+    };
+    let faults = faults.map_err(|error| error.at("form", "data"))?.into_iter();
     let faults: Vec<(String, String)> = faults.map(|fault| (format!("data{}", fault.path), fault.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }

@@ -251,9 +251,14 @@ fn unsure(live: &Live, at: At, attempt: u32, now: Time) -> Option<Occurrence> {
     if !is_open(live, &path, attempt) {
         return None;
     }
-    let text = "It is unknown whether a call happened, and it must not be repeated: decide how the step ended.";
+    let quarantined = state(live, at)?.is_quarantined();
+    let text = match quarantined {
+        true => "The server ended several times in a row while this step ran: decide whether it runs again.",
+        false => "It is unknown whether a call happened, and it must not be repeated: decide how the step ended.",
+    };
     let message = message(live, About { topic: Topic::GateOpened, step: Some(path), attempt }, text, now);
-    Some(Occurrence { org: live.org, message, to: Vec::new() })
+    let to = if quarantined { vec![live.run.by.to_string()] } else { Vec::new() };
+    Some(Occurrence { org: live.org, message, to })
 }
 
 /// The notification of a gate that was answered or has expired.

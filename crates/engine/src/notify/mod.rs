@@ -30,7 +30,7 @@ pub use message::{Message, Topic};
 pub(crate) use channel::{Channels, channels};
 pub(crate) use deliver::{To, attempt, run};
 pub(crate) use message::on_timeout;
-pub(crate) use recipients::{create_deliveries, deliver, is_for_people, notices, unreached};
+pub(crate) use recipients::{create_deliveries, deliver, is_for_people, notices, quarantined, unreached};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;

@@ -4,7 +4,7 @@
 use super::Notifier;
 use super::channel::channels;
 use super::deliver::{Delivery, Progress};
-use super::message::{Occurrence, Topic, names, occurrences};
+use super::message::{Message, Occurrence, Topic, names, occurrences};
 use crate::access::User;
 use crate::error::Error;
 use crate::records::json;
@@ -18,10 +18,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
 use stepwell_core::time::Time;
-use stepwell_store::{Change, Notice, OrgId, Record, RecordChange, RecordFilter, Refused, RunId, Stale};
+use stepwell_store::{Change, Notice, OrgId, Record, RecordChange, RecordFilter, Refused, RunId, RunRow, Stale};
 
 /// The prefix of the keys of notices for people. All other notices are about child runs.
 pub const PREFIX: &str = "notify:";
+/// The role of administrators.
+const ADMINISTRATORS: &str = "admin";
 /// Users of an organisation that are searched for a role.
 const MOST_USERS: u32 = 10_000;
 
@@ -58,6 +60,35 @@ pub async fn create_deliveries(notifier: Arc<Notifier>, run: RunId, notices: Vec
         }
     }
     notifier.wake.notify_one();
+}
+
+/// Notifies the starter of a run and the administrators that no node drives it any more.
+pub async fn quarantined(notifier: &Notifier, row: &RunRow, now: Time) -> Result<(), Error> {
+    if row.test || channels(notifier, row.org).await?.all.is_empty() {
+        return Ok(());
+    }
+    let workflow = notifier.cluster.store.definition(row.definition).await?.map(|definition| definition.name);
+    let message = Message {
+        topic: Topic::RunFailed,
+        at: now,
+        workflow: workflow.unwrap_or_default(),
+        run: row.public.clone(),
+        step: None,
+        attempt: 0,
+        text:
+            "The run is quarantined: the server ended several times in a row while it drove it. Release or cancel it."
+                .into(),
+        answerers: Vec::new(),
+        until: None,
+        on_timeout: None,
+        started_by: row.by.clone(),
+    };
+    let to = vec![row.by.clone(), format!("role:{ADMINISTRATORS}")];
+    // A run may be quarantined again after its release.
+    let key = format!("{PREFIX}quarantined:{}", now.0);
+    deliveries_of(notifier, row.id, &key, &json(&Occurrence { org: row.org, message, to })).await?;
+    notifier.wake.notify_one();
+    Ok(())
 }
 
 async fn deliveries_of(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {

@@ -10,6 +10,7 @@ use crate::access::counter;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use stepwell_core::fact::Fact;
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
@@ -68,11 +69,26 @@ pub async fn write(
     match answer.map(|mut answers| answers.pop()) {
         Ok(Some(Ok(position))) => {
             follow.position = position;
+            report_quarantine(live, &plan.transition.facts);
             Ok(Ok(follow))
         }
         Ok(Some(Err(refused))) => Ok(Err(refused)),
         Ok(None) => Err(Error::Unavailable("the store returned no result".into())),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Reports the steps that are quarantined from now on.
+fn report_quarantine(live: &Live, facts: &[Fact]) {
+    for fact in facts {
+        if let Fact::Unsure { step, attempt } = fact
+            && let Some(state) = live.run.step(&live.compiled.definition.graph, *step)
+            && state.is_quarantined()
+        {
+            let step = live.run.path(&live.compiled.definition.graph, *step);
+            tracing::error!(run = &*live.run.id, %step, attempt, "a step is quarantined: its node was lost too often");
+            metrics::counter!("stepwell_quarantined_total", "what" => "step").increment(1);
+        }
     }
 }
 

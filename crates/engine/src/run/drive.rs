@@ -11,6 +11,7 @@ use super::live::Live;
 use super::messages::{Envelope, Message};
 use super::plan::Plan;
 use super::record::{restore, status};
+use super::recovery::{self, Entry};
 use super::sink::Sink;
 use crate::error::Error;
 use futures_util::FutureExt;
@@ -68,8 +69,39 @@ impl Caught {
     }
 }
 
-/// Applies messages and retries until they are on disk.
+/// Handles messages, unless the run is quarantined.
 async fn turn(
+    runner: &Arc<Runner>,
+    id: RunId,
+    kept: Option<Box<Live>>,
+    mut messages: Vec<Envelope>,
+) -> Option<Box<Live>> {
+    if kept.is_some() || !runner.recovery.concerns(id, runner.cluster.clock.now()) {
+        return apply(runner, id, kept, messages).await;
+    }
+    match recovery::enter(runner, id).await {
+        Entry::Freely => apply(runner, id, None, messages).await,
+        Entry::Watched(_alone) => {
+            let live = apply(runner, id, None, messages).await;
+            recovery::left(runner, id).await;
+            live
+        }
+        Entry::Quarantined => {
+            recovery::refuse(runner, id, &mut messages);
+            if messages.is_empty() {
+                return None;
+            }
+            let live = apply(runner, id, None, messages).await;
+            if live.as_ref().is_some_and(|live| live.run.status.is_terminal()) {
+                recovery::forget(runner, id).await;
+            }
+            live
+        }
+    }
+}
+
+/// Applies messages and retries until they are on disk.
+async fn apply(
     runner: &Arc<Runner>,
     id: RunId,
     kept: Option<Box<Live>>,

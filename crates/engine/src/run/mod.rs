@@ -11,6 +11,7 @@
 //! | `timers.rs`, `queue.rs`, `callbacks.rs` | timers, concurrency queues, callback URLs |
 //! | `children.rs`, `child_starts.rs` | child runs; backpressure on their starts |
 //! | `broken.rs` | runs that cannot be read |
+//! | `recovery.rs` | runs that may be what ends the process |
 //! | `sink.rs` | the interface to the layers above |
 //!
 //! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
@@ -31,6 +32,7 @@ mod messages;
 mod plan;
 pub mod queue;
 mod record;
+pub mod recovery;
 mod sink;
 pub mod start;
 pub mod timers;
@@ -49,6 +51,7 @@ use crate::error::Error;
 use crate::workflows::Workflows;
 use child_starts::ChildStarts;
 use continuing::Continuations;
+use recovery::Recovery;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use stepwell_core::plan::Budget;
@@ -89,13 +92,29 @@ pub struct Runner {
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
+    /// How many times in a row the node of a step may be lost before the step is quarantined.
+    pub max_losses: u8,
+    pub recovery: Recovery,
     /// Weak, because the layers above own the runner.
     sink: OnceLock<Weak<dyn Sink>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
 }
 
+/// The settings of a runner.
+pub struct RunnerSettings {
+    /// Runs kept in memory.
+    pub live_runs: usize,
+    /// The prefix of callback URLs.
+    pub base_url: String,
+    /// What one transition, and the payloads of one run, may cost.
+    pub budget: Budget,
+    /// How many times in a row the process may end while a step runs or a run is recovered.
+    pub max_losses: u8,
+}
+
 impl Runner {
-    pub fn new(workflows: Arc<Workflows>, live_runs: usize, base_url: String, budget: Budget) -> Runner {
+    pub fn new(workflows: Arc<Workflows>, settings: RunnerSettings) -> Runner {
+        let RunnerSettings { live_runs, base_url, budget, max_losses } = settings;
         Runner {
             cluster: workflows.access.cluster.clone(),
             workflows,
@@ -107,6 +126,8 @@ impl Runner {
             budget,
             activity: broadcast::channel(4_096).0,
             base_url,
+            max_losses,
+            recovery: Recovery::default(),
             sink: OnceLock::new(),
             waiters: Mutex::default(),
         }

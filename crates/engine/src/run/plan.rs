@@ -208,7 +208,8 @@ impl<'a> Plan<'a> {
         let url = callbacks::urls(&runner.base_url, live);
         let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
         let (version, budget) = (live.compiled.row.version, self.budget_left());
-        let env = Env { now: self.now, callback: &url, version, at_most_once: &once, budget };
+        let max_losses = runner.max_losses;
+        let env = Env { now: self.now, callback: &url, version, at_most_once: &once, budget, max_losses };
         let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
         self.transition.absorb(transition);
         Ok(())
@@ -258,7 +259,8 @@ impl<'a> Plan<'a> {
                 let url = callbacks::urls(&runner.base_url, live);
                 let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
                 let (version, budget) = (onto.row.version, self.budget_left());
-                let env = Env { now: self.now, callback: &url, version, at_most_once: &once, budget };
+                let max_losses = runner.max_losses;
+                let env = Env { now: self.now, callback: &url, version, at_most_once: &once, budget, max_losses };
                 let newer = Newer {
                     graph: &onto.definition.graph,
                     version: onto.row.version,

@@ -11,7 +11,7 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::OnUnknown;
 use stepwell_core::plan::Transition;
 use stepwell_core::time::Time;
-use stepwell_store::{NewAudit, NodeId, Notice, OrgId, RunId, Work, WorkKey};
+use stepwell_store::{NewAudit, NodeId, Notice, OrgId, RunId, RunRow, Work, WorkKey};
 use url::Url;
 
 /// Gives slots for attempts, and takes them back.
@@ -51,6 +51,9 @@ pub trait Sink: Send + Sync {
 
     /// Delivers notifications that were written.
     fn deliver(&self, run: RunId, notices: Vec<Notice>);
+
+    /// Notifies people of a run that no node drives any more.
+    async fn quarantined(&self, row: &RunRow, now: Time);
 
     /// Takes free slots for new attempts, and assigns these attempts to this node. One slot for each, in order.
     fn reserve(&self, node: NodeId, work: &mut [Work]) -> Vec<Slot>;

@@ -178,7 +178,7 @@ async fn check_start(runner: &Runner, request: &Start) -> Result<(), Error> {
     if !switches.enabled.unwrap_or(definition.enabled) && !request.test {
         return Err(Error::Disabled(definition.name.clone()));
     }
-    request.compiled.check_input(&request.input)?;
+    request.compiled.check_input(&request.input).await?;
     let (_, limits) = access.limits_of(org).await?;
     access.check_executions(org, &limits).await
 }

@@ -150,7 +150,6 @@ struct Row {
     ran: bool,
     exit: Exit,
     failures: u32,
-    losses: u32,
     body: Value,
     message: Option<Value>,
     /// For loops and for_each: how each opened instance ended, `None` while it is open.
@@ -456,7 +455,7 @@ impl Run {
             }
             (Input::Deferred { .. }, State::Active(Phase::Running)) => {
                 let row = self.row_mut(place, index);
-                (row.state, row.losses) = (State::Active(Phase::Backoff), 0);
+                row.state = State::Active(Phase::Backoff);
                 true
             }
             // A held call is made once it is approved.
@@ -478,7 +477,6 @@ impl Run {
         let attempts = place.step(index).attempts;
         let row = self.row_mut(place, index);
         row.failures += 1;
-        row.losses = 0;
         if retryable && row.failures < attempts {
             row.state = State::Active(Phase::Backoff);
             return true;
@@ -486,12 +484,10 @@ impl Run {
         self.fail(place, index, status)
     }
 
-    /// A lost attempt is dispatched again, at most 25 times in a row.
+    /// A lost attempt is dispatched again. There is no quarantine here: it needs a person.
     fn lose(&mut self, place: &Place, index: usize) -> bool {
         let once = place.step(index).at_most_once;
-        let row = self.row_mut(place, index);
-        row.losses += 1;
-        if once || row.losses > 25 {
+        if once {
             return self.fail(place, index, "failed");
         }
         true

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, WorkflowQuery};
-use stepwell_engine::schema::Schema;
+use stepwell_engine::schema::OwnSchema;
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
@@ -319,7 +319,7 @@ fn seconds(wait: f64) -> Duration {
 /// Reports everything wrong with the arguments of a call.
 fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     shallow(arguments, app)?;
-    let schema = Schema::compile(&named.input()).expect("a test compiles every schema");
+    let schema = OwnSchema::compile(&named.input()).expect("a test compiles every schema");
     let errors: Vec<FaultView> = schema.faults(arguments).take(MOST_FAULTS).map(FaultView::from).collect();
     if let Some(first) = errors.first() {
         let Problem { detail, .. } = Problem::input(&first.path, first.message.clone());

@@ -38,6 +38,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(cancel))
         .routes(routes!(retry, retry_preview))
         .routes(routes!(rerun))
+        .routes(routes!(release))
         .routes(routes!(erase))
         .routes(routes!(cancel_all))
         .routes(routes!(retry_all))
@@ -329,6 +330,15 @@ async fn retry_preview(
 ) -> Answer<Reply<Data<RetryPreview>>> {
     let standing = app.engine.runs(&caller).retry_preview(&run).await?;
     Ok(Reply(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
+}
+
+/// Release a run from quarantine: it is driven again
+#[utoipa::path(post, path = "/api/v1/runs/{run}/release", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run")),
+    responses((status = 200, description = "Released", body = Data<Run>), Problems))]
+async fn release(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<Run>>> {
+    let done = app.engine.runs(&caller).release(&run).await;
+    after(&app, &caller, &run, done).await
 }
 
 /// Start a new run with the same input

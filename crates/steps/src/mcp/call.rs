@@ -14,7 +14,6 @@ use rmcp::{Peer, RoleClient};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind, Outcome, Reply};
-use stepwell_engine::schema::Schema;
 use stepwell_engine::upstream::Standing;
 use stepwell_engine::{StepCall, Suspended};
 
@@ -106,7 +105,7 @@ impl Upstreams {
                 self.check_accepted(tool_call).await?;
                 tool_call.tool(Note::new(tool_call)).await
             }
-            Some(note) => match note.resume(tool_call)? {
+            Some(note) => match note.resume(tool_call).await? {
                 NextRequest::Task(note) => deferred::poll(tool_call, note).await,
                 NextRequest::Call(note) => {
                     self.check_accepted(tool_call).await?;
@@ -148,7 +147,7 @@ impl Upstreams {
 impl ToolCall<'_> {
     /// Calls the tool, continuing with the state of an earlier round.
     async fn tool(&self, note: Note) -> Result<Outcome, CallEnd> {
-        let args = self.checked()?;
+        let args = self.checked().await?;
         let link = self.upstream.link().await.map_err(CallEnd::Unavailable)?;
         let mut params = CallToolRequestParams::new(self.known.offered.tool.clone());
         params.arguments = Some(args);
@@ -162,15 +161,15 @@ impl ToolCall<'_> {
             Err(error) => return Ok(masked(&link, self.failure(error), log)),
         };
         match response.get("resultType").and_then(Value::as_str) {
-            Some("input_required") => Err(note.postpone(self, &link, &response)),
+            Some("input_required") => Err(note.postpone(self, &link, &response).await),
             Some("task") => Err(note.start_task(self, &link, &response)),
-            _ => Ok(self.ended(&link, response, log)),
+            _ => Ok(self.ended(&link, response, log).await),
         }
     }
 
     /// Turns a result into an outcome, whether it came from a call or a task.
-    pub fn ended(&self, link: &Link, response: Value, log: Option<Arc<Value>>) -> Outcome {
-        masked(link, result::outcome(self.known, response), log)
+    pub async fn ended(&self, link: &Link, response: Value, log: Option<Arc<Value>>) -> Outcome {
+        masked(link, result::outcome(self.known, response).await, log)
     }
 
     pub fn failure(&self, error: RequestError) -> Outcome {
@@ -196,22 +195,19 @@ impl ToolCall<'_> {
     }
 
     /// The checked arguments. If null is not a valid value, nulls are omitted.
-    fn checked(&self) -> Result<serde_json::Map<String, Value>, Failure> {
+    async fn checked(&self) -> Result<serde_json::Map<String, Value>, Failure> {
         let name = &self.known.offered.name;
         let bad = |why: String| Failure::new("bad_arguments", format!("`{name}` was not called: {why}"));
         let Value::Object(args) = self.args else { return Err(bad("`args` must be an object".into())) };
-        let Some(schema) = self.known.input() else { return Ok(args.clone()) };
-        if schema.is_valid(self.args) {
-            return Ok(args.clone());
-        }
+        let Some(faults) = self.known.bad_input(self.args).await else { return Ok(args.clone()) };
         let without: serde_json::Map<String, Value> = args
             .iter()
             .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let without = Value::Object(without);
-        if !schema.is_valid(&without) {
-            return Err(bad(describe_faults(schema, self.args, "args")));
+        if self.known.bad_input(&without).await.is_some() {
+            return Err(bad(faults));
         }
         Ok(without.as_object().cloned().unwrap_or_default())
     }
@@ -289,16 +285,6 @@ fn error(error: ServiceError) -> RequestError {
         }
         other => RequestError::Lost(describe(other)),
     }
-}
-
-/// Describes the violations of a schema.
-pub fn describe_faults(schema: &Schema, value: &Value, root: &str) -> String {
-    const MAX: usize = 5;
-    let faults = schema.faults(value).take(MAX).map(|fault| {
-        let path = fault.path.replace('/', ".");
-        format!("`{root}{path}`: {}", truncated(&fault.message))
-    });
-    faults.collect::<Vec<_>>().join("; ")
 }
 
 /// Adds the call's log and masks the secrets in the server's configuration.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::schema::Schema;
+use stepwell_engine::schema;
 use stepwell_engine::{Suspended, Until};
 
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ impl Note {
     }
 
     /// Continues with the answers given since.
-    pub fn resume(mut self, tool_call: &ToolCall<'_>) -> Result<NextRequest, CallEnd> {
+    pub async fn resume(mut self, tool_call: &ToolCall<'_>) -> Result<NextRequest, CallEnd> {
         if self.server != tool_call.upstream.name() || self.tool != tool_call.known.offered.tool {
             let what = format!(
                 "the call began as `{}` of the server {}, but that name now refers to another tool",
@@ -83,7 +83,7 @@ impl Note {
             self.answer = self.asked.as_ref().and_then(|_| answers.last().cloned());
         }
         if self.asked.is_some() && self.answer.is_none() {
-            return Err(self.ask(tool_call));
+            return Err(self.ask(tool_call).await);
         }
         Ok(if self.task.is_some() { NextRequest::Task(self) } else { NextRequest::Call(self) })
     }
@@ -101,7 +101,7 @@ impl Note {
     }
 
     /// Handles a result that asks for input or postpones the call.
-    pub fn postpone(mut self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
+    pub async fn postpone(mut self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
         self.rounds += 1;
         if self.rounds > MAX_ROUNDS {
             let message = format!("{} postponed the call more than {MAX_ROUNDS} times", self.server);
@@ -114,7 +114,7 @@ impl Note {
             let pause = MIN_PAUSE * self.rounds;
             return CallEnd::Waiting(masked(link, self.later(Some(pause))).into());
         }
-        self.masked(link).ask(tool_call)
+        self.masked(link).ask(tool_call).await
     }
 
     /// Handles a result that starts a task.
@@ -145,8 +145,8 @@ impl Note {
         self
     }
 
-    fn ask(self, tool_call: &ToolCall<'_>) -> CallEnd {
-        match question(self.asked.as_ref(), &self.server, &tool_call.known.offered.name) {
+    async fn ask(self, tool_call: &ToolCall<'_>) -> CallEnd {
+        match question(self.asked.as_ref(), &self.server, &tool_call.known.offered.name).await {
             Ok(ask) => {
                 let until = Until::Answered { ask, timeout: None };
                 CallEnd::Waiting(Suspended { note: self.into_value(), until }.into())
@@ -169,7 +169,7 @@ fn pause(task: &Value) -> Option<Duration> {
 }
 
 /// What users are shown: one form, or one with a property for each key.
-fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Result<Value, String> {
+async fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Result<Value, String> {
     let parts = asked.into_iter().flatten().map(|(key, request)| Ok((key, part(request)?)));
     let parts = parts.collect::<Result<Vec<_>, String>>()?;
     let (message, form) = match parts.as_slice() {
@@ -188,8 +188,8 @@ fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Res
             (messages.join("\n"), json!({"type": "object", "properties": fields, "required": keys}))
         }
     };
-    if Schema::compile(&form).is_err() {
-        return Err("requests input with a form whose schema is invalid".into());
+    if let Err(error) = schema::check(&form).await {
+        return Err(format!("requests input with a form that cannot be used: {}", truncated(&error.to_string())));
     }
     Ok(json!({"message": message, "form": form, "server": server, "tool": tool}))
 }
@@ -240,7 +240,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
     match state.get("status").and_then(Value::as_str) {
         Some("completed") => {
             let result = state.get_mut("result").map(Value::take).unwrap_or_default();
-            Ok(tool_call.ended(&link, result, log))
+            Ok(tool_call.ended(&link, result, log).await)
         }
         Some("failed") => {
             let error = state.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
@@ -258,7 +258,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
                 return Err(CallEnd::Waiting(note.later(pause(&state)).into()));
             }
             note.asked = Some(open);
-            Err(note.masked(&link).ask(tool_call))
+            Err(note.masked(&link).ask(tool_call).await)
         }
         _ => Err(CallEnd::Waiting(note.later(pause(&state)).into())),
     }

@@ -1,5 +1,6 @@
 //! One server as seen by calls: its state, its tools, which ones are accepted, and its connection, if any.
 
+use super::connect::truncated;
 use super::progress::ProgressTracker;
 use super::{Lookup, SEPARATOR, ServerConfig};
 use rmcp::{Peer, RoleClient};
@@ -7,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stepwell_engine::Mask;
-use stepwell_engine::schema::Schema;
+use stepwell_engine::schema::{self, Schema};
 use stepwell_engine::upstream::{Accepted, Offered, Server, Standing, State};
 use stepwell_store::OrgId;
 use tokio::sync::{Notify, watch};
@@ -46,7 +47,10 @@ pub struct Link {
     pub modern: bool,
 }
 
-/// A tool whose schemas are compiled on first use.
+/// Maximum number of reported faults of a value.
+const MAX_FAULTS: usize = 5;
+
+/// A tool whose schemas are read on first use.
 pub struct KnownTool {
     pub offered: Arc<Offered>,
     input: OnceLock<Option<Schema>>,
@@ -58,14 +62,41 @@ impl KnownTool {
         KnownTool { offered: Arc::new(offered), input: OnceLock::new(), output: OnceLock::new() }
     }
 
-    /// `None` if the schema cannot be compiled; then only the server checks.
-    pub fn input(&self) -> Option<&Schema> {
-        self.input.get_or_init(|| Schema::compile(&self.offered.input_schema).ok()).as_ref()
+    /// What is wrong with the arguments. If the schema cannot be used, only the server checks them.
+    pub async fn bad_input(&self, args: &Value) -> Option<String> {
+        let schema = self.input.get_or_init(|| self.usable(&self.offered.input_schema));
+        self.mismatch(schema.as_ref()?, args, "args").await
     }
 
-    pub fn output(&self) -> Option<&Schema> {
-        let read = || self.offered.output_schema.as_ref().and_then(|schema| Schema::compile(schema).ok());
-        self.output.get_or_init(read).as_ref()
+    /// What is wrong with a structured result.
+    pub async fn bad_output(&self, result: &Value) -> Option<String> {
+        let schema = self.offered.output_schema.as_ref();
+        let schema = self.output.get_or_init(|| schema.and_then(|schema| self.usable(schema)));
+        self.mismatch(schema.as_ref()?, result, "result").await
+    }
+
+    fn usable(&self, schema: &Value) -> Option<Schema> {
+        Schema::bounded(schema).inspect_err(|error| self.unchecked(error)).ok()
+    }
+
+    fn unchecked(&self, error: &schema::Error) {
+        tracing::warn!(tool = self.offered.name, %error, "cannot check values against the schema of a tool");
+    }
+
+    async fn mismatch(&self, schema: &Schema, value: &Value, root: &str) -> Option<String> {
+        let faults = match schema.faults(Arc::new(value.clone()), MAX_FAULTS).await {
+            Ok(faults) => faults,
+            Err(error @ schema::Error::Costly(_)) => return Some(error.to_string()),
+            Err(error) => {
+                self.unchecked(&error);
+                return None;
+            }
+        };
+        let faults = faults.into_iter().map(|fault| {
+            let path = fault.path.replace('/', ".");
+            format!("`{root}{path}`: {}", truncated(&fault.message))
+        });
+        Some(faults.collect::<Vec<_>>().join("; ")).filter(|faults| !faults.is_empty())
     }
 
     pub fn is_idempotent(&self) -> bool {

@@ -15,6 +15,7 @@ const WORDS: Record<string, string> = {
   approval: "waits for an answer",
   verdict: "waits for a person to report the outcome of a call",
   child: "waits for a child run",
+  quarantine: "is quarantined",
 };
 
 export function WaitingFor({ run }: { run: Run }) {

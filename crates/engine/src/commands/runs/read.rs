@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::notify;
 use crate::rooms::Rooms;
 use crate::run::start::end_of;
-use crate::run::{Live, drive};
+use crate::run::{Live, drive, recovery};
 use crate::workflows::Compiled;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use stepwell_core::run::{Phase, RunStatus};
+use stepwell_core::run::{Phase, RunStatus, Waiting, WaitingFor};
 use stepwell_core::time::Time;
 use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 
@@ -298,6 +298,20 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
         view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
     }
     view.warnings = warnings(rooms, &live).await?;
+    if !live.run.status.is_terminal()
+        && let Some(quarantine) = recovery::quarantined(&rooms.runner, id).await?
+    {
+        view.waiting_for.insert(
+            0,
+            WaitingFor {
+                step: String::new(),
+                what: Waiting::Quarantine,
+                since: Some(quarantine.since),
+                until: None,
+                moved_on_by: "a person who releases or cancels the run",
+            },
+        );
+    }
     if live.run.status == RunStatus::Queued {
         let switches = rooms.access.switches(live.org, &live.compiled.row.workflow).await?;
         if switches.hold(live.group.as_deref()).is_some() {
