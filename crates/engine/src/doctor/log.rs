@@ -10,10 +10,13 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::Graph;
 use stepwell_core::run::{Run, StoredFact};
 use stepwell_core::time::{Millis, Time};
+use stepwell_core::value::ValueId;
 use stepwell_store::{LoadedRun, Store, StoredLog, Version, digest, hash};
 
 /// Rows read per page.
 const PAGE: u32 = 1_000;
+/// Payloads read at a time.
+const PAYLOADS: usize = 100;
 
 #[derive(Default)]
 pub struct Log {
@@ -48,24 +51,38 @@ impl Log {
             log.faults.push((Check::Chain, message));
         }
         if stored.row.erased.is_none() {
-            log.check_payloads(stored);
+            log.check_payloads(store, stored).await?;
         }
         Ok(log)
     }
 
-    /// Checks that every payload has the digest that was logged with its commit.
-    fn check_payloads(&mut self, stored: &LoadedRun) {
+    /// Checks that every logged payload is there and has the digest that was logged with its commit, and that there
+    /// are no others.
+    async fn check_payloads(&mut self, store: &dyn Store, stored: &LoadedRun) -> Result<(), Error> {
         // The run is older than digests in the log.
         if self.payloads.is_empty() {
-            return;
+            return Ok(());
         }
-        for value in &stored.values {
-            let written = self.payloads.get(&value.id.0);
-            if written.is_none_or(|written| *written != digest(&value.payload)) {
-                let message = format!("payload {} was tampered with: its digest does not match the log", value.id.0);
-                self.faults.push((Check::Payloads, message));
+        let mut logged: Vec<ValueId> = self.payloads.keys().map(|id| ValueId(*id)).collect();
+        logged.sort_unstable();
+        let mut found = Vec::new();
+        for ids in logged.chunks(PAYLOADS) {
+            let values = store.values(stored.row.id, ids).await?;
+            let values: HashMap<u32, String> = values.iter().map(|row| (row.id.0, digest(&row.payload))).collect();
+            for id in ids {
+                match values.get(&id.0) {
+                    None => found.push(format!("payload {} is missing", id.0)),
+                    found_digest if found_digest == self.payloads.get(&id.0) => {}
+                    Some(_) => {
+                        found.push(format!("payload {} was tampered with: its digest does not match the log", id.0));
+                    }
+                }
             }
         }
+        let extra = stored.values.iter().filter(|value| !self.payloads.contains_key(&value.id.0));
+        found.extend(extra.map(|value| format!("payload {} was added: it is not in the log", value.id.0)));
+        self.faults.extend(found.into_iter().map(|message| (Check::Payloads, message)));
+        Ok(())
     }
 
     fn add(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
