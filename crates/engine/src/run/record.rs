@@ -58,6 +58,7 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: Commit
         auth: context.auth,
         state: json(&run.head()),
         log: LogRow { at: context.now, facts, payloads, hash },
+        previous: context.hash,
         steps: steps(graph, run, transition, context.now),
         values,
         work: work(graph, run, transition, context.auth.org, context.now),

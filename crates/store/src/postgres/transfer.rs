@@ -3,7 +3,7 @@
 use super::args::{Arg, args};
 use super::schema;
 use super::session::{DbResult, Failed, Purpose, Session};
-use crate::transfer::{COUNTERS, Cell, EVENTS, Endpoint, Kind, NUMBERED, ORGANISATIONS, RUNS, Row, TIMERS, Table};
+use crate::transfer::{COUNTERS, Cell, EVENTS, Endpoint, Kind, NUMBERED, ORGANISATIONS, RUNS, Row, TALLIES, TIMERS, Table};
 use crate::{Error, PostgresOptions, Share};
 use futures_util::TryStreamExt;
 use std::pin::pin;
@@ -180,8 +180,8 @@ impl Endpoint for PgEndpoint {
         Ok(self.one(&format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) t", table.name))? > 0)
     }
 
-    fn remove_default_organisation(&mut self) -> Result<(), Error> {
-        self.wait(self.db.script(&format!("DELETE FROM {ORGANISATIONS}")))
+    fn remove_defaults(&mut self) -> Result<(), Error> {
+        self.wait(self.db.script(&format!("DELETE FROM {ORGANISATIONS}; DELETE FROM {TALLIES}")))
     }
 
     fn put(&mut self, table: &Table, rows: &[Row]) -> Result<(), Error> {
