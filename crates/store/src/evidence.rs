@@ -8,26 +8,43 @@
 //!
 //! Not here: where the key comes from (the engine), and how rows are read (each store).
 
-use crate::{AuditRow, Commit, DefinitionRow, Error, NewAudit, Record, RunId, Version};
+use crate::{Commit, DefinitionRow, Error, NewAudit, Record, RunId, Version};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
+use stepwell_core::time::{Millis, Time};
 
-/// The key of hash chains and tallies. Has no `Debug`.
+/// How long after a key came into use rows without it are accepted: a commit may have been planned before.
+const OVERLAP: Millis = Millis(60_000);
+
+/// The key of hash chains and tallies, and since when it is in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct ChainKey([u8; 32]);
+pub struct ChainKey {
+    bytes: [u8; 32],
+    since: Time,
+}
+
+impl std::fmt::Debug for ChainKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ChainKey({})", crate::hash::hex(&self.id()))
+    }
+}
 
 impl ChainKey {
     /// The key of an installation that has no secret one. Anyone can compute the same hashes.
-    pub const PUBLIC: ChainKey = ChainKey(*b"stepwell evidence without a key.");
+    pub const PUBLIC: ChainKey = ChainKey { bytes: *b"stepwell evidence without a key.", since: Time(0) };
 
-    pub fn new(bytes: [u8; 32]) -> ChainKey {
-        ChainKey(bytes)
+    pub fn new(bytes: [u8; 32], since: Time) -> ChainKey {
+        ChainKey { bytes, since }
     }
 
     pub fn is_secret(&self) -> bool {
-        *self != ChainKey::PUBLIC
+        self.bytes != ChainKey::PUBLIC.bytes
+    }
+
+    pub fn since(&self) -> Time {
+        self.since
     }
 
     /// Identifies the key without revealing it.
@@ -38,7 +55,7 @@ impl ChainKey {
 
     /// Returns the HMAC of the parts under this key, for one use of the key.
     pub fn sign(&self, purpose: &str, parts: &[&[u8]]) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("an HMAC takes keys of any length");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.bytes).expect("an HMAC takes keys of any length");
         mac.update(&[purpose.len() as u8]);
         mac.update(purpose.as_bytes());
         for part in parts {
@@ -51,6 +68,13 @@ impl ChainKey {
     /// The hash of a row as it is stored: keyed if the key is secret.
     pub fn seal(&self, hash: [u8; 32]) -> [u8; 32] {
         if self.is_secret() { self.sign("row", &[&hash]) } else { hash }
+    }
+
+    /// Whether the stored hash of a row is the one of a row with this plain hash. Only rows from before the key may have
+    /// the plain one.
+    pub fn fits(&self, plain: [u8; 32], stored: &[u8; 32], at: Time) -> bool {
+        let before = !self.is_secret() || at <= self.since + OVERLAP;
+        self.seal(plain) == *stored || (before && plain == *stored)
     }
 
     fn tag(&self, entry: &Entry) -> u128 {
@@ -425,8 +449,8 @@ impl Scan {
         self.trails.into_iter().map(of).collect()
     }
 
-    pub fn compare(mut self, stored: &[(i32, Vec<u8>)]) -> Evidence {
-        let mut evidence = Evidence { kept: !stored.is_empty(), ..Evidence::default() };
+    pub fn compare(mut self, kept: bool, stored: &[(i32, Vec<u8>)]) -> Evidence {
+        let mut evidence = Evidence { kept, ..Evidence::default() };
         self.points.retain(|point| point.trail.rows > 0);
         evidence.missed = self.points;
         let mut sums = Tally::default().sums;
@@ -456,9 +480,12 @@ impl Scan {
             return evidence;
         }
         let unknown = self.trails.into_iter().map(|(writer, found)| (writer, found.rows));
-        evidence.trails.extend(
-            unknown.map(|(writer, found)| ComparedTrail { writer, expected: 0, found, same: false }),
-        );
+        evidence.trails.extend(unknown.map(|(writer, found)| ComparedTrail {
+            writer,
+            expected: 0,
+            found,
+            same: false,
+        }));
         evidence.classes.extend(Class::ALL.map(|class| {
             let (expected, found) = (sums[class as usize], self.total.sums[class as usize]);
             Compared { class, expected: expected.count, found: found.count, same: expected == found }
@@ -477,20 +504,6 @@ pub(crate) fn locked(key: [u8; 4]) -> Error {
     ))
 }
 
-/// Whether an audit row's hash follows from the one before it, and whether it is keyed.
-pub fn follows(key: &ChainKey, previous: &[u8; 32], row: &AuditRow) -> Option<bool> {
-    let plain = crate::audit_hash(previous, &row.row);
-    matches(key, plain, &row.hash)
-}
-
-/// Whether a stored hash is this one: `Some(true)` if it is keyed, `Some(false)` if it is not, `None` if it differs.
-pub fn matches(key: &ChainKey, plain: [u8; 32], stored: &[u8; 32]) -> Option<bool> {
-    if key.is_secret() && key.seal(plain) == *stored {
-        return Some(true);
-    }
-    (plain == *stored).then_some(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -501,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_tally_is_read_back_only_with_its_key_for_its_writer_and_unchanged() {
-        let (key, other) = (ChainKey::new([7; 32]), ChainKey::new([8; 32]));
+        let (key, other) = (ChainKey::new([7; 32], Time(0)), ChainKey::new([8; 32], Time(0)));
         let mut tally = Tally { number: 3, ..Tally::default() };
         tally.apply(&key, [run(1, 1).added(), run(2, 4).added()]);
         tally.trail.push(&[9; 32]);
@@ -518,7 +531,7 @@ mod tests {
 
     #[test]
     fn writers_add_up_to_the_rows_whichever_of_them_changed_a_row() {
-        let key = ChainKey::new([7; 32]);
+        let key = ChainKey::new([7; 32], Time(0));
         let (mut one, mut two) = (Tally::default(), Tally::default());
         one.apply(&key, [run(1, 1).added(), run(2, 1).added()]);
         two.apply(&key, [run(1, 1).removed(), run(1, 2).added(), run(2, 1).removed()]);
@@ -526,7 +539,7 @@ mod tests {
         let compare = |rows: &[RunEntry]| {
             let mut scan = Scan::new(key, Vec::new());
             rows.iter().for_each(|row| scan.add(row.added()));
-            scan.compare(&stored)
+            scan.compare(true, &stored)
         };
         assert!(compare(&[run(1, 2)]).holds());
         for wrong in [&[][..], &[run(1, 1)], &[run(2, 2)], &[run(1, 2), run(2, 1)]] {
@@ -536,7 +549,7 @@ mod tests {
 
     #[test]
     fn the_same_sums_look_different_each_time_they_are_written() {
-        let key = ChainKey::new([7; 32]);
+        let key = ChainKey::new([7; 32], Time(0));
         let tally = Tally { number: 1, ..Tally::default() };
         let sums = |number| Tally { number, ..tally }.write(&key, 1)[21..37].to_vec();
         assert_ne!(sums(1), sums(2));

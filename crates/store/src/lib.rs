@@ -21,10 +21,8 @@ mod transfer;
 
 pub use commit::*;
 pub use error::Error;
-pub use evidence::{
-    ChainKey, Class, Compared, ComparedTrail, Evidence, Trail, TrailPoint, WriterTally, follows, matches,
-};
-pub use hash::{digest, hash, payloads};
+pub use evidence::{ChainKey, Class, Compared, ComparedTrail, Evidence, Trail, TrailPoint, WriterTally};
+pub use hash::{Origin, digest, hash, hex, payloads};
 pub use location::{Location, PostgresOptions, without_password};
 pub use nodes::*;
 pub use progress::*;

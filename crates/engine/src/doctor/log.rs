@@ -11,7 +11,7 @@ use stepwell_core::graph::Graph;
 use stepwell_core::run::{Run, StoredFact};
 use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::ValueId;
-use stepwell_store::{LoadedRun, Store, StoredLog, Version, digest, hash};
+use stepwell_store::{ChainKey, LoadedRun, LogRow, Origin, RunRow, Store, StoredLog, Version, digest, hash};
 
 /// Rows read per page.
 const PAGE: u32 = 1_000;
@@ -26,11 +26,15 @@ pub struct Log {
     payloads: HashMap<u32, String>,
     /// For each step, the attempts that it was in after a commit.
     pub attempts: BTreeMap<String, Vec<u32>>,
+    /// The first row.
+    first: Option<LogRow>,
+    key: Option<ChainKey>,
 }
 
 impl Log {
-    pub async fn read(store: &dyn Store, stored: &LoadedRun) -> Result<Log, Error> {
-        let mut log = Log::default();
+    /// `key` is `None` if hashes are keyed with one that is not here; then they are not checked.
+    pub async fn read(store: &dyn Store, stored: &LoadedRun, key: Option<ChainKey>) -> Result<Log, Error> {
+        let mut log = Log { key, ..Log::default() };
         let (mut version, mut previous) = (0, [0; 32]);
         loop {
             let page = store.tail(stored.row.id, Version(version), PAGE).await?;
@@ -87,6 +91,15 @@ impl Log {
 
     fn add(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
         let version = row.version.0;
+        let key = self.key;
+        let fits = |previous: &[u8; 32]| {
+            let plain = hash(previous, row.row.at, &row.row.facts, &row.row.payloads);
+            key.is_none_or(|key| key.fits(plain, &row.row.hash, row.row.at))
+        };
+        if version == 1 {
+            // Checked when it is known which definitions the run may have started with.
+            self.first = Some(row.row.clone());
+        }
         if version != before + 1 {
             let missing = if version == before + 2 {
                 format!("log row {} is missing", before + 1)
@@ -94,9 +107,7 @@ impl Log {
                 format!("log rows {} to {} are missing", before + 1, version - 1)
             };
             self.faults.push((Check::Complete, missing));
-        } else if hash(previous, row.row.at, &row.row.facts, &row.row.payloads) != row.row.hash
-            && !self.faults.iter().any(|(check, _)| *check == Check::Chain)
-        {
+        } else if version > 1 && !fits(previous) && !self.faults.iter().any(|(check, _)| *check == Check::Chain) {
             // Only the first one is reported: all later hashes depend on it.
             let message = format!("log row {version} was tampered with: its hash does not match");
             self.faults.push((Check::Chain, message));
@@ -117,6 +128,30 @@ impl Log {
                 self.facts.extend(facts.into_iter().map(|fact| (row.row.at, fact)));
             }
             Err(error) => self.faults.push((Check::Readable, format!("log row {version} cannot be read: {error}"))),
+        }
+    }
+
+    /// Checks that the first row follows from what never changes about the run: its author, its parent, and the
+    /// definition that it started with, which is one of these. Rows of older programs follow nothing.
+    pub fn check_origin(&mut self, row: &RunRow, versions: &Versions) {
+        let adopted = self.facts.iter().rev().find_map(|(_, fact)| match fact {
+            Fact::Adopted { version, .. } => Some(*version),
+            _ => None,
+        });
+        let current = versions.iter().find(|version| version.row.id == row.definition).map(|now| now.row.version);
+        if let Some(adopted) = adopted.filter(|adopted| Some(*adopted) != current) {
+            let message = format!("the run went on with version {adopted} of its workflow, but its row names another");
+            self.faults.push((Check::Rows, message));
+        }
+        let (Some(first), Some(key)) = (&self.first, self.key) else { return };
+        let plain = |previous: [u8; 32]| hash(&previous, first.at, &first.facts, &first.payloads);
+        let origins = versions.iter().map(|version| Origin::of(row, version.row.id).hash());
+        let starts = origins.map(|origin| key.fits(plain(origin), &first.hash, first.at));
+        let older = (!key.is_secret() || first.at < key.since()) && plain([0; 32]) == first.hash;
+        if !{ starts }.any(|fits| fits) && !older && !self.faults.iter().any(|(check, _)| *check == Check::Chain) {
+            let message = "log row 1 was tampered with, or what never changes about the run (who started it, as whom, \
+                           when, with which definition): its hash does not match";
+            self.faults.push((Check::Chain, message.into()));
         }
     }
 

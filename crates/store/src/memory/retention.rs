@@ -85,7 +85,7 @@ pub fn evidence(state: &State, points: Vec<TrailPoint>) -> Evidence {
     };
     let tallies = scan(Vec::new()).tallies(0).into_iter().map(|(writer, tally)| (writer, tally.write(&key, writer)));
     let tallies: Vec<(i32, Vec<u8>)> = tallies.collect();
-    scan(points).compare(&tallies)
+    scan(points).compare(true, &tallies)
 }
 
 /// Row counts under the table names of a database. Sizes in bytes are always zero.

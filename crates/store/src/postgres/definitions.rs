@@ -1,8 +1,8 @@
 //! Workflow versions. Changing them locks the organisation first.
 
 use super::args::args;
-use super::session::{DbResult, Session};
 use super::evidence::{WHOLE_DEFINITION, whole_definition};
+use super::session::{DbResult, Session};
 use super::{query, registry, rows};
 use crate::evidence::{DefinitionEntry, Effects};
 use crate::*;

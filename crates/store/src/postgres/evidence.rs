@@ -100,17 +100,12 @@ impl PgStore {
         let db = Session::connect(&self.options, Purpose::Maintenance).await?;
         let lease = self.options.lease.as_secs_f64();
         let older = "SELECT 1 FROM nodes WHERE NOT tallies AND seen_at >= now() - make_interval(secs => $1)";
-        if !has_tallies(&db).await? {
+        if !is_tallied(&db).await? {
             if db.one(older, args![lease]).await?.is_some() {
                 return Ok(());
             }
             db.script(LOCK).await?;
-            if !has_tallies(&db).await? {
-                let tallies = scan(&db, ChainKey::PUBLIC, Vec::new()).await?.tallies(FIRST);
-                write_all(&db, &ChainKey::PUBLIC, &tallies).await?;
-                let sql = "UPDATE stepwell_schema SET usable_by = greatest(usable_by, $1) WHERE id = 1";
-                db.execute(sql, args![schema::with_tallies()]).await?;
-            }
+            start(&db).await?;
             db.script(UNLOCK).await?;
         }
         self.tallied.store(true, Ordering::Relaxed);
@@ -150,15 +145,28 @@ impl PgStore {
     pub(super) async fn compare(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
         let db = Session::connect(&self.options, Purpose::Maintenance).await?;
         db.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let stored = tallies(&db).await?;
+        let (kept, stored) = (is_tallied(&db).await?, tallies(&db).await?);
         let scan = scan(&db, self.key.get(), points).await?;
         db.script("COMMIT").await?;
-        Ok(scan.compare(&stored))
+        Ok(scan.compare(kept, &stored))
     }
 }
 
-async fn has_tallies(db: &Session) -> DbResult<bool> {
-    Ok(db.one("SELECT 1 FROM tallies LIMIT 1", &[]).await?.is_some())
+/// Whether tallies were started: from then on older programs cannot use the database.
+async fn is_tallied(db: &Session) -> DbResult<bool> {
+    let sql = "SELECT 1 FROM stepwell_schema WHERE id = 1 AND usable_by >= $1";
+    Ok(db.one(sql, args![schema::with_tallies()]).await?.is_some())
+}
+
+/// Tallies the rows of a database that has no tally yet, while no writer can write.
+pub async fn start(db: &Session) -> DbResult<()> {
+    if is_tallied(db).await? {
+        return Ok(());
+    }
+    let tallies = scan(db, ChainKey::PUBLIC, Vec::new()).await?.tallies(FIRST);
+    write_all(db, &ChainKey::PUBLIC, &tallies).await?;
+    let sql = "UPDATE stepwell_schema SET usable_by = greatest(usable_by, $1) WHERE id = 1";
+    db.execute(sql, args![schema::with_tallies()]).await.map(|_| ())
 }
 
 async fn tallies(db: &Session) -> DbResult<Vec<(i32, Vec<u8>)>> {

@@ -35,8 +35,8 @@ mod writer;
 
 pub use tls::Tls;
 
-use crate::*;
 use crate::evidence::{Effects, SharedKey};
+use crate::*;
 use args::args;
 use hints::Hints;
 use readers::Readers;

@@ -128,15 +128,12 @@ fn put(db: &Connection, key: &ChainKey, writer: i32, tally: &Tally) -> rusqlite:
     db.prepare_cached(sql)?.execute(params![writer, tally.number, tally.write(key, writer)]).map(|_| ())
 }
 
-/// Tallies the rows of a store that has no tally yet.
-pub fn start(db: &mut Connection) -> rusqlite::Result<()> {
-    let tx = db.transaction()?;
-    if !tx.prepare("SELECT 1 FROM tallies")?.exists([])? {
-        for (writer, tally) in scan(&tx, ChainKey::PUBLIC, Vec::new())?.tallies(WRITER) {
-            put(&tx, &ChainKey::PUBLIC, writer, &tally)?;
-        }
+/// Tallies the rows of a store that is migrated to the first schema with tallies.
+pub fn start(db: &Connection) -> rusqlite::Result<()> {
+    for (writer, tally) in scan(db, ChainKey::PUBLIC, Vec::new())?.tallies(WRITER) {
+        put(db, &ChainKey::PUBLIC, writer, &tally)?;
     }
-    tx.commit()
+    Ok(())
 }
 
 fn scan(db: &Connection, key: ChainKey, points: Vec<TrailPoint>) -> rusqlite::Result<Scan> {
@@ -184,7 +181,7 @@ impl SqliteStore {
             let mut select = tx.prepare("SELECT writer, body FROM tallies ORDER BY writer")?;
             let tallies = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let tallies: Vec<(i32, Vec<u8>)> = tallies.collect::<Result<_, _>>()?;
-            Ok(scan(&tx, key, points)?.compare(&tallies))
+            Ok(scan(&tx, key, points)?.compare(true, &tallies))
         })
         .await
     }

@@ -16,8 +16,8 @@ mod schema;
 pub(crate) mod transfer;
 mod writer;
 
-use crate::*;
 use crate::evidence::SharedKey;
+use crate::*;
 use evidence::{Ledger, Tx};
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -58,7 +58,6 @@ impl SqliteStore {
         let mut connection =
             apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
         schema::migrate(&mut connection)?;
-        evidence::start(&mut connection).map_err(|error| unusable("the database cannot be read", &error))?;
         let position = connection
             .query_row(
                 "SELECT max(position, coalesce((SELECT max(position) FROM workflow_events), 0)) FROM purged",

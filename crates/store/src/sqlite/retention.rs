@@ -54,13 +54,13 @@ pub fn purge(db: &Tx<'_>, before: Time, limit: u32) -> rusqlite::Result<u64> {
 fn remove(db: &Tx<'_>, run: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition, version, hash, erased_at IS NOT NULL";
     let gone = db.prepare_cached(sql)?.query_row([run], |row| {
-        let entry =
-            RunEntry { run: RunId(run), version: Version(row.get(1)?), hash: row.get(2)?, erased: row.get(3)? };
+        let entry = RunEntry { run: RunId(run), version: Version(row.get(1)?), hash: row.get(2)?, erased: row.get(3)? };
         Ok((row.get::<_, i64>(0)?, entry))
     });
     let Some((definition, entry)) = gone.optional()? else { return Ok(()) };
     db.tally([entry.removed()]);
-    let sql = format!("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1 RETURNING {}", query::WHOLE_DEFINITION);
+    let sql =
+        format!("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1 RETURNING {}", query::WHOLE_DEFINITION);
     let gone = db.prepare_cached(&sql)?.query_row([definition], query::whole_definition).optional()?;
     db.tally(gone.iter().map(DefinitionEntry::removed));
     Ok(())

@@ -26,6 +26,10 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Error> {
     for migration in &MIGRATIONS[version..] {
         tx.execute_batch(migration).map_err(unusable)?;
     }
+    let with_tallies = MIGRATIONS.iter().take_while(|sql| !sql.contains("CREATE TABLE tallies")).count() + 1;
+    if version < with_tallies {
+        super::evidence::start(&tx).map_err(unusable)?;
+    }
     tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(unusable)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(unusable)?;
     tx.commit().map_err(unusable)

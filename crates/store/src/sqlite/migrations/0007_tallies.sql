@@ -1,5 +1,4 @@
--- Signed tallies of runs, definitions, records and audit rows, one per writer. The first one is made when the store is
--- opened.
+-- Signed tallies of runs, definitions, records and audit rows, one per writer. The migration tallies what is there.
 CREATE TABLE tallies (
   writer INTEGER PRIMARY KEY,
   number INTEGER NOT NULL,
