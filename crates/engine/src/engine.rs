@@ -100,6 +100,7 @@ impl Engine {
         let rooms = &engine.rooms;
         let cluster = &rooms.cluster;
         rooms.secrets.check().await?;
+        rooms.secrets.start_chain().await?;
         cluster::join(cluster, cluster.node.id()).await?;
         if cluster.shared && cluster::refresh(cluster).await? {
             rooms.runner.timers.reload();

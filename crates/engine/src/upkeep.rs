@@ -73,6 +73,11 @@ pub async fn run(rooms: Arc<Rooms>, interval: Duration) {
 
 async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
     recovery::watch(&rooms.runner).await?;
+    if rooms.cluster.shared {
+        // Another node may have made the chain key.
+        rooms.cluster.store.keep_evidence().await?;
+        rooms.secrets.sealed.unlock().await?;
+    }
     let skipped_before = std::mem::take(&mut state.skipped);
     let mut owned = OwnedRuns { rooms, skipped_before, skipped: BTreeSet::new() };
     if !rooms.cluster.shared || rooms.cluster.node.is_steady() {

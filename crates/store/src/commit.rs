@@ -45,6 +45,8 @@ pub struct Commit {
     /// The snapshot without its steps, as JSON.
     pub state: String,
     pub log: LogRow,
+    /// The hash of the run's newest log row when the decision was made; unused for a new run.
+    pub previous: [u8; 32],
     pub steps: Vec<StepRow>,
     pub values: Vec<ValueRow>,
     pub work: Diff<Work>,

@@ -5,6 +5,7 @@
 
 mod commit;
 mod error;
+mod evidence;
 mod hash;
 mod location;
 pub mod memory;
@@ -21,7 +22,8 @@ mod transfer;
 
 pub use commit::*;
 pub use error::Error;
-pub use hash::{digest, hash, payloads};
+pub use evidence::{ChainKey, Class, Compared, ComparedTrail, Evidence, Trail, TrailPoint, WriterTally};
+pub use hash::{Origin, digest, hash, hex, payloads};
 pub use location::{Location, PostgresOptions, without_password};
 pub use nodes::*;
 pub use progress::*;
@@ -141,6 +143,20 @@ pub trait Store: Registry + Nodes {
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error>;
     /// Ends the retention of a finished run at `at`. Returns false if the run has not finished.
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error>;
+
+    /// Returns the key of this store's hashes and tallies.
+    fn chain_key(&self) -> ChainKey;
+    /// Gives the store the key that its tallies were written under. Until then it refuses to write.
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error>;
+    /// Tallies all rows anew under another key, together with the change. Reads every row once and writes nothing else
+    /// meanwhile.
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error>;
+    /// Starts to keep tallies, if that has not happened yet and all nodes that are alive will.
+    async fn keep_evidence(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Compares the tallies with all rows, and the audit trail with points of it that were noted before.
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error>;
 
     /// Returns the size of the store. With `count` it also counts the rows of each table, which reads all of them.
     async fn stats(&self, count: bool) -> Result<Stats, Error>;

@@ -9,7 +9,7 @@ use crate::notify::Channel;
 use crate::records::{Kept, With, body, find, json as json_text, list, name_key, put, read};
 use crate::rooms::Rooms;
 use crate::secrets::{
-    CHECK, CHECK_OWNER, Check, MOST_HOSTS, Owner, SHORTEST, Sealed, SealedRecord, Secret, check_host, is_name,
+    CHECK, CHECK_OWNER, Chain, Check, MOST_HOSTS, Owner, SHORTEST, Sealed, SealedRecord, Secret, check_host, is_name,
 };
 use crate::workflows::Database;
 use serde_json::json;
@@ -138,7 +138,8 @@ impl Secrets<'_> {
         for _ in 0..MAX_PASSES {
             rotated.locked.clear();
             let kept = self.reseal::<Secret>(&mut rotated).await? + self.reseal::<Database>(&mut rotated).await?;
-            let sealed = kept + self.reseal::<Channel>(&mut rotated).await?;
+            let sealed =
+                kept + self.reseal::<Channel>(&mut rotated).await? + self.reseal::<Chain>(&mut rotated).await?;
             if sealed == 0 {
                 break;
             }

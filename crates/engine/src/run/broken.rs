@@ -154,6 +154,7 @@ async fn commit(
     Ok(Commit {
         run: row.id,
         expect: stored.version,
+        previous: stored.hash,
         create: None,
         auth: Auth { org: row.org, epoch: runner.workflows.access.epoch(row.org).await? },
         head: Some(Head {
@@ -164,7 +165,12 @@ async fn commit(
             purge: Some(now + kept),
         }),
         state: cancelled(&stored.state),
-        log: LogRow { at: now, hash: hash(&stored.hash, now, &facts, ""), facts, payloads: String::new() },
+        log: LogRow {
+            at: now,
+            hash: runner.cluster.store.chain_key().seal(hash(&stored.hash, now, &facts, "")),
+            facts,
+            payloads: String::new(),
+        },
         steps: Vec::new(),
         values: Vec::new(),
         work: Diff { put: Vec::new(), remove: keys.collect() },

@@ -102,6 +102,7 @@ async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static 
         run: live.id,
         version: live.version,
         hash: live.hash,
+        key: runner.cluster.store.chain_key(),
         auth: Auth { org: live.org, epoch },
         create: plan.create.clone(),
         now: plan.now,

@@ -2,12 +2,14 @@
 //!
 //! May use: `access` and below. Not here: which calls may use a secret (`execute`), connections (`workflows`).
 
+mod chain;
 mod hosts;
 mod mask;
 mod resolve;
 mod sealed;
 mod vault;
 
+pub use chain::Chain;
 pub use hosts::{Bound, MOST_HOSTS, check_host, host_name, host_of, host_pattern};
 pub use mask::{Mask, SHORTEST, outcome_size};
 pub use resolve::{EnvironmentSecrets, Reveal, SIGNING, SecretSource, UsedSecrets};

@@ -15,6 +15,7 @@ async fn damage(harness: &Harness, public: &str) {
     let damaged = Commit {
         run: id,
         expect: stored.version,
+        previous: stored.hash,
         create: None,
         auth: Auth { org: stored.row.org, epoch },
         head: None,

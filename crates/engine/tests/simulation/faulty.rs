@@ -360,6 +360,22 @@ impl Store for Faulty {
         self.through(self.sim.disk.expire(run, at)).await
     }
 
+    fn chain_key(&self) -> ChainKey {
+        self.sim.disk.chain_key()
+    }
+
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error> {
+        self.through(self.sim.disk.unlock(key)).await
+    }
+
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
+        self.through(self.sim.disk.rekey(key, with)).await
+    }
+
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
+        self.through(self.sim.disk.evidence(points)).await
+    }
+
     async fn stats(&self, count: bool) -> Result<Stats, Error> {
         self.through(self.sim.disk.stats(count)).await
     }

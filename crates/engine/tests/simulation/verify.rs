@@ -159,7 +159,7 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
         faults
             .push(format!("{public} is {:?}, its row says {} and its commits {status}", run.status, stored.row.status));
     }
-    let mut previous = [0; 32];
+    let mut previous = Origin::of(&stored.row, first).hash();
     let mut facts: Vec<(Time, StoredFact)> = Vec::new();
     let log = sim.disk.tail(id, Version(0), u32::MAX).await.unwrap();
     for (n, row) in log.iter().enumerate() {

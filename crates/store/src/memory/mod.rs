@@ -320,6 +320,30 @@ impl Store for MemoryStore {
         Ok(finished)
     }
 
+    fn chain_key(&self) -> ChainKey {
+        self.lock().registry.key()
+    }
+
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error> {
+        self.lock().registry.key = Some(key);
+        Ok(())
+    }
+
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
+        let mut state = self.lock();
+        let before = state.registry.key.replace(key);
+        let done = registry::apply(&mut state, with);
+        if done.is_err() {
+            state.registry.key = before;
+        }
+        Ok(done)
+    }
+
+    /// Memory cannot be changed from outside, so the rows themselves are the tally.
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
+        Ok(retention::evidence(&self.lock(), points))
+    }
+
     async fn stats(&self, count: bool) -> Result<Stats, Error> {
         Ok(retention::stats(&self.lock(), count))
     }

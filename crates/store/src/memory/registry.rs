@@ -14,13 +14,19 @@ pub struct RegistryTables {
     /// Organisation names; the default organisation exists from the start.
     pub organisations: BTreeMap<OrgId, String>,
     pub counters: BTreeMap<String, i64>,
+    /// The key of hashes, if it is secret.
+    pub key: Option<ChainKey>,
 }
 
 impl RegistryTables {
     pub fn append(&mut self, row: NewAudit) {
         let previous = self.audit.iter().rev().find(|before| before.row.org == row.org).map_or([0; 32], |row| row.hash);
-        let (id, hash) = (self.audit.len() as i64 + 1, audit_hash(&previous, &row));
+        let (id, hash) = (self.audit.len() as i64 + 1, self.key().seal(audit_hash(&previous, &row)));
         self.audit.push(AuditRow { id, row, writer: 0, hash });
+    }
+
+    pub fn key(&self) -> ChainKey {
+        self.key.unwrap_or(ChainKey::PUBLIC)
     }
 
     fn with_key<'a>(&'a self, kind: &'a str, key: &str) -> Option<&'a Record> {

@@ -1,6 +1,7 @@
 //! Retention: purging finished runs; sizes and consistency checks.
 
 use super::state::State;
+use crate::evidence::{Entry, RunEntry, Scan};
 use crate::*;
 use std::collections::BTreeMap;
 use stepwell_core::time::Time;
@@ -70,6 +71,24 @@ fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
         left -= 1;
     }
     limit - left
+}
+
+/// The tally of all rows, compared with itself.
+pub fn evidence(state: &State, points: Vec<TrailPoint>) -> Evidence {
+    let key = state.registry.key();
+    let scan = |points| {
+        let mut scan = Scan::new(key, points);
+        for (id, run) in &state.runs {
+            let (version, hash) = (run.version, run.hash);
+            scan.add(RunEntry { run: *id, version, hash, erased: run.row.erased.is_some() }.added());
+        }
+        state.registry.records.values().for_each(|record| scan.add(Entry::record(record)));
+        state.registry.audit.iter().for_each(|row| scan.audit(row.writer, &row.hash));
+        scan
+    };
+    let tallies = scan(Vec::new()).tallies(0).into_iter().map(|(writer, tally)| (writer, tally.write(&key, writer)));
+    let tallies: Vec<(i32, Vec<u8>)> = tallies.collect();
+    scan(points).compare(true, &tallies)
 }
 
 /// Row counts under the table names of a database. Sizes in bytes are always zero.

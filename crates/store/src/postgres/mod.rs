@@ -18,6 +18,7 @@ pub mod baseline;
 mod batch;
 mod connection;
 mod definitions;
+mod evidence;
 mod hints;
 mod nodes;
 mod query;
@@ -34,6 +35,7 @@ mod writer;
 
 pub use tls::Tls;
 
+use crate::evidence::{Effects, SharedKey};
 use crate::*;
 use args::args;
 use hints::Hints;
@@ -41,7 +43,7 @@ use readers::Readers;
 use session::{Purpose, Session};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use writer::Writers;
 
@@ -56,6 +58,9 @@ pub struct PgStore {
     holders: Vec<i64>,
     /// Milliseconds by which the database's clock is ahead of this machine's.
     ahead: AtomicI64,
+    key: SharedKey,
+    /// Tallies are kept.
+    tallied: AtomicBool,
     /// Stops background tasks when the store is dropped.
     _end: DropGuard,
 }
@@ -77,9 +82,9 @@ impl PgStore {
         // Heartbeats and claims must not wait behind a long query.
         let heartbeat = Readers::new(options.clone(), Purpose::Writing, 1);
         let end = CancellationToken::new();
-        let supervisor = Supervisor::default();
+        let (supervisor, key) = (Supervisor::default(), SharedKey::default());
         let store = PgStore {
-            writers: Writers::start(&options, &holders, &supervisor),
+            writers: Writers::start(&options, &holders, &key, &supervisor),
             hints: Hints::start(readers.clone(), holders[0], &supervisor, end.clone()),
             supervisor,
             options,
@@ -87,9 +92,12 @@ impl PgStore {
             heartbeat,
             holders,
             ahead: AtomicI64::new(nodes::UNKNOWN_OFFSET),
+            key,
+            tallied: AtomicBool::new(false),
             _end: end.drop_guard(),
         };
         store.set_clock().await?;
+        store.start_tallies().await?;
         Ok(store)
     }
 }
@@ -292,7 +300,7 @@ impl Store for PgStore {
             let sql =
                 "INSERT INTO run_labels (label, run) SELECT DISTINCT label, $2::bigint FROM unnest($1) AS x(label)";
             db.execute(sql, args![labels, run.0]).await?;
-            Ok(Ok(((), audit)))
+            Ok(Ok(((), audit.into())))
         };
         Ok(self.writers.transact(work).await?.is_ok())
     }
@@ -313,8 +321,7 @@ impl Store for PgStore {
     }
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
-        let work =
-            move |db: Arc<Session>| async move { Ok(Ok((retention::purge(&db, before, limit).await?, Vec::new()))) };
+        let work = move |db: Arc<Session>| async move { Ok(Ok(retention::purge(&db, before, limit).await?)) };
         Ok(self.writers.transact(work).await?.unwrap_or_default())
     }
 
@@ -327,7 +334,7 @@ impl Store for PgStore {
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
         let work = move |db: Arc<Session>| async move {
             let erased = retention::erase(&db, run, at).await?;
-            Ok(if erased { Ok(((), audit)) } else { Err(Refused::Conflict) })
+            Ok(erased.map(|entries| ((), Effects { audit, entries })).ok_or(Refused::Conflict))
         };
         Ok(self.writers.transact(work).await?.is_ok())
     }
@@ -335,6 +342,26 @@ impl Store for PgStore {
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
         let sql = "UPDATE workflow_runs SET purge_at = $1 WHERE id = $2 AND finished_at IS NOT NULL";
         Ok(self.readers.with_retry(async |db| db.execute(sql, args![at.0, run.0]).await).await? == 1)
+    }
+
+    fn chain_key(&self) -> ChainKey {
+        self.key.get()
+    }
+
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error> {
+        self.use_key(key).await
+    }
+
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
+        self.change_key(key, with).await
+    }
+
+    async fn keep_evidence(&self) -> Result<(), Error> {
+        self.start_tallies().await
+    }
+
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
+        self.compare(points).await
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {

@@ -4,6 +4,7 @@ use super::PgStore;
 use super::args::args;
 use super::rows;
 use super::session::{DbResult, Session};
+use crate::evidence::Effects;
 use crate::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,8 @@ pub const UNKNOWN_OFFSET: i64 = i64::MAX;
 #[async_trait]
 impl Nodes for PgStore {
     async fn join(&self, node: NewNode) -> Result<(), Error> {
-        let sql = "INSERT INTO nodes (id, name, version, slots, joined_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
+        let sql = "INSERT INTO nodes (id, name, version, slots, joined_at, seen_at, tallies)
+                   VALUES ($1, $2, $3, $4, $5, now(), true)
                    ON CONFLICT (id) DO UPDATE SET seen_at = now()";
         let node = &node;
         let joined = self.readers.with_retry(async |db| {
@@ -61,7 +63,7 @@ impl Nodes for PgStore {
         // Claims under a limit per organisation count running attempts, so they must not run concurrently.
         let work = move |db: Arc<Session>| async move {
             db.one("SELECT id FROM turns WHERE id = 1 FOR UPDATE", &[]).await?;
-            Ok(Ok((take_ready(&db, &claim).await?, Vec::new())))
+            Ok(Ok((take_ready(&db, &claim).await?, Effects::default())))
         };
         Ok(self.writers.transact(work).await?.unwrap_or_default())
     }

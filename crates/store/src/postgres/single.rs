@@ -3,7 +3,7 @@
 //! hold.
 
 use super::args::args;
-use super::batch::{self, Outcome, Slot, time};
+use super::batch::{self, Batch, Outcome, Slot, time};
 use super::session::{DbResult, Session};
 use crate::{Commit, GroupChange, NewRun, Parent, Refused, RunId, UniqueKey, WorkKey};
 use stepwell_core::time::Time;
@@ -41,7 +41,7 @@ pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> DbResult<Option
         let sql = "DELETE FROM work WHERE run = $1 AND step = $2 AND attempt = $3";
         db.execute(sql, args![commit.run.0, key.path, i64::from(key.attempt)]).await?;
     }
-    Ok(match batch::write(db, slot, &[commit], false).await?.as_deref() {
+    Ok(match batch::write(db, Batch { slot, commits: &[commit], keys: false, tally: None }).await?.as_deref() {
         None => None,
         Some([Outcome::Applied { number }]) => Some(Ok(*number)),
         Some([Outcome::AuthChanged]) => Some(Err(Refused::AuthChanged)),

@@ -8,7 +8,8 @@ use super::connection::WriterConnection;
 use super::session::{DbResult, Session};
 use super::single;
 use crate::PostgresOptions;
-use crate::{Commit, Error, NewAudit, Position, Refused, Supervisor};
+use crate::evidence::{Effects, SharedKey};
+use crate::{Commit, Error, Position, Refused, Supervisor};
 use async_trait::async_trait;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -38,8 +39,8 @@ enum Job {
 /// Work that needs a transaction.
 #[async_trait]
 pub trait Task: Send {
-    /// Does the work and returns its audit rows, unless it is refused.
-    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Vec<NewAudit>, Refused>>;
+    /// Does the work and returns its effects, unless it is refused.
+    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Effects, Refused>>;
     /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<Result<(), Refused>, Error>);
 }
@@ -50,12 +51,13 @@ pub struct Writers {
 }
 
 impl Writers {
-    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64], supervisor: &Supervisor) -> Writers {
+    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64], key: &SharedKey, supervisor: &Supervisor) -> Writers {
         let queues = holders.iter().map(|&holder| {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            let (options, queue) = (options.clone(), Arc::new(Mutex::new(queue)));
-            supervisor
-                .spawn("store writer", move || run(WriterConnection::new(options.clone(), holder), queue.clone()));
+            let (options, key, queue) = (options.clone(), key.clone(), Arc::new(Mutex::new(queue)));
+            supervisor.spawn("store writer", move || {
+                run(WriterConnection::new(options.clone(), holder, key.clone()), queue.clone())
+            });
             jobs
         });
         Writers { queues: queues.collect(), next: AtomicUsize::new(0) }
@@ -81,7 +83,7 @@ impl Writers {
     where
         T: Send + 'static,
         W: FnOnce(Arc<Session>) -> F + Send + 'static,
-        F: Future<Output = DbResult<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+        F: Future<Output = DbResult<Result<(T, Effects), Refused>>> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
         let task = Box::new(Submitted { work: Some(work), result: None, answer });
@@ -106,14 +108,14 @@ impl<T, W, F> Task for Submitted<T, W>
 where
     T: Send + 'static,
     W: FnOnce(Arc<Session>) -> F + Send + 'static,
-    F: Future<Output = DbResult<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+    F: Future<Output = DbResult<Result<(T, Effects), Refused>>> + Send + 'static,
 {
-    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Vec<NewAudit>, Refused>> {
+    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Effects, Refused>> {
         let work = self.work.take().expect("a task is run once");
         let done = work(db.clone()).await?;
-        Ok(done.map(|(result, audit)| {
+        Ok(done.map(|(result, effects)| {
             self.result = Some(result);
-            audit
+            effects
         }))
     }
 

@@ -1,5 +1,6 @@
 //! Applies one commit as SQL, inside the writer's transaction. Checks come before writes.
 
+use super::evidence::Tx;
 use super::registry;
 use crate::{Commit, Error, GroupChange, Head, NewRun, Parent, Position, Refused, RunId, UniqueKey, label_text};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -28,7 +29,7 @@ pub fn open_for_writing(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Applies a commit, or returns why it is refused. After `Ok(Err(_))` the caller rolls back what was written.
-pub fn apply(db: &Connection, commit: &Commit, position: i64) -> rusqlite::Result<Result<Position, Refused>> {
+pub fn apply(db: &Tx<'_>, commit: &Commit, position: i64) -> rusqlite::Result<Result<Position, Refused>> {
     if !registry::is_current(db, commit.auth)? {
         return Ok(Err(Refused::AuthChanged));
     }

@@ -6,6 +6,7 @@
 mod apply;
 pub mod backup;
 pub mod baseline;
+mod evidence;
 mod nodes;
 mod query;
 mod readers;
@@ -15,7 +16,9 @@ mod schema;
 pub(crate) mod transfer;
 mod writer;
 
+use crate::evidence::SharedKey;
 use crate::*;
+use evidence::{Ledger, Tx};
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -34,6 +37,7 @@ pub struct SqliteStore {
     readers: Readers,
     /// Nodes of this process. Nodes of earlier processes are gone, because this process holds the lock.
     nodes: Mutex<BTreeMap<NodeId, NewNode>>,
+    key: SharedKey,
     /// Every commit since recording started, so that a benchmark can replay it.
     recording: Option<Recording>,
 }
@@ -62,10 +66,11 @@ impl SqliteStore {
                 |row| row.get(0),
             )
             .map_err(|error| unusable("the database cannot be read", &error))?;
-        let writer = Writer::start(connection, position, lock)
+        let key = SharedKey::default();
+        let writer = Writer::start(connection, position, Ledger::new(key.clone()), lock)
             .map_err(|error| unusable("the writer thread cannot be started", &error))?;
         let readers = Readers::new(path);
-        Ok(SqliteStore { writer, readers, nodes: Mutex::default(), recording: None })
+        Ok(SqliteStore { writer, readers, nodes: Mutex::default(), key, recording: None })
     }
 
     fn alive(&self) -> MutexGuard<'_, BTreeMap<NodeId, NewNode>> {
@@ -320,7 +325,7 @@ impl Store for SqliteStore {
 
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
         let workflow = workflow.to_string();
-        let work = move |db: &Connection| {
+        let work = move |db: &Tx<'_>| {
             registry::in_savepoint(db, |db| match query::undefine(db, org, &workflow, at)? {
                 true => registry::apply(db, &with),
                 false => Ok(Err(Refused::Conflict)),
@@ -330,7 +335,7 @@ impl Store for SqliteStore {
     }
 
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
-        let work = move |db: &Connection| {
+        let work = move |db: &Tx<'_>| {
             let there = query::label(db, run, &labels)?;
             registry::append(db, if there { &audit } else { &[] })?;
             Ok(there)
@@ -344,7 +349,7 @@ impl Store for SqliteStore {
     }
 
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
-        let work = move |db: &Connection| {
+        let work = move |db: &Tx<'_>| {
             let erased = retention::erase(db, run, at)?;
             registry::append(db, if erased { &audit } else { &[] })?;
             Ok(erased)
@@ -379,7 +384,7 @@ impl Store for SqliteStore {
     }
 
     async fn shrink(&self) -> Result<bool, Error> {
-        self.writer.write(retention::shrink).await
+        self.writer.write(|db| retention::shrink(db)).await
     }
 
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {
@@ -391,6 +396,22 @@ impl Store for SqliteStore {
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
         let sql = "UPDATE workflow_runs SET purge_at = ?1 WHERE id = ?2 AND finished_at IS NOT NULL";
         self.writer.write(move |db| Ok(db.prepare_cached(sql)?.execute(params![at.0, run.0])? == 1)).await
+    }
+
+    fn chain_key(&self) -> ChainKey {
+        self.key.get()
+    }
+
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error> {
+        self.use_key(key).await
+    }
+
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
+        self.writer.write(move |db| registry::in_savepoint(db, |db| db.rekey(key, &with))).await
+    }
+
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
+        self.compare(points).await
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {

@@ -1,6 +1,8 @@
 //! Queries, and the few writes that are not commits.
 
 use super::apply::{put_labels, time};
+use super::evidence::Tx;
+use crate::evidence::DefinitionEntry;
 use crate::round_robin::{Queue, fewest_first};
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
@@ -264,6 +266,14 @@ pub fn oldest(db: &Connection, group: &str, held: bool) -> rusqlite::Result<Opti
     db.prepare_cached(sql)?.query_row(params![held, group], |row| Ok(row.get::<_, Option<i64>>(0)?.map(RunId)))
 }
 
+/// The columns of a workflow version that tallies cover.
+pub const WHOLE_DEFINITION: &str =
+    "id, workflow, org, name, version, source, created_by, created_at, author, deleted_at, test";
+
+pub fn whole_definition(row: &Row) -> rusqlite::Result<DefinitionEntry> {
+    Ok(DefinitionEntry { row: definition_row(row)?, deleted: row.get(9)?, test: row.get(10)? })
+}
+
 const DEFINITION_COLUMNS: &str = "id, workflow, org, name, version, source, created_by, created_at, author";
 
 fn definition_row(row: &Row) -> rusqlite::Result<DefinitionRow> {
@@ -296,7 +306,7 @@ pub fn definitions(db: &Connection, org: OrgId) -> rusqlite::Result<Vec<Definiti
 pub const NEWEST: &str = "org = ?1 AND name = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
 pub const NEWEST_BY_ID: &str = "org = ?1 AND workflow = ?2 AND deleted_at IS NULL ORDER BY version DESC LIMIT 1";
 
-pub fn define(db: &Connection, new: &NewDefinition, with: &Change) -> rusqlite::Result<Result<DefinitionRow, Refused>> {
+pub fn define(db: &Tx<'_>, new: &NewDefinition, with: &Change) -> rusqlite::Result<Result<DefinitionRow, Refused>> {
     let newest = definition(db, NEWEST, params![new.org.0, new.name])?;
     let (workflow, version) = match new.follow(newest) {
         Ok(Next::Same(newest)) => return Ok(Ok(newest)),
@@ -312,6 +322,7 @@ pub fn define(db: &Connection, new: &NewDefinition, with: &Change) -> rusqlite::
     let (at, author) = (new.at.0, &new.author);
     let params = params![workflow, new.org.0, new.name, version, new.source, new.by, at, new.test, deleted, author];
     let row = db.prepare_cached(&sql)?.query_row(params, definition_row)?;
+    db.tally([DefinitionEntry { row: row.clone(), deleted, test: new.test }.added()]);
     Ok(super::registry::apply(db, with)?.map(|()| row))
 }
 
@@ -323,9 +334,19 @@ pub fn versions(db: &Connection, org: OrgId, workflow: &str) -> rusqlite::Result
     db.prepare_cached(&sql)?.query_map(params![org.0, workflow], definition_row)?.collect()
 }
 
-pub fn undefine(db: &Connection, org: OrgId, workflow: &str, at: Time) -> rusqlite::Result<bool> {
-    let sql = "UPDATE workflow_definitions SET deleted_at = ?3 WHERE org = ?1 AND workflow = ?2 AND deleted_at IS NULL";
-    Ok(db.prepare_cached(sql)?.execute(params![org.0, workflow, at.0])? > 0)
+pub fn undefine(db: &Tx<'_>, org: OrgId, workflow: &str, at: Time) -> rusqlite::Result<bool> {
+    let sql = format!(
+        "UPDATE workflow_definitions SET deleted_at = ?3 WHERE org = ?1 AND workflow = ?2 AND deleted_at IS NULL
+         RETURNING {WHOLE_DEFINITION}"
+    );
+    let mut update = db.prepare_cached(&sql)?;
+    let deleted = update.query_map(params![org.0, workflow, at.0], whole_definition)?;
+    let deleted: Vec<DefinitionEntry> = deleted.collect::<Result<_, _>>()?;
+    for entry in &deleted {
+        let before = DefinitionEntry { row: entry.row.clone(), deleted: None, ..*entry };
+        db.tally([before.removed(), entry.added()]);
+    }
+    Ok(!deleted.is_empty())
 }
 
 pub fn label(db: &Connection, run: RunId, labels: &[String]) -> rusqlite::Result<bool> {

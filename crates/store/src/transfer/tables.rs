@@ -26,6 +26,8 @@ pub const RUNS: &str = "workflow_runs";
 pub const EVENTS: &str = "workflow_events";
 pub const TIMERS: &str = "timers";
 pub const COUNTERS: &str = "counters";
+/// Rows keep their ids and hashes, so that the tallies of the source hold for the target.
+pub const TALLIES: &str = "tallies";
 
 /// Tables whose rows are numbered by the database.
 pub const NUMBERED: [&str; 5] = [ORGANISATIONS, "workflow_definitions", "mail", "outbox", "audit"];
@@ -176,6 +178,7 @@ pub const TABLES: &[Table] = &[
         ],
         order: &["id"],
     },
+    Table { name: TALLIES, columns: &[("writer", Int), ("number", Int), ("body", Bytes)], order: &["writer"] },
 ];
 
 impl Table {

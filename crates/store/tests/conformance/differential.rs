@@ -300,6 +300,8 @@ async fn beside(store: &dyn Store) -> String {
 
 /// Everything that can be queried, as text.
 async fn everything(store: &dyn Store) -> String {
+    let evidence = store.evidence(Vec::new()).await.unwrap();
+    assert!(evidence.kept && evidence.holds(), "{evidence:?}");
     let mut all = vec![format!("{:?}", rows(store).await), beside(store).await];
     for run in (0..RUNS as i64).map(RunId) {
         let mut loaded = store.load(run).await.unwrap();

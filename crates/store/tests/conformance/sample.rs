@@ -28,8 +28,8 @@ pub fn create(run: i64) -> Commit {
 
 /// A later commit, based on version `expect`.
 pub fn next(run: i64, expect: i64) -> Commit {
-    let facts = format!("[{{\"type\":\"sample\",\"n\":{expect}}}]");
-    let at = Time(1_000 + expect);
+    let log = log(expect);
+    let at = log.at;
     Commit {
         run: RunId(run),
         expect: Version(expect),
@@ -37,7 +37,8 @@ pub fn next(run: i64, expect: i64) -> Commit {
         auth: Auth { org: ORG, epoch: 1 },
         head: Some(head(at)),
         state: "{}".into(),
-        log: LogRow { at, hash: hash(&[0; 32], at, &facts, ""), facts, payloads: String::new() },
+        log,
+        previous: self::log(expect - 1).hash,
         steps: Vec::new(),
         values: Vec::new(),
         work: Diff::default(),
@@ -52,6 +53,13 @@ pub fn next(run: i64, expect: i64) -> Commit {
         counted: Vec::new(),
         audit: Vec::new(),
     }
+}
+
+/// The log row of a commit that is based on version `expect`.
+fn log(expect: i64) -> LogRow {
+    let facts = format!("[{{\"type\":\"sample\",\"n\":{expect}}}]");
+    let at = Time(1_000 + expect);
+    LogRow { at, hash: hash(&[0; 32], at, &facts, ""), facts, payloads: String::new() }
 }
 
 pub fn head(started: Time) -> Head {
