@@ -183,7 +183,7 @@ impl Session {
         let invalid = |error| Problem::bad_request("invalid-json", format!("the message is not JSON: {error}"));
         let found = json::measure(text.as_bytes());
         if found.values > MOST_VALUES {
-            return Err(Problem::bad_request("invalid-message", "the message is not one of those described").into());
+            return Err(Problem::bad_request("invalid-json", "the message has too many values").into());
         }
         let said: Value = serde_json::from_str(text).map_err(invalid)?;
         let event = said.get("event").or_else(|| said.get("type")).and_then(Value::as_str);
