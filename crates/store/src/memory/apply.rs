@@ -25,7 +25,7 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
     let new = commit.create.as_ref();
     if let Some((new, most)) = new.and_then(|new| Some((new, new.most_open?)))
         && state.open_runs(commit.auth.org) >= u64::from(most)
-        && !new.parent.as_ref().is_some_and(|parent| !state.has_open_child(parent))
+        && new.parent.as_ref().is_none_or(|parent| state.has_open_child(parent))
     {
         return Err(Refused::TooManyOpen);
     }

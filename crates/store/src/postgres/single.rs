@@ -1,6 +1,6 @@
 //! A commit in its own transaction of several statements. Needed if the result depends on other runs (concurrency
-//! groups, several unique keys, limits of open runs and of descendants) and for a few unusual commits. It waits for locks that others
-//! hold.
+//! groups, several unique keys, limits of open runs and of descendants) and for a few unusual commits. It waits for locks
+//! that others hold.
 
 use super::args::args;
 use super::batch::{self, Batch, Outcome, Slot, time};

@@ -65,7 +65,7 @@ pub async fn a_full_plan_lets_each_run_have_one_child_at_a_time(store: &dyn Stor
     for run in [6, 5, 3] {
         accepted(store, finish(run, 1, None)).await;
     }
-    // There is room for one, whoever asks.
+    // There is room for one run of any kind.
     accepted(store, root).await;
     assert_eq!(commit(store, child(8, 1, 1, limit)).await, Err(Refused::TooManyOpen));
 }
