@@ -42,7 +42,8 @@ impl From<Resolved> for Payload {
 pub(crate) const VALUE_WEIGHT: usize = 32;
 
 /// What a value weighs: bytes of text, plus [`VALUE_WEIGHT`] per value. Payloads are counted by weight, because a list
-/// of small numbers takes far more memory than its JSON has bytes. Values are at most [`limits::MAX_PAYLOAD_DEPTH`] deep.
+/// of small numbers takes far more memory than its JSON has bytes. Recursion is bounded by the depth of values
+/// ([`limits::MAX_PAYLOAD_DEPTH`]).
 pub fn weight(value: &Value) -> usize {
     VALUE_WEIGHT
         + match value {
