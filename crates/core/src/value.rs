@@ -41,8 +41,9 @@ impl From<Resolved> for Payload {
 /// The approximate size of a `Value` in memory.
 pub(crate) const VALUE_WEIGHT: usize = 32;
 
-/// What a value weighs: bytes of text, plus [`VALUE_WEIGHT`] per value. Payloads are counted by weight, because a list of
-/// small numbers takes far more memory than its JSON has bytes. Values are at most [`limits::MAX_PAYLOAD_DEPTH`] deep.
+/// What a value weighs: bytes of text, plus [`VALUE_WEIGHT`] per value. Payloads are counted by weight, because a list
+/// of small numbers takes far more memory than its JSON has bytes. Recursion is bounded by the depth of values
+/// ([`limits::MAX_PAYLOAD_DEPTH`]).
 pub fn weight(value: &Value) -> usize {
     VALUE_WEIGHT
         + match value {

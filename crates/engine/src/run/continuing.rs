@@ -1,8 +1,8 @@
 //! Continues runs whose last transition left decisions for the next one, behind other runs.
 //!
 //! A run waits for its turn in memory. Its timer row is due some time later, so that another node, or this one after a
-//! crash, continues the run if nothing happens here. The row is written with every such transition: while a node works on
-//! the run, no other node sees it due.
+//! crash, continues the run if nothing happens here. The row is written with every such transition: while a node works
+//! on the run, no other node sees it due.
 
 use super::Runner;
 use super::messages::Message;
@@ -10,8 +10,8 @@ use super::timers::FiredTimer;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Transitions of continued runs that are planned and written at a time. One, so that runs with many decisions leave the
-/// other threads of a small machine to runs with few.
+/// Transitions of continued runs that are planned and written at a time. One, so that runs with many decisions leave
+/// the other threads of a small machine to runs with few.
 const TURNS: usize = 1;
 
 /// First come, first served: each run gets one transition, then waits behind the others.

@@ -13,8 +13,8 @@ use stepwell_core::run::{At, Phase, Run};
 use stepwell_core::simulate::{World, someone};
 use stepwell_core::time::Millis;
 
-/// The outcomes of steps depend on `seed` alone, the order of events on `shuffle`. A calm walk has no losses, cancels or
-/// retries, and crashes only where the budget cut a transition.
+/// The outcomes of steps depend on `seed` alone, the order of events on `shuffle`. A calm walk has no losses, cancels
+/// or retries, and crashes only where the budget cut a transition.
 #[derive(Clone, Copy)]
 pub struct Order {
     pub seed: u64,
