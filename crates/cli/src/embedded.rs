@@ -14,7 +14,7 @@ use stepwell_engine::upstream::Pins;
 use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, SealedStore, SystemClock};
 use stepwell_server::config::{McpServer, McpTransport, Secret};
 use stepwell_steps::Egress;
-use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
+use stepwell_steps::mcp::{KEEPER, ServerConfig, Transport, Upstreams};
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
 /// The organisation of local runs.
@@ -92,6 +92,7 @@ fn server_config(name: &str, server: &McpServer) -> ServerConfig {
         transport,
         plain_names: server.plain_names,
         connect_timeout: Duration::from_millis(server.timeout.0),
+        keeper: if cfg!(target_os = "linux") { vec!["/proc/self/exe".into(), KEEPER.into()] } else { Vec::new() },
     }
 }
 
