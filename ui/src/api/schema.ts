@@ -1292,7 +1292,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/workflows/{workflow}/accept-tool": {
+    "/api/v1/workflows/{id}/accept-tool": {
         parameters: {
             query?: never;
             header?: never;

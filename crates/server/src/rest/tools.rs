@@ -23,8 +23,8 @@ async fn tools(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<
 }
 
 /// Accept the newest version of a workflow as a tool that agents are offered
-#[utoipa::path(post, path = "/api/v1/workflows/{workflow}/accept-tool", tag = "workflows",
-    params(("workflow" = String, Path, description = "Name or id")), request_body = AcceptToolRequest,
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/accept-tool", tag = "workflows",
+    params(("id" = String, Path, description = "Name or id")), request_body = AcceptToolRequest,
     responses((status = 200, description = "The tool", body = Data<WorkflowToolView>), Problems))]
 async fn accept(
     State(app): State<App>,
