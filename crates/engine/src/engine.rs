@@ -14,7 +14,7 @@ use crate::upkeep;
 use crate::workflows::{NoServers, Servers, Workflows};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
-use stepwell_store::{RunId, Store};
+use stepwell_store::{RunId, Store, Supervisor};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
@@ -48,6 +48,8 @@ pub struct Config {
     pub servers: Arc<dyn Servers>,
     /// Calls carry the trace they belong to.
     pub traced: bool,
+    /// Restarts background tasks. Shared with the step kinds and the server.
+    pub supervisor: Supervisor,
 }
 
 impl Config {
@@ -69,6 +71,7 @@ impl Config {
             courier: None,
             servers: Arc::new(NoServers),
             traced: false,
+            supervisor: Supervisor::default(),
         }
     }
 }
@@ -94,13 +97,13 @@ impl Engine {
             rooms.runner.timers.reload();
         }
         let tasks = [
-            tokio::spawn(cluster::beat(cluster.clone(), rooms.clone())),
-            tokio::spawn(cluster::listen(cluster.clone(), rooms.clone())),
-            tokio::spawn(timers::run(rooms.runner.clone())),
-            tokio::spawn(execute::claim(rooms.executor.clone())),
-            tokio::spawn(upkeep::run(rooms.clone(), poll)),
-            tokio::spawn(triggers::run(rooms.triggers.clone())),
-            tokio::spawn(notify::run(rooms.notifier.clone())),
+            rooms.supervise("heartbeats", |rooms| cluster::beat(rooms.cluster.clone(), rooms)),
+            rooms.supervise("hints", |rooms| cluster::listen(rooms.cluster.clone(), rooms)),
+            rooms.supervise("timers", |rooms| timers::run(rooms.runner.clone())),
+            rooms.supervise("claims", |rooms| execute::claim(rooms.executor.clone())),
+            rooms.supervise("upkeep", move |rooms| upkeep::run(rooms, poll)),
+            rooms.supervise("schedules", |rooms| triggers::run(rooms.triggers.clone())),
+            rooms.supervise("notifications", |rooms| notify::run(rooms.notifier.clone())),
         ];
         engine.tasks.lock().expect("nothing panics while it holds the tasks").extend(tasks);
         Ok(engine)
@@ -126,7 +129,9 @@ impl Engine {
         let executor = Arc::new(Executor::new(runner.clone(), secrets.clone(), config.kinds, settings));
         let notifier = Arc::new(Notifier::new(runner.clone(), secrets.clone(), config.courier));
         let triggers = Arc::new(Triggers::new(runner.clone(), secrets.clone()));
-        let rooms = Arc::new(Rooms { cluster, access, secrets, workflows, runner, executor, notifier, triggers });
+        let supervisor = config.supervisor;
+        let rooms = Rooms { cluster, access, secrets, workflows, runner, executor, notifier, triggers, supervisor };
+        let rooms = Arc::new(rooms);
         let sink: Weak<dyn Sink> = Arc::downgrade(&(rooms.clone() as Arc<dyn Sink>));
         rooms.runner.connect(sink);
         Engine { rooms, tasks: Arc::default() }
@@ -135,7 +140,7 @@ impl Engine {
     /// The run that a step of another started, if it has.
     pub async fn child(&self, parent: RunId, path: &str, attempt: u32) -> Result<Option<RunId>, Error> {
         let key = children::unique(parent, path, attempt);
-        Ok(self.rooms.cluster.store.keyed(children::SCOPE, &key).await?)
+        Ok(self.rooms.cluster.store.keyed(children::SCOPE, &key, self.rooms.cluster.clock.now()).await?)
     }
 
     /// Takes no new work, lets running attempts end for as long as `patience`, then stops. What is cut off counts as lost
@@ -172,6 +177,18 @@ impl Engine {
 
     pub fn is_draining(&self) -> bool {
         self.rooms.cluster.is_draining()
+    }
+
+    /// Background tasks of this process that keep panicking and are not restarted. Only a restart of the process helps.
+    pub fn gone_tasks(&self) -> Vec<Arc<str>> {
+        let mut gone = self.rooms.supervisor.gone();
+        gone.extend(self.rooms.cluster.store.gone_tasks());
+        gone
+    }
+
+    /// Restarts background tasks, and reports those that are gone.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.rooms.supervisor
     }
 
     /// A new id for a request: `req_…`.

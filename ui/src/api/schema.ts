@@ -1455,7 +1455,10 @@ export interface components {
             approvals?: number;
             /** @description Who has approved so far, if several approvals are required. */
             approved_by?: string[];
-            /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+            /**
+             * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+             *     denial (`on_denial`).
+             */
             asks: unknown;
             /** Format: int32 */
             attempt: number;
@@ -1471,12 +1474,16 @@ export interface components {
             kind: string;
             /** @description Whether you may answer it. */
             mine: boolean;
+            /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+            on_timeout?: string | null;
             run_id: string;
             since: components["schemas"]["Instant"];
             step: string;
             until?: components["schemas"]["Instant"] | null;
             /** Format: int32 */
             version?: number;
+            /** @description Why it may not reach anyone who can answer it. */
+            warnings?: string[];
             workflow: string;
         };
         Attempt: {
@@ -1610,7 +1617,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -1626,12 +1636,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             };
         };
@@ -1705,7 +1719,7 @@ export interface components {
         /** @description A response: the result is in `data`. */
         Data_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -1936,6 +1950,8 @@ export interface components {
                 version: number;
                 /** @description What an unfinished run waits for; empty if it has finished. */
                 waiting_for: components["schemas"]["Waiting"][];
+                /** @description Why its open approvals may not reach anyone who can answer them. */
+                warnings?: components["schemas"]["Warning"][];
                 workflow: string;
                 workflow_id: string;
                 /** Format: int32 */
@@ -2208,7 +2224,7 @@ export interface components {
             paused: boolean | null;
         };
         KeyView: {
-            /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+            /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -2247,6 +2263,12 @@ export interface components {
              * @default null
              */
             cron: boolean | null;
+            /**
+             * Format: int32
+             * @description Never more than the server's setting.
+             * @default null
+             */
+            descendants_per_run: number | null;
             /**
              * Format: int64
              * @default null
@@ -2343,6 +2365,8 @@ export interface components {
             answerers?: string[];
             at: components["schemas"]["Instant"];
             event: string;
+            /** @description What happens then: approve or deny. */
+            on_timeout?: string | null;
             run_id: string;
             step?: string | null;
             /** @description The question of the gate, its answer, or why the run failed. */
@@ -2469,7 +2493,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -2485,12 +2512,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             }[];
             next?: string | null;
@@ -2578,7 +2609,7 @@ export interface components {
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -3082,6 +3113,8 @@ export interface components {
             version: number;
             /** @description What an unfinished run waits for; empty if it has finished. */
             waiting_for: components["schemas"]["Waiting"][];
+            /** @description Why its open approvals may not reach anyone who can answer them. */
+            warnings?: components["schemas"]["Warning"][];
             workflow: string;
             workflow_id: string;
             /** Format: int32 */
@@ -3327,6 +3360,12 @@ export interface components {
             /** @description Path of the step; empty for the run itself. */
             step: string;
             until?: components["schemas"]["Instant"] | null;
+        };
+        /** @description A problem that does not stop the run. */
+        Warning: {
+            message: string;
+            /** @description Path of the step. */
+            step: string;
         };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {

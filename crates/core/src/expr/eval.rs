@@ -40,6 +40,28 @@ impl<'a> Eval<'a> {
         Ok(Val::Bool(bool))
     }
 
+    pub fn can_hold(&self, ix: NodeIx, is_known: &dyn Fn(&Path) -> bool) -> bool {
+        match self.expr.node(ix) {
+            Node::All(list) => self.expr.operands(*list).iter().all(|ix| self.can_hold(*ix, is_known)),
+            Node::Any(list) => self.expr.operands(*list).iter().any(|ix| self.can_hold(*ix, is_known)),
+            _ if self.is_known(ix, is_known) => self.node(ix, Absent::Null).is_ok_and(|value| value.is_true()),
+            _ => true,
+        }
+    }
+
+    fn is_known(&self, ix: NodeIx, is_known: &dyn Fn(&Path) -> bool) -> bool {
+        match self.expr.node(ix) {
+            Node::Literal(_) => true,
+            Node::Path(path) => is_known(path),
+            Node::Not(of) => self.is_known(*of, is_known),
+            Node::Compare(_, left, right) => self.is_known(*left, is_known) && self.is_known(*right, is_known),
+            Node::SameText { path, .. } => self.is_known(*path, is_known),
+            Node::Default(list) | Node::All(list) | Node::Any(list) | Node::Call { list, .. } => {
+                self.expr.operands(*list).iter().all(|ix| self.is_known(*ix, is_known))
+            }
+        }
+    }
+
     fn path(&self, path: &'a Path, absent: Absent) -> Result<Val<'a>, Missing> {
         let written = || self.expr.text(path.span).to_owned();
         match self.names.find(path) {

@@ -73,7 +73,7 @@ impl Planner<'_> {
     }
 
     /// Which edges a failed step takes; `Open` means that the failure aborts the run.
-    fn failed_exit(&self, at: At, status: Status) -> Exit {
+    pub(super) fn failed_exit(&self, at: At, status: Status) -> Exit {
         let step = self.graph.step(at.step);
         if status == Status::Denied
             && !step.def.branches.is_empty()

@@ -6,11 +6,12 @@
 //! [`Ignored`].
 //!
 //! This folder implements rules R1–R7: starting steps (`start`), ending them (`finish`), loops and for_each (`scopes`),
-//! events (here and in `attempts`), gates (`gates`), retrying runs (`retry`, `newer`).
+//! events (here and in `attempts`), gates (`gates`, `covered`), retrying runs (`retry`, `newer`).
 //!
 //! Not here: bookkeeping (`run`), claims and clocks (`engine`), SQL (`store`).
 
 mod attempts;
+mod covered;
 mod finish;
 mod gates;
 mod newer;

@@ -98,6 +98,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether the view is inside this scope.
+    pub(crate) fn encloses(&self, scope: ScopeIx) -> bool {
+        self.enclosing(scope).is_some()
+    }
+
     /// The instance of this scope that encloses the view's own.
     fn enclosing(&self, scope: ScopeIx) -> Option<u32> {
         let mut instance = self.instance;

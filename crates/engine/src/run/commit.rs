@@ -3,7 +3,7 @@
 use super::live::Live;
 use super::plan::Plan;
 use super::record::{CommitContext, record};
-use super::sink::Sink;
+use super::sink::{Sink, Slot};
 use super::{Activity, Committed, Message, Runner, children, queue};
 use crate::access::counter;
 use crate::error::Error;
@@ -23,7 +23,7 @@ const TEST_RETENTION: Millis = Millis::DAY;
 pub struct Follow {
     /// The node that claimed the attempts to begin.
     node: NodeId,
-    begin: Vec<WorkKey>,
+    begin: Vec<(WorkKey, Slot)>,
     abort: Vec<WorkKey>,
     set: Vec<(String, Time)>,
     cleared: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Follow {
     position: Position,
 }
 
-/// Writes a plan as one commit. If the commit is refused, the slots reserved for it are released.
+/// Writes a plan as one commit. If it is refused, the slots taken for it are released.
 pub async fn write(
     runner: &Runner,
     sink: &dyn Sink,
@@ -49,11 +49,11 @@ pub async fn write(
     let notices = sink.notices(live, &plan.transition.facts, plan.now).await?;
     commit.outbox.extend(notices.iter().cloned());
     let node = runner.cluster.node.id();
-    sink.reserve(node, &mut commit.work.put);
+    let slots = sink.reserve(node, &mut commit.work.put);
     let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
     let mut follow = Follow {
         node,
-        begin: begin.iter().map(|work| work.key.clone()).collect(),
+        begin: begin.iter().map(|work| work.key.clone()).zip(slots).collect(),
         abort: aborted(live, &plan.transition),
         set: commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect(),
         cleared: commit.timers.remove.clone(),
@@ -64,17 +64,15 @@ pub async fn write(
         position: Position::new(0, 0),
     };
     let answer = runner.cluster.store.commit(vec![commit]).await;
-    let refused = match answer.map(|mut answers| answers.pop()) {
+    match answer.map(|mut answers| answers.pop()) {
         Ok(Some(Ok(position))) => {
             follow.position = position;
-            return Ok(Ok(follow));
+            Ok(Ok(follow))
         }
         Ok(Some(Err(refused))) => Ok(Err(refused)),
         Ok(None) => Err(Error::Unavailable("the store returned no result".into())),
         Err(error) => Err(error.into()),
-    };
-    follow.begin.iter().for_each(|_| sink.release(live.org));
-    refused
+    }
 }
 
 /// The rows of a plan.
@@ -151,10 +149,10 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
         let _ = runner.activity.send(Activity::Committed(committed));
     }
     let elsewhere = follow.abort.iter().filter(|key| !runner.mailboxes.abort(live.id, key)).count();
-    for key in follow.begin {
-        sink.begin(live, key, follow.node);
+    for (key, slot) in follow.begin {
+        sink.begin(live, key, follow.node, slot);
     }
-    let ready = follow.left_ready && !sink.left_ready();
+    let ready = follow.left_ready && !sink.left_ready(live.org);
     let runs = if elsewhere > 0 { vec![live.id] } else { Vec::new() };
     runner.cluster.send_hint(Hint { runs, orgs: Vec::new(), ready });
     follow.cleared.iter().for_each(|key| runner.timers.clear(live.id, key));
@@ -169,6 +167,7 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     if ended {
         metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);
         runner.ended(live.id);
+        runner.place_freed(live.org, live.parent.as_ref().map(|parent| parent.run));
         if let Some(parent) = &live.parent {
             runner.send(parent.run, Message::Mail);
         }

@@ -36,6 +36,9 @@ pub enum ChildTask {
     Cancel,
 }
 
+/// What the keys of notices that start a child begin with.
+pub const START_PREFIX: &str = "start:";
+
 /// `start:1:each[3].build`.
 pub fn child_key(task: ChildTask, path: &str, attempt: u32) -> String {
     let task = match task {

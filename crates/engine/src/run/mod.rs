@@ -5,17 +5,22 @@
 //! | `messages.rs`, `mailbox.rs`, `live.rs` | messages, mailboxes, the run in memory |
 //! | `start.rs` | starting runs: for callers, triggers, parents, tests |
 //! | `plan.rs` | turns messages into planner events, and their results into one transition |
-//! | `drive.rs`, `commit.rs` | the loop of a run; writing a plan and acting on it |
+//! | `drive.rs`, `driver.rs`, `commit.rs` | the loop of a run; which task drives it; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
-//! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
+//! | `timers.rs`, `queue.rs`, `callbacks.rs` | timers, concurrency queues, callback URLs |
+//! | `children.rs`, `child_starts.rs` | child runs; backpressure on their starts |
+//! | `broken.rs` | runs that cannot be read |
 //! | `sink.rs` | the interface to the layers above |
 //!
 //! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
 
+mod broken;
 pub mod callbacks;
+mod child_starts;
 pub mod children;
 mod commit;
 pub mod drive;
+mod driver;
 mod keys;
 pub mod links;
 mod live;
@@ -28,16 +33,19 @@ mod sink;
 pub mod start;
 pub mod timers;
 
+pub use broken::{Cancellation, cancel as cancel_unread};
+pub use driver::Driver;
 pub use keys::{ChildTask, child_key, timer_key, timer_named};
 pub use live::Live;
 pub use mailbox::Mailboxes;
 pub use messages::{Envelope, Message};
 pub use record::{CommitContext, StoredRunError, record, restore, status};
-pub use sink::{CallRules, Sink};
+pub use sink::{CallRules, HostGuard, HostRules, Sink, Slot, SlotPool};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::workflows::Workflows;
+use child_starts::ChildStarts;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
@@ -68,7 +76,9 @@ pub struct Runner {
     pub cluster: Arc<Cluster>,
     pub workflows: Arc<Workflows>,
     pub mailboxes: Mailboxes,
-    pub timers: Timers,
+    pub timers: Arc<Timers>,
+    pub child_starts: ChildStarts,
+    pub broken: broken::BrokenRuns,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
@@ -83,7 +93,9 @@ impl Runner {
             cluster: workflows.access.cluster.clone(),
             workflows,
             mailboxes: Mailboxes::new(live_runs),
-            timers: Timers::default(),
+            timers: Arc::default(),
+            child_starts: ChildStarts::default(),
+            broken: broken::BrokenRuns::default(),
             activity: broadcast::channel(4_096).0,
             base_url,
             sink: OnceLock::new(),
@@ -98,14 +110,14 @@ impl Runner {
     }
 
     /// Fails once the engine has been dropped.
-    fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
+    pub fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
         self.sink.get().and_then(Weak::upgrade).ok_or_else(|| Error::Unavailable("the engine has stopped".into()))
     }
 
     /// Sends a message to a run.
     pub fn send(self: &Arc<Runner>, run: RunId, envelope: impl Into<Envelope>) {
-        if self.mailboxes.post(run, envelope.into()) {
-            drive::spawn(self.clone(), run, None);
+        if let Some(driver) = self.post(run, envelope.into()) {
+            tokio::spawn(drive::drive(driver, None));
         }
     }
 

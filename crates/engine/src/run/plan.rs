@@ -92,6 +92,7 @@ fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
         | Message::Mail
         | Message::Notices(_)
         | Message::ChildStarted { .. }
+        | Message::PlaceFreed
         | Message::Reconcile => return Err(Ignored::NotWaiting),
     })
 }
@@ -139,7 +140,11 @@ impl<'a> Plan<'a> {
         mail: &[StoredMail],
     ) -> Result<(), Ignored> {
         match message {
-            Message::Start { .. } | Message::Notices(_) | Message::ChildStarted { .. } | Message::Reconcile => Ok(()),
+            Message::Start { .. }
+            | Message::Notices(_)
+            | Message::ChildStarted { .. }
+            | Message::PlaceFreed
+            | Message::Reconcile => Ok(()),
             Message::Begin(begin) => self.begin(runner, live, begin),
             Message::Mail => {
                 mail.iter().for_each(|mail| self.mail(runner, live, mail));

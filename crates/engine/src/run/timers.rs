@@ -2,9 +2,10 @@
 //! that they fire on time and a million sleeping runs cost nothing.
 
 use super::Runner;
-use super::drive;
 use super::messages::Message;
+use super::{Driver, drive};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
@@ -36,14 +37,60 @@ pub struct Timers {
 struct State {
     soon: BTreeSet<(Time, RunId, String)>,
     due: BTreeMap<(RunId, String), Time>,
-    fired: BTreeSet<(RunId, String)>,
+    /// Timers that have fired and are not handled yet, each with the number of its firing.
+    fired: BTreeMap<(RunId, String), u64>,
+    /// The same of runs that are left alone. They neither count as in flight nor hide the timers behind them.
+    set_aside: BTreeMap<(RunId, String), u64>,
+    firings: u64,
     /// All timers of this node's runs that are due by then are in memory.
     horizon: Time,
+}
+
+/// The key of a timer that has fired. Until it is dropped, the timer does not fire again.
+pub struct FiredTimer {
+    timers: Arc<Timers>,
+    run: RunId,
+    key: String,
+    firing: u64,
+}
+
+impl Deref for FiredTimer {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Drop for FiredTimer {
+    /// If the timer was not handled, its row is read again.
+    fn drop(&mut self) {
+        let mut state = self.timers.state();
+        let full = state.fired.len() >= MAX_IN_FLIGHT;
+        let name = (self.run, std::mem::take(&mut self.key));
+        // A commit may have set the timer again, and it may have fired since.
+        let both = &mut *state;
+        for unhandled in [&mut both.fired, &mut both.set_aside] {
+            if unhandled.get(&name) == Some(&self.firing) {
+                unhandled.remove(&name);
+            }
+        }
+        drop(state);
+        if full {
+            self.timers.changed.notify_one();
+        }
+    }
 }
 
 impl Timers {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while it holds the timers")
+    }
+
+    /// Takes the due timers, up to the limit in flight.
+    fn take(self: &Arc<Timers>, now: Time) -> Vec<FiredTimer> {
+        let taken = self.state().take(now).into_iter();
+        taken.map(|(run, key, firing)| FiredTimer { timers: self.clone(), run, key, firing }).collect()
     }
 
     /// Called when a commit has written this timer.
@@ -78,9 +125,20 @@ impl Timers {
         self.changed.notify_one();
     }
 
-    /// Drops a timer that fired too early (clocks differ) or could not be handled. It is read again from its row.
+    /// Drops a timer that fired too early (clocks differ). It is read again from its row.
     pub fn forget(&self, run: RunId, key: &str) {
         self.state().remove(run, key);
+    }
+
+    /// Keeps a timer of a run that is left alone from firing again, without counting it as in flight.
+    pub fn set_aside(&self, run: RunId, key: &str) {
+        let mut state = self.state();
+        let name = (run, key.to_string());
+        if let Some(firing) = state.fired.remove(&name) {
+            state.set_aside.insert(name, firing);
+        }
+        drop(state);
+        self.changed.notify_one();
     }
 }
 
@@ -100,20 +158,22 @@ impl State {
     fn remove(&mut self, run: RunId, key: &str) {
         let name = (run, key.to_string());
         self.fired.remove(&name);
+        self.set_aside.remove(&name);
         if let Some(due) = self.due.remove(&name) {
             self.soon.remove(&(due, run, name.1));
         }
     }
 
     /// Takes the due timers, up to the limit in flight.
-    fn take(&mut self, now: Time) -> Vec<(RunId, String)> {
+    fn take(&mut self, now: Time) -> Vec<(RunId, String, u64)> {
         let mut taken = Vec::new();
         while self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
             if let Some((due, run, key)) = self.soon.pop_first() {
                 metrics::histogram!("stepwell_timer_late_seconds").record(now.since(due).0 as f64 / 1_000.0);
                 self.due.remove(&(run, key.clone()));
-                self.fired.insert((run, key.clone()));
-                taken.push((run, key));
+                self.firings += 1;
+                self.fired.insert((run, key.clone()), self.firings);
+                taken.push((run, key, self.firings));
             }
         }
         taken
@@ -126,7 +186,8 @@ impl State {
         }
         for row in rows {
             let name = (row.run, row.key);
-            if !self.fired.contains(&name) && !self.due.contains_key(&name) {
+            let fired = self.fired.contains_key(&name) || self.set_aside.contains_key(&name);
+            if !fired && !self.due.contains_key(&name) {
                 self.insert(row.due, name.0, name.1);
             }
         }
@@ -143,6 +204,11 @@ impl State {
         }
     }
 
+    /// The number of timers that have fired and still have their rows.
+    fn unhandled(&self) -> usize {
+        self.fired.len() + self.set_aside.len()
+    }
+
     fn needs_rows(&mut self, now: Time) -> bool {
         // If the clock was set back, the horizon is too far ahead.
         self.horizon = self.horizon.min(now + AHEAD);
@@ -155,19 +221,17 @@ impl State {
 pub async fn run(runner: Arc<Runner>) {
     while !runner.cluster.stop.is_cancelled() {
         let now = runner.cluster.clock.now();
-        let due = runner.timers.state().take(now);
-        match due.as_slice() {
-            [] => {}
-            [(run, key)] => runner.send(*run, Message::Timer { key: key.clone() }),
-            due => {
-                for batch in due.chunks(BATCH) {
-                    tokio::spawn(fire(runner.clone(), batch.to_vec()));
-                }
-            }
+        let mut due = runner.timers.take(now);
+        while due.len() > 1 {
+            let rest = due.split_off(due.len().min(BATCH));
+            tokio::spawn(fire(runner.clone(), std::mem::replace(&mut due, rest)));
+        }
+        if let Some(key) = due.pop() {
+            runner.send(key.run, Message::Timer { key });
         }
         let (needs_rows, in_flight) = {
             let mut state = runner.timers.state();
-            (state.needs_rows(now), state.fired.len())
+            (state.needs_rows(now), state.unhandled())
         };
         if needs_rows && !read(&runner, now, in_flight).await {
             runner.cluster.pause(PAUSE).await;
@@ -186,28 +250,27 @@ pub async fn run(runner: Arc<Runner>) {
 }
 
 /// Fires timers of several runs, which are read from the store together.
-async fn fire(runner: Arc<Runner>, due: Vec<(RunId, String)>) {
+async fn fire(runner: Arc<Runner>, due: Vec<FiredTimer>) {
     // This task now drives the runs that no other task drives, so their rows do not change after the read.
-    let driven = due
-        .into_iter()
-        .filter_map(|(run, key)| runner.mailboxes.post(run, Message::Timer { key }.into()).then_some(run));
-    let driven: Vec<RunId> = driven.collect();
+    let drivers: Vec<Driver> =
+        due.into_iter().filter_map(|key| runner.post(key.run, Message::Timer { key }.into())).collect();
+    let runs = drivers.iter().map(|driver| driver.run).collect();
     // If this fails, each driver reads its run itself and retries until it can.
-    let stored = runner.cluster.store.load_all(driven.clone()).await.unwrap_or_default();
+    let stored = runner.cluster.store.load_all(runs).await.unwrap_or_default();
     let mut stored: BTreeMap<RunId, LoadedRun> = stored.into_iter().map(|stored| (stored.row.id, stored)).collect();
-    for run in driven {
-        let live = match stored.remove(&run) {
+    for driver in drivers {
+        let live = match stored.remove(&driver.run) {
             Some(stored) => drive::revive(&runner, &stored).await.ok(),
             None => None,
         };
-        drive::spawn(runner.clone(), run, live);
+        tokio::spawn(drive::drive(driver, live));
     }
 }
 
 /// Reads the rows of the next moments. False if the store did not answer.
 async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
     let until = now + AHEAD;
-    // Timers in flight still have their rows.
+    // Timers in flight and those that are set aside still have their rows.
     let limit = MAX_IN_MEMORY + in_flight;
     // Set before the rows are read, so that timers written in the meantime are not missed.
     let before = std::mem::replace(&mut runner.timers.state().horizon, until);
@@ -222,5 +285,57 @@ async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
             tracing::warn!(%error, "cannot read timers; will retry");
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_whose_message_is_lost_fires_again_and_one_that_was_set_again_is_kept() {
+        let timers = Arc::new(Timers::default());
+        timers.state().horizon = Time(100);
+        let row = || vec![DueTimer { due: Time(1), run: RunId(1), key: "a".into() }];
+        timers.state().refill(row(), true);
+        let fired = timers.take(Time(5));
+        assert_eq!(fired.len(), 1);
+        // Its row is still there while it is being handled.
+        timers.state().refill(row(), true);
+        assert!(timers.take(Time(5)).is_empty());
+        drop(fired);
+        timers.state().refill(row(), true);
+        let fired = timers.take(Time(5));
+        assert_eq!(&*fired[0], "a");
+        timers.set(RunId(1), "a", Time(9));
+        let again = timers.take(Time(9));
+        drop(fired);
+        timers.state().refill(row(), true);
+        assert!(timers.take(Time(9)).is_empty(), "the second firing is still being handled");
+        drop(again);
+    }
+
+    #[test]
+    fn timers_that_cannot_be_handled_do_not_hide_those_behind_them() {
+        let (timers, now) = (Arc::new(Timers::default()), Time(1_000_000));
+        let many = MAX_IN_FLIGHT as i64;
+        let rows = |runs: std::ops::RangeInclusive<i64>| {
+            runs.map(|run| DueTimer { due: Time(run), run: RunId(run), key: "a".into() }).collect::<Vec<_>>()
+        };
+        timers.state().horizon = now;
+        timers.state().refill(rows(1..=many), false);
+        let stuck = timers.take(now);
+        assert_eq!(stuck.len(), MAX_IN_FLIGHT);
+        assert!(!timers.state().needs_rows(now));
+        stuck.iter().for_each(|timer| timers.set_aside(timer.run, timer));
+        // Others fire, and more rows are read, by as many as are set aside.
+        assert!(timers.state().needs_rows(now));
+        assert_eq!(timers.state().unhandled(), MAX_IN_FLIGHT);
+        timers.state().refill(rows(1..=many + 2), true);
+        let others: Vec<i64> = timers.take(now).iter().map(|timer| timer.run.0).collect();
+        assert_eq!(others, [many + 1, many + 2]);
+        drop(stuck);
+        timers.state().refill(rows(1..=1), true);
+        assert_eq!(timers.take(now).len(), 1);
     }
 }

@@ -8,6 +8,7 @@ mod harness;
 mod races;
 mod recovery;
 mod stress;
+mod trees;
 
 use harness::Harness;
 use serde_json::json;

@@ -68,6 +68,7 @@ const MUST_HAPPEN: &[&str] = &[
     "a gate expired",
     "a child failed",
     "a child could not be started",
+    "a tree was too large",
     "an outcome stayed unknown",
     "a step timed out",
     "a step broke down",

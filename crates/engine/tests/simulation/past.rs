@@ -197,6 +197,7 @@ impl Story {
                 "expired" => "a gate expired",
                 "child_failed" => "a child failed",
                 "child_not_started" => "a child could not be started",
+                "too_many_descendants" => "a tree was too large",
                 "outcome_unknown" => "an outcome stayed unknown",
                 "timeout" => "a step timed out",
                 "internal" => "a step broke down",

@@ -30,7 +30,7 @@ async fn accept(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(workflow): Path<String>,
-    Json(request): Json<AcceptToolRequest>,
+    Json(request, ..): Json<AcceptToolRequest>,
 ) -> Answer<Reply<Data<WorkflowToolView>>> {
     Ok(Reply(Data { data: app.engine.workflows(&caller).accept_tool(&workflow, request.version).await?.into() }))
 }

@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stepwell_engine::upstream::{Held, Pins, Server, Servers, Standing};
 use stepwell_engine::{Clock, SealedStore};
-use stepwell_store::OrgId;
+use stepwell_store::{OrgId, Supervisor};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use upstream::{KnownTool, Upstream};
@@ -101,6 +101,8 @@ pub struct Upstreams {
     context: Arc<Context>,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
+    /// Restarts the supervisors if they panic.
+    pub supervisor: Supervisor,
 }
 
 /// The meaning of a tool name in an organisation.
@@ -125,11 +127,14 @@ impl Upstreams {
     ) -> Arc<Upstreams> {
         let all: Vec<Arc<Upstream>> = servers.into_iter().map(|config| Arc::new(Upstream::new(config))).collect();
         let (context, stop) = (Arc::new(Context { safe, pins, egress, clock, all }), CancellationToken::new());
+        let supervisor = Supervisor::default();
         let begin = |upstream: &Arc<Upstream>| {
-            tokio::spawn(supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
+            let (upstream, context, stop) = (upstream.clone(), context.clone(), stop.clone());
+            let name = format!("MCP server {}", upstream.config.name);
+            supervisor.spawn(name, move || supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
         };
         let supervisors = Mutex::new(context.all.iter().map(begin).collect());
-        Arc::new(Upstreams { context, stop, supervisors })
+        Arc::new(Upstreams { context, stop, supervisors, supervisor })
     }
 
     /// Closes all connections and waits until all child processes have ended.

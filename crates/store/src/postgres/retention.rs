@@ -2,7 +2,7 @@
 
 use super::args::args;
 use super::session::{DbResult, Session};
-use crate::{COUNTED, ERASED, RunId, Stats};
+use crate::{COUNTED, ERASED, RunId, Stats, descendants};
 use stepwell_core::time::Time;
 
 /// The maximum number of runs per purge.
@@ -44,11 +44,16 @@ pub async fn purge(db: &Session, before: Time, limit: u32) -> DbResult<u64> {
         db.execute(sql, args![runs, before.0]).await?;
     } else {
         let sql = "DELETE FROM workflow_runs WHERE id IN (SELECT id FROM workflow_runs WHERE id = ANY($1) LIMIT $2)
-                   RETURNING definition";
+                   RETURNING definition, id";
         let gone = db.query(sql, args![runs, left]).await?;
         left -= gone.len() as i64;
         let definitions: Vec<i64> = gone.iter().map(|row| row.get(0)).collect();
         db.execute("DELETE FROM workflow_definitions WHERE id = ANY($1) AND test", args![definitions]).await?;
+        let roots: Vec<i64> = gone.iter().map(|row| row.get(1)).collect();
+        let counters: Vec<String> = roots.iter().map(|root| descendants(RunId(*root))).collect();
+        let sql = "DELETE FROM counters c USING unnest($1, $2) AS x(key, root) WHERE c.key = x.key
+                   AND NOT EXISTS (SELECT 1 FROM workflow_runs r WHERE r.root = x.root AND r.finished_at IS NULL)";
+        db.execute(sql, args![counters, roots]).await?;
     }
     Ok((most - left).unsigned_abs())
 }

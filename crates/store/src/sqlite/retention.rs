@@ -1,6 +1,6 @@
 //! Retention: purging and erasing runs, shrinking the file; sizes and integrity checks.
 
-use crate::{COUNTED, ERASED, RunId, Stats};
+use crate::{COUNTED, ERASED, RunId, Stats, descendants};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
@@ -45,6 +45,9 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
         let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition";
         let definition: Option<i64> = db.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
         db.prepare_cached("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1")?.execute([definition])?;
+        let sql = "DELETE FROM counters WHERE key = ?1
+                   AND NOT EXISTS (SELECT 1 FROM workflow_runs WHERE root = ?2 AND finished_at IS NULL)";
+        db.prepare_cached(sql)?.execute(params![descendants(RunId(run)), run])?;
         left -= 1;
     }
     Ok(u64::from(limit - left))
