@@ -13,7 +13,7 @@ use stepwell_engine::commands as define;
 use stepwell_engine::upstream::Pins;
 use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, SealedStore, SystemClock};
 use stepwell_server::config::{Javascript, McpServer, McpTransport, Secret};
-use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
+use stepwell_steps::mcp::{KEEPER, ServerConfig, Transport, Upstreams};
 use stepwell_steps::{Egress, OwnAddress};
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
@@ -114,6 +114,7 @@ fn server_config(name: &str, server: &McpServer) -> ServerConfig {
         transport,
         plain_names: server.plain_names,
         connect_timeout: Duration::from_millis(server.timeout.0),
+        keeper: if cfg!(target_os = "linux") { vec!["/proc/self/exe".into(), KEEPER.into()] } else { Vec::new() },
     }
 }
 

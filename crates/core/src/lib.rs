@@ -19,4 +19,5 @@ pub mod run;
 pub mod simulate;
 pub mod template;
 pub mod time;
+pub mod unseen;
 pub mod value;

@@ -57,5 +57,8 @@ pub use workflows::{Checked, Compiled, Connection, Connections, Database, SavedQ
 
 /// MCP servers as the engine knows them.
 pub mod upstream {
-    pub use crate::workflows::{Accepted, NoServers, Offered, Pin, Pins, Server, Servers, Standing, State};
+    pub use crate::workflows::{
+        Accepted, AcceptedVersion, BUILT_IN_TOOLS, FirstSeen, Held, NoServers, OWN_TOOLS, Offered, Pin, Pins, Server,
+        Servers, Standing, State, clash, tool_name,
+    };
 }

@@ -62,6 +62,7 @@ codes! {
     NOT_UTF8 "not-utf8" "The document is not UTF-8.";
     RESERVED_NAME "reserved-name" "A name is reserved for the engine.";
     SELF_NEED "self-need" "A task needs itself.";
+    TOOL_NAME_TAKEN "tool-name-taken" "The name that `expose_as_tool` gives the workflow belongs to another tool.";
     UNKNOWN_FIELD "unknown-field" "A field is unknown.";
     UNKNOWN_HANDLE "unknown-handle" "An edge leaves a node from a handle that the node does not have.";
     UNKNOWN_NODE_TYPE "unknown-node-type" "A `nodeType` does not exist.";

@@ -982,6 +982,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The workflows that are exposed as tools, by name */
+        get: operations["get_tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage": {
         parameters: {
             query?: never;
@@ -1275,6 +1292,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workflows/{id}/accept-tool": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept the newest version of a workflow as a tool that agents are offered */
+        post: operations["post_workflows_workflow_accept_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ws": {
         parameters: {
             query?: never;
@@ -1385,6 +1419,15 @@ export interface components {
              * @default []
              */
             tools: components["schemas"]["AcceptedTool"][];
+        };
+        /** @description The version to accept. */
+        AcceptToolRequest: {
+            /**
+             * Format: int32
+             * @description The version that was reviewed. Refused if there is a newer one by now.
+             * @default null
+             */
+            version: number | null;
         };
         AcceptedTool: {
             /** @description Digest of the reviewed tool. Refused if the server offers a different one by now. */
@@ -2058,6 +2101,39 @@ export interface components {
                 version: number;
             };
         };
+        /** @description A response: the result is in `data`. */
+        Data_WorkflowToolView: {
+            /** @description A workflow that is exposed as a tool. */
+            data: {
+                accepted_at?: components["schemas"]["Instant"] | null;
+                accepted_by?: string | null;
+                /** Format: int32 */
+                accepted_version?: number | null;
+                /** @description Who defined that version. */
+                defined_by: string;
+                description?: string | null;
+                input_schema?: Record<string, never> | null;
+                /** @description The name of the tool. */
+                name: string;
+                /** @description Whether agents are offered it: accepted, and the workflow enabled. */
+                offered: boolean;
+                /**
+                 * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
+                 *     the name belongs to another tool.
+                 */
+                standing: string;
+                /**
+                 * Format: int32
+                 * @description Its newest version.
+                 */
+                version: number;
+                /** @description Why it is held. */
+                why?: string | null;
+                /** @description The name of the workflow. */
+                workflow: string;
+                workflow_id: string;
+            };
+        };
         /** @enum {string} */
         EffectName: "allow" | "require_approval" | "deny";
         ErrorView: {
@@ -2266,11 +2342,16 @@ export interface components {
             /** @description The name in steps, grants and policies; none if the server does not offer the tool now. */
             name?: string | null;
             output_schema?: Record<string, never> | null;
-            /** @description `accepted`; `changed` and `new` are held until an administrator accepts them; `missing` is not offered now. */
+            /**
+             * @description `accepted`; `changed` and `new` are held until an administrator accepts them; `held` cannot be called at all;
+             *     `missing` is not offered now.
+             */
             standing: string;
             title?: string | null;
             /** @description The name on its server. */
             tool: string;
+            /** @description Why it cannot be called. */
+            why?: string | null;
         };
         /** @description The authenticated caller. */
         Me: {
@@ -2802,6 +2883,39 @@ export interface components {
             }[];
             next?: string | null;
         };
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
+        Page_WorkflowToolView: {
+            data: {
+                accepted_at?: components["schemas"]["Instant"] | null;
+                accepted_by?: string | null;
+                /** Format: int32 */
+                accepted_version?: number | null;
+                /** @description Who defined that version. */
+                defined_by: string;
+                description?: string | null;
+                input_schema?: Record<string, never> | null;
+                /** @description The name of the tool. */
+                name: string;
+                /** @description Whether agents are offered it: accepted, and the workflow enabled. */
+                offered: boolean;
+                /**
+                 * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
+                 *     the name belongs to another tool.
+                 */
+                standing: string;
+                /**
+                 * Format: int32
+                 * @description Its newest version.
+                 */
+                version: number;
+                /** @description Why it is held. */
+                why?: string | null;
+                /** @description The name of the workflow. */
+                workflow: string;
+                workflow_id: string;
+            }[];
+            next?: string | null;
+        };
         ParentStep: {
             run_id: string;
             step: string;
@@ -3304,6 +3418,36 @@ export interface components {
         /** @description Settings that can change without a new version. */
         WorkflowSwitch: {
             enabled: boolean;
+        };
+        /** @description A workflow that is exposed as a tool. */
+        WorkflowToolView: {
+            accepted_at?: components["schemas"]["Instant"] | null;
+            accepted_by?: string | null;
+            /** Format: int32 */
+            accepted_version?: number | null;
+            /** @description Who defined that version. */
+            defined_by: string;
+            description?: string | null;
+            input_schema?: Record<string, never> | null;
+            /** @description The name of the tool. */
+            name: string;
+            /** @description Whether agents are offered it: accepted, and the workflow enabled. */
+            offered: boolean;
+            /**
+             * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
+             *     the name belongs to another tool.
+             */
+            standing: string;
+            /**
+             * Format: int32
+             * @description Its newest version.
+             */
+            version: number;
+            /** @description Why it is held. */
+            why?: string | null;
+            /** @description The name of the workflow. */
+            workflow: string;
+            workflow_id: string;
         };
     };
     responses: never;
@@ -5069,6 +5213,26 @@ export interface operations {
             };
         };
     };
+    get_tools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All workflows that are exposed as tools */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WorkflowToolView"];
+                };
+            };
+        };
+    };
     get_usage: {
         parameters: {
             query?: never;
@@ -5718,6 +5882,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+        };
+    };
+    post_workflows_workflow_accept_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name or id */
+                workflow: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptToolRequest"];
+            };
+        };
+        responses: {
+            /** @description The tool */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WorkflowToolView"];
                 };
             };
         };

@@ -54,6 +54,11 @@ impl Caller {
         Err(Error::Forbidden { who: self.name.to_string(), right: right.name() })
     }
 
+    /// Refuses what only people may do, whatever an agent's key was granted.
+    pub(crate) fn check_person(&self, what: &str) -> Result<(), Error> {
+        if self.grants.is_agent() { Err(Error::Refused(format!("an agent's key cannot {what}"))) } else { Ok(()) }
+    }
+
     pub(crate) fn is_local(&self) -> bool {
         self.local
     }

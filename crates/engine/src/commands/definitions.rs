@@ -65,6 +65,9 @@ impl Workflows<'_> {
         self.caller.check(Right::Define)?;
         let checked = self.check(source).await?;
         self.rooms.access.check_definition(self.caller.org, &checked.definition).await?;
+        let before = self.rooms.cluster.store.find_definition(self.caller.org, &checked.definition.name).await?;
+        let workflow = before.filter(|before| before.name == checked.definition.name).map(|before| before.workflow);
+        self.check_tool_name(workflow.as_deref(), &checked.definition).await?;
         Ok(checked)
     }
 
@@ -96,6 +99,7 @@ impl Workflows<'_> {
             Some(after) if newest != after => return Ok(Err(Outdated)),
             _ => {}
         }
+        self.check_tool_name(before.as_ref().map(|before| &*before.workflow), definition).await?;
         let row = self.next_version(checked, before.as_ref(), decided).await?;
         Ok(Ok((row, true)))
     }
@@ -115,6 +119,7 @@ impl Workflows<'_> {
         let mut records = triggers::sync(&self.rooms.triggers, self.caller.org, &workflow, definition).await?;
         records.extend(self.reset_switch(&workflow, definition, before).await?);
         let version = before.map_or(1, |before| before.version + 1);
+        records.extend(self.claim(&workflow, version, definition).await?);
         let detail = json!({"id": workflow, "version": version});
         let update = Change {
             records,

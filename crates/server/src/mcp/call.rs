@@ -156,6 +156,9 @@ impl Call<'_> {
         let mut text = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
         match &tool {
             Some(tool) => text += &format!(" or the tool {tool}."),
+            None if defined.compiled.definition.expose_as_tool && self.caller.grants.is_agent() => {
+                text += ". It is not offered as a tool until a person accepts it (`stepwell tool accept`).";
+            }
             None => text.push('.'),
         }
         let shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,

@@ -1,7 +1,8 @@
 //! One call of a tool: looks it up, checks the arguments, sends the request and reads the response.
 
-use super::connect::{describe, http_client_error, truncated};
+use super::connect::{describe, http_client_error, truncated, unauthorized};
 use super::deferred::{NextRequest, Note};
+use super::message::UNREADABLE;
 use super::progress::capabilities;
 use super::upstream::{KnownTool, Link, Upstream};
 use super::{Lookup, Upstreams, deferred, result};
@@ -26,6 +27,12 @@ pub enum RequestError {
     Unsent(String),
     /// The request may have been sent, and its effect is unknown.
     Lost(String),
+    /// A response came and cannot be read.
+    Unreadable(String),
+    /// The connection was ended because the server sent too much or did not read.
+    OverLimit(String),
+    /// The server refused the credentials, with this HTTP status.
+    Unauthorized(String),
     /// The server returned an error.
     Rejected { code: i32, message: String },
 }
@@ -84,6 +91,10 @@ impl Upstreams {
             Lookup::Tool(upstream, known) => (upstream, known),
             Lookup::Unavailable(upstream) => {
                 return Some(wait_or_fail(&upstream, "its tools are not listed yet", note).ended());
+            }
+            Lookup::Held(upstream, why) => {
+                let message = format!("`{name}` of {} was not called: {why}", upstream.name());
+                return Some(Ok(failed(Failure::new("tool_held", message))));
             }
             Lookup::Removed(upstream) => {
                 let message = format!("{} no longer offers `{name}`", upstream.name());
@@ -184,6 +195,16 @@ impl ToolCall<'_> {
                     format!("the connection to {server} was lost during the call: {why}"),
                 )
             },
+            RequestError::Unreadable(why) => {
+                let message = format!("{server} sent a response that cannot be read: {why}");
+                Failure { may_have_happened: true, ..Failure::new("bad_result", message) }
+            }
+            RequestError::OverLimit(why) => over_limit(server, &why),
+            RequestError::Unauthorized(why) => {
+                let message =
+                    format!("{server} refused the credentials ({why}): check its headers in the configuration");
+                Failure::new("unauthorized", message)
+            }
             RequestError::Rejected { code, message } => {
                 // Servers return these before they carry out anything.
                 let refused = [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_REQUEST];
@@ -226,7 +247,7 @@ impl ToolCall<'_> {
         let mut cancel = CancelOnDrop { peer: &link.peer, id: Some(handle.id.clone()) };
         let response = handle.await_response().await;
         cancel.id = None;
-        let response = response.map_err(error).and_then(|response| {
+        let response = response.map_err(|failed| error(link, failed)).and_then(|response| {
             serde_json::to_value(response)
                 .map_err(|error| RequestError::Lost(format!("its response cannot be read: {error}")))
         });
@@ -273,10 +294,19 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-fn error(error: ServiceError) -> RequestError {
+fn error(link: &Link, error: ServiceError) -> RequestError {
+    if let Some(why) = link.verdict.why() {
+        return RequestError::OverLimit(why.to_owned());
+    }
     match &error {
+        ServiceError::McpError(error) if error.code == UNREADABLE => {
+            RequestError::Unreadable(truncated(&error.message))
+        }
         ServiceError::McpError(error) => {
             RequestError::Rejected { code: error.code.0, message: truncated(&error.message) }
+        }
+        ServiceError::TransportSend(sending) if let Some(why) = unauthorized(&*sending.error) => {
+            RequestError::Unauthorized(why)
         }
         ServiceError::TransportSend(sending)
             if http_client_error(&*sending.error).is_some_and(reqwest::Error::is_connect) =>
@@ -300,6 +330,12 @@ fn masked(link: &Link, outcome: Outcome, log: Option<Arc<Value>>) -> Outcome {
         }
     };
     link.mask.outcome(outcome)
+}
+
+/// The failure of a call during which the server exceeded a limit. Not retried, because it would do so again.
+pub fn over_limit(server: &str, why: &str) -> Failure {
+    let message = format!("{server} was disconnected during the call: {why}");
+    Failure { may_have_happened: true, ..Failure::new("server_over_limit", message) }
 }
 
 fn unavailable(server: &str, why: &str) -> Failure {

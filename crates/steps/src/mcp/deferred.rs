@@ -1,8 +1,9 @@
 //! Calls that do not end with the first response: questions, which users answer, and tasks, which are polled. Between
 //! two rounds only a note is kept.
 
-use super::call::{CallEnd, RequestError, ToolCall};
+use super::call::{CallEnd, RequestError, ToolCall, over_limit};
 use super::connect::truncated;
+use super::limits::{MAX_FIELDS, MAX_FORM, MAX_ROUNDS, MAX_STATE, MAX_TASK_ID};
 use super::upstream::Link;
 use rmcp::model::{
     ClientRequest, ErrorCode, GetTaskParams, GetTaskRequest, InputResponses, UpdateTaskParams, UpdateTaskRequest,
@@ -12,6 +13,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::unseen::{escaped, has_unseen, rewrite};
 use stepwell_engine::schema;
 use stepwell_engine::{Suspended, Until};
 
@@ -19,8 +21,6 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Used if the server names no interval or is unavailable.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
-/// How often a server may postpone a call.
-const MAX_ROUNDS: u32 = 100;
 
 /// The state with which the next attempt continues. Stored with the run, so its JSON must stay readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,6 +107,13 @@ impl Note {
             let message = format!("{} postponed the call more than {MAX_ROUNDS} times", self.server);
             return Failure { may_have_happened: true, ..Failure::new("too_many_rounds", message) }.into();
         }
+        let state = answer.get("requestState").and_then(Value::as_str).map_or(0, str::len);
+        if state > MAX_STATE {
+            return disconnect(&self.server, link, &format!("it left a state of more than {} KB", MAX_STATE >> 10));
+        }
+        if let Some(why) = answer.get("inputRequests").and_then(too_large) {
+            return disconnect(&self.server, link, &why);
+        }
         self.answer = None;
         self.state = answer.get("requestState").and_then(Value::as_str).map(str::to_owned);
         self.asked = answer.get("inputRequests").and_then(Value::as_object).filter(|asked| !asked.is_empty()).cloned();
@@ -123,6 +130,10 @@ impl Note {
             let message = format!("`{}` returned a task without an id", tool_call.known.offered.name);
             return Failure { may_have_happened: true, ..Failure::new("bad_result", message) }.into();
         };
+        if task.len() > MAX_TASK_ID {
+            let why = format!("it started a task with an id of more than {MAX_TASK_ID} bytes");
+            return disconnect(&self.server, link, &why);
+        }
         let note = Note { task: Some(task.into()), asked: None, answer: None, state: None, ..self };
         CallEnd::Waiting(masked(link, note.later(pause(answer))).into())
     }
@@ -159,6 +170,24 @@ impl Note {
     }
 }
 
+/// Ends a connection whose server exceeded a limit.
+fn disconnect(server: &str, link: &Link, why: &str) -> CallEnd {
+    link.verdict.end(why);
+    over_limit(server, why).into()
+}
+
+/// Why input requests are more than users can be asked, if they are.
+fn too_large(asked: &Value) -> Option<String> {
+    if asked.to_string().len() > MAX_FORM {
+        return Some(format!("it asked with a form of more than {} KB", MAX_FORM >> 10));
+    }
+    let fields = |request: &Value| {
+        request.pointer("/params/requestedSchema/properties").and_then(Value::as_object).map_or(0, Map::len)
+    };
+    let count: usize = asked.as_object().into_iter().flatten().map(|(_, request)| 1 + fields(request)).sum();
+    (count > MAX_FIELDS).then(|| format!("it asked with a form of more than {MAX_FIELDS} fields"))
+}
+
 fn masked(link: &Link, mut waits: Suspended) -> Suspended {
     link.mask.value(&mut waits.note);
     waits
@@ -188,10 +217,36 @@ async fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) 
             (messages.join("\n"), json!({"type": "object", "properties": fields, "required": keys}))
         }
     };
+    if hides_values(&form) {
+        return Err("requests input with a form that has invisible characters in names or values".into());
+    }
+    let (message, mut form) = (escaped(&message).into_owned(), form);
+    rewrite(&mut form, escaped);
     if let Err(error) = schema::check(&form).await {
         return Err(format!("requests input with a form that cannot be used: {}", truncated(&error.to_string())));
     }
     Ok(json!({"message": message, "form": form, "server": server, "tool": tool}))
+}
+
+/// Whether a name or a value that a user would send back has characters that the user does not see.
+fn hides_values(form: &Value) -> bool {
+    match form {
+        Value::Array(items) => items.iter().any(hides_values),
+        Value::Object(fields) => fields.iter().any(|(name, field)| {
+            let is_value = ["enum", "const", "default", "required", "pattern"].contains(&name.as_str());
+            has_unseen(name) || if is_value { hides_text(field) } else { hides_values(field) }
+        }),
+        _ => false,
+    }
+}
+
+fn hides_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => has_unseen(text),
+        Value::Array(items) => items.iter().any(hides_text),
+        Value::Object(fields) => fields.iter().any(|(name, field)| has_unseen(name) || hides_text(field)),
+        _ => false,
+    }
 }
 
 fn part(request: &Value) -> Result<(String, Value), String> {
@@ -223,6 +278,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
             }
             Err(RequestError::Unsent(_) | RequestError::Lost(_)) => Err(CallEnd::Waiting(note.later(None).into())),
             Err(RequestError::Rejected { code, message }) => Err(task_error(&link, code, &message).into()),
+            Err(error) => Ok(tool_call.failure(error)),
         };
     }
     let params = GetTaskParams::new(task);
@@ -232,6 +288,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
         // An unavailable server says nothing about the task.
         Err(RequestError::Unsent(_) | RequestError::Lost(_)) => return Err(CallEnd::Waiting(note.later(None).into())),
         Err(RequestError::Rejected { code, message }) => return Err(task_error(&link, code, &message).into()),
+        Err(error) => return Ok(tool_call.failure(error)),
     };
     let describe = |what: &str| {
         let message = state.get("statusMessage").and_then(Value::as_str).map(|message| format!(": {message}"));
@@ -252,6 +309,9 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
             Err(Failure { may_have_happened: true, ..failure }.into())
         }
         Some("input_required") => {
+            if let Some(why) = state.get("inputRequests").and_then(too_large) {
+                return Err(disconnect(&note.server, &link, &why));
+            }
             let asked = state.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
             let open: Map<String, Value> = asked.into_iter().filter(|(key, _)| !note.answered.contains(key)).collect();
             if open.is_empty() {

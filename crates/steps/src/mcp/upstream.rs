@@ -1,6 +1,7 @@
 //! One server as seen by calls: its state, its tools, which ones are accepted, and its connection, if any.
 
 use super::connect::truncated;
+use super::limits::Verdict;
 use super::progress::ProgressTracker;
 use super::{Lookup, SEPARATOR, ServerConfig};
 use rmcp::{Peer, RoleClient};
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stepwell_engine::Mask;
 use stepwell_engine::schema::{self, Schema};
-use stepwell_engine::upstream::{Accepted, Offered, Server, Standing, State};
+use stepwell_engine::upstream::{Accepted, Held, Offered, Server, Standing, State};
 use stepwell_store::OrgId;
 use tokio::sync::{Notify, watch};
 
@@ -30,6 +31,8 @@ struct Shared {
     connected: u32,
     /// By the names that steps use. Kept while the server is unavailable.
     tools: BTreeMap<String, Arc<KnownTool>>,
+    /// Tools that it offers but that cannot be called.
+    held: Vec<Held>,
     /// Whether its tools have been listed at least once.
     listed: bool,
     accepted: Option<Accepted>,
@@ -43,6 +46,8 @@ pub struct Link {
     pub progress: Arc<ProgressTracker>,
     /// Masks the secrets in the server's configuration.
     pub mask: Arc<Mask>,
+    /// Ends the connection.
+    pub verdict: Arc<Verdict>,
     /// Whether it speaks revision 2026-07-28 or newer.
     pub modern: bool,
 }
@@ -115,6 +120,7 @@ impl Upstream {
             protocol: None,
             connected: 0,
             tools: BTreeMap::new(),
+            held: Vec::new(),
             listed: false,
             accepted: None,
             link: None,
@@ -156,6 +162,9 @@ impl Upstream {
         if let Some(known) = shared.tools.get(name) {
             return Some(Lookup::Tool(self.clone(), known.clone()));
         }
+        if let Some(held) = shared.held.iter().find(|held| held.name == name) {
+            return Some(Lookup::Held(self.clone(), held.why.clone()));
+        }
         // Every name with its prefix belongs to it. Without prefixes, only accepted names are known to belong to it.
         let remembered = shared.accepted.as_ref().is_some_and(|accepted| accepted.tools.contains_key(own));
         match (shared.listed, self.config.plain_names) {
@@ -164,6 +173,11 @@ impl Upstream {
             (true, _) if remembered => Some(Lookup::Removed(self.clone())),
             (true, _) => None,
         }
+    }
+
+    /// Whether a name belongs to a tool of this server, listed or remembered from an earlier connection.
+    pub fn owns(self: &Arc<Upstream>, org: OrgId, name: &str) -> bool {
+        matches!(self.find(org, name), Some(Lookup::Tool(..) | Lookup::Unavailable(_)))
     }
 
     pub fn names(&self, org: OrgId) -> Vec<String> {
@@ -181,7 +195,9 @@ impl Upstream {
             about: shared.about.clone(),
             protocol: shared.protocol.clone(),
             connected: shared.connected,
+            plain_names: self.config.plain_names,
             tools: shared.tools.values().map(|known| known.offered.clone()).collect(),
+            held: shared.held.clone(),
         }
     }
 
@@ -217,10 +233,10 @@ impl Upstream {
         self.set(State::Ready, Some(link));
     }
 
-    pub fn set_tools(&self, tools: Vec<KnownTool>, accepted: Accepted) {
+    pub fn set_tools(&self, tools: Vec<KnownTool>, held: Vec<Held>, accepted: Accepted) {
         let mut shared = self.shared();
         shared.tools = tools.into_iter().map(|known| (known.offered.name.clone(), Arc::new(known))).collect();
-        shared.listed = true;
+        (shared.held, shared.listed) = (held, true);
         shared.accepted = Some(accepted);
     }
 
