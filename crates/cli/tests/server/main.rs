@@ -29,6 +29,7 @@ mod postbox;
 mod queries;
 mod raw;
 mod schedules;
+mod schemas;
 mod secrets;
 mod seed;
 mod stdio;
