@@ -76,7 +76,14 @@ impl Data {
         }
         let location = config.location(directory);
         match (location.open().await, &location) {
-            (Ok(store), _) => Ok(Home { store, location, config }),
+            (Ok(store), _) => {
+                let home = Home { store, location, config };
+                // Reading needs no key: a store that cannot be unlocked refuses only to write.
+                if let Err(error) = home.sealed_store()?.unlock().await {
+                    tracing::debug!(%error, "the store stays locked");
+                }
+                Ok(home)
+            }
             (Err(error), Location::Directory(_)) => {
                 bail!("{error}. Nothing was changed; choose another directory with --data DIR")
             }

@@ -9,6 +9,7 @@ pub mod event;
 pub mod expr;
 pub mod fact;
 pub mod graph;
+pub mod json;
 pub mod limits;
 pub mod nearest;
 pub mod outline;

@@ -15,7 +15,7 @@ mod resolve;
 mod scan;
 
 pub use crate::expr::Grammar as Mode;
-pub use resolve::{Resolved, SecretSlot};
+pub use resolve::{PartlyResolved, Resolved, SecretSlot};
 
 use crate::expr::{Expr, Span};
 use scan::Piece;

@@ -84,6 +84,7 @@ impl Walk<'_> {
             parent: None,
             group: None,
             most_open: None,
+            most_descendants: None,
         };
         let context = CommitContext {
             run: self.run,
@@ -129,7 +130,8 @@ impl Walk<'_> {
     /// The log in the store, folded, is the run too, and its chain of hashes is whole.
     async fn check_log(&self) {
         let log = self.store.tail(self.run, Version(0), 1_000_000).await.unwrap();
-        let mut previous = [0; 32];
+        let row = self.store.run(self.run).await.unwrap().unwrap();
+        let mut previous = stepwell_store::Origin::of(&row, row.definition).hash();
         let mut facts = Vec::new();
         for row in log {
             assert_eq!(row.row.hash, hash(&previous, row.row.at, &row.row.facts, &row.row.payloads));

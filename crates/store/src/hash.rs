@@ -2,12 +2,55 @@
 //!
 //! A row covers its payloads by their digests, so payloads can be erased on request without breaking the chain.
 
-use crate::ValueRow;
+use crate::{NewRun, OrgId, Parent, RunRow, ValueRow};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use stepwell_core::time::Time;
 
-/// Returns the hash of a log row. The first row of a run follows 32 zero bytes. Facts are JSON on one line, so the
+/// What never changes about a run, and the definition that it started with. The first row of its log follows its hash.
+/// In logs of older programs the first row follows 32 zero bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    pub public: &'a str,
+    pub org: OrgId,
+    pub definition: i64,
+    pub by: &'a str,
+    pub acts_as: &'a str,
+    pub test: bool,
+    pub parent: Option<&'a Parent>,
+    pub created: Time,
+}
+
+impl Origin<'_> {
+    pub fn of(row: &RunRow, definition: i64) -> Origin<'_> {
+        let RunRow { public, org, by, acts_as, test, parent, created, .. } = row;
+        let (org, test, parent, created) = (*org, *test, parent.as_ref(), *created);
+        Origin { public, org, definition, by, acts_as, test, parent, created }
+    }
+
+    pub fn of_new(new: &NewRun, definition: i64) -> Origin<'_> {
+        let NewRun { public, org, by, acts_as, test, parent, created, .. } = new;
+        let (org, test, parent, created) = (*org, *test, parent.as_ref(), *created);
+        Origin { public, org, definition, by, acts_as, test, parent, created }
+    }
+
+    pub fn hash(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        for text in ["stepwell run", self.public, self.by, self.acts_as, self.parent.map_or("", |parent| &parent.path)]
+        {
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text.as_bytes());
+        }
+        let parent = self.parent.map_or([-1; 3], |it| [it.run.0, i64::from(it.attempt), i64::from(it.depth)]);
+        let fixed = [self.org.0, self.definition, i64::from(self.test), self.created.0];
+        for number in fixed.into_iter().chain(parent) {
+            digest.update(number.to_be_bytes());
+        }
+        digest.finalize().into()
+    }
+}
+
+/// Returns the hash of a log row. The first row of a run follows [`Origin::hash`]. Facts are JSON on one line, so the
 /// payload digests after the newline cannot be mistaken for facts.
 pub fn hash(previous: &[u8; 32], at: Time, facts: &str, payloads: &str) -> [u8; 32] {
     let mut digest = Sha256::new();
@@ -36,7 +79,8 @@ pub fn digest(payload: &str) -> String {
     hex(&Sha256::digest(payload.as_bytes()))
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Returns bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }

@@ -1412,7 +1412,10 @@ export interface components {
             approvals?: number;
             /** @description Who has approved so far, if several approvals are required. */
             approved_by?: string[];
-            /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+            /**
+             * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+             *     denial (`on_denial`).
+             */
             asks: unknown;
             /** Format: int32 */
             attempt: number;
@@ -1428,12 +1431,16 @@ export interface components {
             kind: string;
             /** @description Whether you may answer it. */
             mine: boolean;
+            /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+            on_timeout?: string | null;
             run_id: string;
             since: components["schemas"]["Instant"];
             step: string;
             until?: components["schemas"]["Instant"] | null;
             /** Format: int32 */
             version?: number;
+            /** @description Why it may not reach anyone who can answer it. */
+            warnings?: string[];
             workflow: string;
         };
         Attempt: {
@@ -1567,7 +1574,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -1583,12 +1593,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             };
         };
@@ -1662,7 +1676,7 @@ export interface components {
         /** @description A response: the result is in `data`. */
         Data_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -1893,6 +1907,8 @@ export interface components {
                 version: number;
                 /** @description What an unfinished run waits for; empty if it has finished. */
                 waiting_for: components["schemas"]["Waiting"][];
+                /** @description Why its open approvals may not reach anyone who can answer them. */
+                warnings?: components["schemas"]["Warning"][];
                 workflow: string;
                 workflow_id: string;
                 /** Format: int32 */
@@ -2132,7 +2148,7 @@ export interface components {
             paused: boolean | null;
         };
         KeyView: {
-            /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+            /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -2172,10 +2188,22 @@ export interface components {
              */
             cron: boolean | null;
             /**
+             * Format: int32
+             * @description Never more than the server's setting.
+             * @default null
+             */
+            descendants_per_run: number | null;
+            /**
              * Format: int64
              * @default null
              */
             executions_per_month: number | null;
+            /**
+             * Format: int64
+             * @description Bytes of all inputs and results of one run.
+             * @default null
+             */
+            run_bytes: number | null;
             /**
              * Format: int32
              * @default null
@@ -2262,6 +2290,8 @@ export interface components {
             answerers?: string[];
             at: components["schemas"]["Instant"];
             event: string;
+            /** @description What happens then: approve or deny. */
+            on_timeout?: string | null;
             run_id: string;
             step?: string | null;
             /** @description The question of the gate, its answer, or why the run failed. */
@@ -2388,7 +2418,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -2404,12 +2437,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             }[];
             next?: string | null;
@@ -2497,7 +2534,7 @@ export interface components {
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -2968,6 +3005,8 @@ export interface components {
             version: number;
             /** @description What an unfinished run waits for; empty if it has finished. */
             waiting_for: components["schemas"]["Waiting"][];
+            /** @description Why its open approvals may not reach anyone who can answer them. */
+            warnings?: components["schemas"]["Warning"][];
             workflow: string;
             workflow_id: string;
             /** Format: int32 */
@@ -3205,7 +3244,7 @@ export interface components {
             version: number;
         };
         Waiting: {
-            /** @description queue, executor, retry, sleep, webhook, approval, verdict or child. */
+            /** @description queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run). */
             for: string;
             /** @description Who or what can make it continue. */
             moved_on_by: string;
@@ -3213,6 +3252,12 @@ export interface components {
             /** @description Path of the step; empty for the run itself. */
             step: string;
             until?: components["schemas"]["Instant"] | null;
+        };
+        /** @description A problem that does not stop the run. */
+        Warning: {
+            message: string;
+            /** @description Path of the step. */
+            step: string;
         };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {

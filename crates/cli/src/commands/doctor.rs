@@ -7,7 +7,7 @@ use crate::{describe, embedded, logging};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use stepwell_engine::doctor::{self, Report};
+use stepwell_engine::doctor::{self, EvidenceReport, Report};
 use stepwell_engine::{Clock, SealedStore, SystemClock};
 use stepwell_store::{Location, Stats, Store};
 
@@ -134,6 +134,7 @@ fn page(location: &Location, found: &Found) -> String {
             line("", format!("  {}: {}", oldest.run, describe::waiting(&describe::waiting_view(&oldest.waiting))));
         }
     }
+    line("evidence", evidence(&report.evidence));
     if report.timers_unchecked {
         line("", "too many timers to check whether each run has its own".into());
     }
@@ -155,6 +156,16 @@ fn page(location: &Location, found: &Found) -> String {
         line("sound", "nothing is wrong".into());
     }
     text
+}
+
+/// How far the rows are known to be those that were written.
+fn evidence(report: &EvidenceReport) -> String {
+    match (report.kept, &report.key, report.since) {
+        _ if report.locked => "kept under a chain key that needs the master key, which is not here".into(),
+        (false, _, _) => "not kept yet: a node of an older version is running".into(),
+        (true, Some(key), Some(since)) => format!("keyed since {} (chain key {key})", describe::instant(since)),
+        (true, _, _) => "without a key: there is no master key, so an expert with write access can forge it".into(),
+    }
 }
 
 /// A size with at most three digits.

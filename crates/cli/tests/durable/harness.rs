@@ -1,6 +1,7 @@
 //! A place of its own for each test: a data directory, definition files, the real binary, and a server on this machine.
 
 use serde_json::Value;
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,6 +14,7 @@ use stepwell_testing::{TestStore, listen};
 
 pub struct Installation {
     at: TestStore,
+    master_key: RefCell<Option<String>>,
 }
 
 pub struct Output {
@@ -47,7 +49,12 @@ impl Output {
 
 impl Installation {
     pub fn new() -> Installation {
-        Installation { at: TestStore::new() }
+        Installation { at: TestStore::new(), master_key: RefCell::default() }
+    }
+
+    /// Commands have these master keys from now on.
+    pub fn master_key(&self, keys: Option<&str>) {
+        *self.master_key.borrow_mut() = keys.map(str::to_string);
     }
 
     pub fn data(&self) -> PathBuf {
@@ -65,7 +72,8 @@ impl Installation {
         command.args(args).current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).env("USER", "ann");
         // The servers that tests call are on this machine.
         command.envs(self.at.environment()).env("STEPWELL_PRIVATE_ADDRESSES", "true");
-        command.env_remove("STEPWELL_URL").env_remove("STEPWELL_KEY");
+        command.env_remove("STEPWELL_URL").env_remove("STEPWELL_KEY").env_remove("STEPWELL_MASTER_KEY");
+        command.envs(self.master_key.borrow().iter().map(|keys| ("STEPWELL_MASTER_KEY", keys)));
         command
     }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod doctor;
+mod evidence;
 mod harness;
 mod look;
 mod pipe;

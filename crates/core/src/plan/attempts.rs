@@ -114,19 +114,23 @@ impl Planner<'_> {
     }
 
     pub(super) fn timer(&mut self, timer: Timer) -> Result<(), Ignored> {
-        let Some(at) = timer.at else { return self.expire(timer) };
+        let Some(at) = timer.at else {
+            return if timer.kind == TimerKind::Continue { self.go_on(timer) } else { self.expire(timer) };
+        };
         let phases: &[Phase] = match timer.kind {
             TimerKind::Wake => &[Phase::Sleeping],
             TimerKind::Retry => &[Phase::Backoff],
             TimerKind::Timeout => &[Phase::Webhook, Phase::Gate, Phase::Child],
             TimerKind::Escalate => &[Phase::Gate],
-            TimerKind::Expire => &[],
+            TimerKind::Expire | TimerKind::Continue => &[],
         };
         self.expect(at, Some(timer.attempt), phases)?;
         let state = self.state(at);
         let due = match timer.kind {
             TimerKind::Escalate => state.more.as_ref().and_then(|more| more.escalate),
-            TimerKind::Wake | TimerKind::Retry | TimerKind::Timeout | TimerKind::Expire => state.due,
+            TimerKind::Wake | TimerKind::Retry | TimerKind::Timeout | TimerKind::Expire | TimerKind::Continue => {
+                state.due
+            }
         };
         if due.ok_or(Ignored::NotWaiting)? > self.env.now {
             return Err(Ignored::NotDue);
@@ -138,9 +142,20 @@ impl Planner<'_> {
                 let until = self.state(at).due;
                 self.fact(Fact::Escalated { step: at, until });
             }
-            TimerKind::Expire => {}
+            TimerKind::Expire | TimerKind::Continue => {}
         }
         Ok(())
+    }
+
+    /// Makes the decisions that are left, if there are any.
+    fn go_on(&self, timer: Timer) -> Result<(), Ignored> {
+        match self.run.status {
+            RunStatus::New | RunStatus::Queued => Err(Ignored::NotStarted),
+            RunStatus::Running if timer.attempt != self.run.generation => Err(Ignored::StaleAttempt),
+            RunStatus::Running if !self.run.has_decisions_left() => Err(Ignored::NotWaiting),
+            RunStatus::Running => Ok(()),
+            _ => Err(Ignored::RunFinished),
+        }
     }
 
     fn expire(&mut self, timer: Timer) -> Result<(), Ignored> {

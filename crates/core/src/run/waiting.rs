@@ -35,6 +35,8 @@ pub enum Waiting {
     /// A person has to decide whether a call happened.
     Verdict,
     Child,
+    /// The next transition of the run.
+    Turn,
     /// No node drives the run until a person releases or cancels it.
     Quarantine,
 }
@@ -53,6 +55,10 @@ impl Run {
             }];
         }
         let mut list = Vec::new();
+        if self.has_decisions_left() {
+            let moved_on_by = "the next transition of the run, behind other runs";
+            list.push(WaitingFor { step: String::new(), what: Waiting::Turn, since: None, until: None, moved_on_by });
+        }
         for (at, state) in self.steps(graph) {
             let (what, moved_on_by) = match state.phase {
                 // An open scope waits for the steps inside it, which are listed themselves.

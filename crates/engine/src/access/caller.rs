@@ -44,7 +44,14 @@ impl Caller {
     }
 
     pub fn check(&self, right: Right) -> Result<(), Error> {
-        if self.may(right) { Ok(()) } else { Err(Error::Forbidden { who: self.name.to_string(), right: right.name() }) }
+        if self.may(right) {
+            return Ok(());
+        }
+        if self.grants.is_withheld(right) {
+            let message = format!("an agent's key never has the right {right}: use a key that is not an agent's");
+            return Err(Error::Refused(message));
+        }
+        Err(Error::Forbidden { who: self.name.to_string(), right: right.name() })
     }
 
     pub(crate) fn is_local(&self) -> bool {

@@ -6,11 +6,12 @@
 use super::Gates;
 use super::change::{change, run_audit};
 use super::inbound::user_caller;
-use super::input::invalid;
+use super::input::{check_text, invalid};
 use super::runs::{find, load};
 use super::steps::step_named;
 use crate::access::Right;
 use crate::error::Error;
+use crate::notify;
 use crate::run::links;
 use crate::run::{Live, Message};
 use crate::schema::Schema;
@@ -27,8 +28,8 @@ use stepwell_store::{AuditFilter, Change, OpenGate, RunId};
 const MAX_PAGE: u32 = 500;
 /// Maximum number of reported faults in the data of a form.
 const MAX_FAULTS: usize = 20;
-/// Bytes of a comment.
-const MAX_COMMENT: usize = 10_000;
+/// Maximum length of a recorded reason, in characters.
+const MAX_REASON: usize = 500;
 
 /// An answer to a gate.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -55,6 +56,10 @@ pub struct Approval {
     pub digest: Option<String>,
     pub since: Time,
     pub until: Option<Time>,
+    /// What happens at `until`: `approve` or `deny`.
+    pub on_timeout: Option<&'static str>,
+    /// Why the request may not reach anyone who can answer it.
+    pub warnings: Vec<String>,
     /// When the request escalates to more users, unless it is answered before.
     pub escalates: Option<Time>,
     /// Whether it has escalated.
@@ -174,7 +179,12 @@ impl Gates<'_> {
         };
         let escalated = state.more.as_ref().is_some_and(|more| more.escalated);
         let graph = &live.compiled.definition.graph;
-        let gate = live.run.find(graph, &path).map(|at| &graph.step(at.step).def.kind);
+        let at = live.run.find(graph, &path);
+        let gate = at.map(|at| &graph.step(at.step).def.kind);
+        let warnings = match verdict {
+            true => Vec::new(),
+            false => notify::unreached(&self.rooms.notifier, live.org, &asks).await.unwrap_or_default(),
+        };
         let approvals = match gate {
             Some(Kind::Gate(gate)) => gate.approvals,
             _ => asks["approvals"].as_u64().and_then(|needed| u32::try_from(needed).ok()).unwrap_or(1),
@@ -190,6 +200,8 @@ impl Gates<'_> {
             asks,
             since: state.since,
             until: state.due,
+            on_timeout: at.and_then(|at| notify::on_timeout(live, at, state)),
+            warnings,
             escalates: state.more.as_ref().and_then(|more| more.escalate),
             escalated,
             created_by: live.run.by.to_string(),
@@ -258,9 +270,15 @@ impl Gates<'_> {
         Ok(link)
     }
 
-    /// Records that an answer was rejected, for a caller who could not be informed at once.
+    /// Records that an answer was rejected, for a caller who could not be informed at once. Needs the right to approve.
+    /// What was recorded last is not recorded again, and a long reason is cut.
     pub async fn note_refusal(&self, run: &str, refusal: Refusal) -> Result<(), Error> {
-        find(self.rooms, self.caller, run).await?;
+        self.caller.check(Right::Approve)?;
+        let reason: String = refusal.reason.chars().take(MAX_REASON).collect();
+        let refusal = Refusal { reason, ..refusal };
+        if self.last_refusal(run).await?.as_ref() == Some(&refusal) {
+            return Ok(());
+        }
         let detail = json!({"step": refusal.step, "reason": refusal.reason});
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), REFUSED, run, detail)];
         change(self.rooms, Change { audit, ..Change::default() }, "audit trail", run).await
@@ -300,9 +318,7 @@ async fn check(live: &Live, step: &str, path: &str, state: &StepState, decision:
     if let Some(why) = why.filter(|_| decision.digest.is_none()) {
         return Err(invalid("digest", &format!("{why}: give the digest of the request that was shown")));
     }
-    if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
-        return Err(invalid("comment", &format!("must be at most {MAX_COMMENT} bytes")));
-    }
+    check_text("comment", decision.comment.as_deref())?;
     if let Some(data) = &decision.data {
         check_size(data).map_err(|failure| invalid("data", &failure.message))?;
     }

@@ -36,7 +36,7 @@ pub use policies::NewPolicy;
 pub use queries::NewQuery;
 pub use runs::{
     AttemptView, BulkOutcome, EventView, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
-    StepView, Trigger, page_size,
+    RunWarning, StepView, Trigger, page_size,
 };
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};

@@ -209,11 +209,7 @@ impl Workflows<'_> {
         let compiled = self.newest(workflow).await?;
         let runner = self.rooms.runner.clone();
         tokio::spawn(async move {
-            let queued = runner.cluster.store.queued(u32::MAX).await.unwrap_or_default();
-            let of_workflow = |group: &str| group.split(':').next() == Some(&compiled.row.workflow);
-            for (group, _) in queued.into_iter().filter(|(group, _)| of_workflow(group)) {
-                queue::admit(runner.clone(), compiled.row.org, group).await;
-            }
+            queue::admit_all(runner, compiled.row.org, &compiled.row.workflow).await;
         });
         Ok(())
     }

@@ -10,10 +10,13 @@ use stepwell_core::fact::Fact;
 use stepwell_core::graph::Graph;
 use stepwell_core::run::{Run, StoredFact};
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{LoadedRun, Store, StoredLog, Version, digest, hash};
+use stepwell_core::value::ValueId;
+use stepwell_store::{ChainKey, LoadedRun, LogRow, Origin, RunRow, Store, StoredLog, Version, digest, hash};
 
 /// Rows read per page.
 const PAGE: u32 = 1_000;
+/// Payloads read at a time.
+const PAYLOADS: usize = 100;
 
 #[derive(Default)]
 pub struct Log {
@@ -23,11 +26,15 @@ pub struct Log {
     payloads: HashMap<u32, String>,
     /// For each step, the attempts that it was in after a commit.
     pub attempts: BTreeMap<String, Vec<u32>>,
+    /// The first row.
+    first: Option<LogRow>,
+    key: Option<ChainKey>,
 }
 
 impl Log {
-    pub async fn read(store: &dyn Store, stored: &LoadedRun) -> Result<Log, Error> {
-        let mut log = Log::default();
+    /// `key` is `None` if hashes are keyed with one that is not here; then they are not checked.
+    pub async fn read(store: &dyn Store, stored: &LoadedRun, key: Option<ChainKey>) -> Result<Log, Error> {
+        let mut log = Log { key, ..Log::default() };
         let (mut version, mut previous) = (0, [0; 32]);
         loop {
             let page = store.tail(stored.row.id, Version(version), PAGE).await?;
@@ -48,28 +55,51 @@ impl Log {
             log.faults.push((Check::Chain, message));
         }
         if stored.row.erased.is_none() {
-            log.check_payloads(stored);
+            log.check_payloads(store, stored).await?;
         }
         Ok(log)
     }
 
-    /// Checks that every payload has the digest that was logged with its commit.
-    fn check_payloads(&mut self, stored: &LoadedRun) {
+    /// Checks that every logged payload is there and has the digest that was logged with its commit, and that there
+    /// are no others.
+    async fn check_payloads(&mut self, store: &dyn Store, stored: &LoadedRun) -> Result<(), Error> {
         // The run is older than digests in the log.
         if self.payloads.is_empty() {
-            return;
+            return Ok(());
         }
-        for value in &stored.values {
-            let written = self.payloads.get(&value.id.0);
-            if written.is_none_or(|written| *written != digest(&value.payload)) {
-                let message = format!("payload {} was tampered with: its digest does not match the log", value.id.0);
-                self.faults.push((Check::Payloads, message));
+        let mut logged: Vec<ValueId> = self.payloads.keys().map(|id| ValueId(*id)).collect();
+        logged.sort_unstable();
+        let mut found = Vec::new();
+        for ids in logged.chunks(PAYLOADS) {
+            let values = store.values(stored.row.id, ids).await?;
+            let values: HashMap<u32, String> = values.iter().map(|row| (row.id.0, digest(&row.payload))).collect();
+            for id in ids {
+                match values.get(&id.0) {
+                    None => found.push(format!("payload {} is missing", id.0)),
+                    found_digest if found_digest == self.payloads.get(&id.0) => {}
+                    Some(_) => {
+                        found.push(format!("payload {} was tampered with: its digest does not match the log", id.0));
+                    }
+                }
             }
         }
+        let extra = stored.values.iter().filter(|value| !self.payloads.contains_key(&value.id.0));
+        found.extend(extra.map(|value| format!("payload {} was added: it is not in the log", value.id.0)));
+        self.faults.extend(found.into_iter().map(|message| (Check::Payloads, message)));
+        Ok(())
     }
 
     fn add(&mut self, row: &StoredLog, before: i64, previous: &[u8; 32]) {
         let version = row.version.0;
+        let key = self.key;
+        let fits = |previous: &[u8; 32]| {
+            let plain = hash(previous, row.row.at, &row.row.facts, &row.row.payloads);
+            key.is_none_or(|key| key.fits(plain, &row.row.hash, row.row.at))
+        };
+        if version == 1 {
+            // Checked when it is known which definitions the run may have started with.
+            self.first = Some(row.row.clone());
+        }
         if version != before + 1 {
             let missing = if version == before + 2 {
                 format!("log row {} is missing", before + 1)
@@ -77,9 +107,7 @@ impl Log {
                 format!("log rows {} to {} are missing", before + 1, version - 1)
             };
             self.faults.push((Check::Complete, missing));
-        } else if hash(previous, row.row.at, &row.row.facts, &row.row.payloads) != row.row.hash
-            && !self.faults.iter().any(|(check, _)| *check == Check::Chain)
-        {
+        } else if version > 1 && !fits(previous) && !self.faults.iter().any(|(check, _)| *check == Check::Chain) {
             // Only the first one is reported: all later hashes depend on it.
             let message = format!("log row {version} was tampered with: its hash does not match");
             self.faults.push((Check::Chain, message));
@@ -100,6 +128,30 @@ impl Log {
                 self.facts.extend(facts.into_iter().map(|fact| (row.row.at, fact)));
             }
             Err(error) => self.faults.push((Check::Readable, format!("log row {version} cannot be read: {error}"))),
+        }
+    }
+
+    /// Checks that the first row follows from what never changes about the run: its author, its parent, and the
+    /// definition that it started with, which is one of these. Rows of older programs follow nothing.
+    pub fn check_origin(&mut self, row: &RunRow, versions: &Versions) {
+        let adopted = self.facts.iter().rev().find_map(|(_, fact)| match fact {
+            Fact::Adopted { version, .. } => Some(*version),
+            _ => None,
+        });
+        let current = versions.iter().find(|version| version.row.id == row.definition).map(|now| now.row.version);
+        if let Some(adopted) = adopted.filter(|adopted| Some(*adopted) != current) {
+            let message = format!("the run went on with version {adopted} of its workflow, but its row names another");
+            self.faults.push((Check::Rows, message));
+        }
+        let (Some(first), Some(key)) = (&self.first, self.key) else { return };
+        let plain = |previous: [u8; 32]| hash(&previous, first.at, &first.facts, &first.payloads);
+        let origins = versions.iter().map(|version| Origin::of(row, version.row.id).hash());
+        let starts = origins.map(|origin| key.fits(plain(origin), &first.hash, first.at));
+        let older = (!key.is_secret() || first.at < key.since()) && plain([0; 32]) == first.hash;
+        if !{ starts }.any(|fits| fits) && !older && !self.faults.iter().any(|(check, _)| *check == Check::Chain) {
+            let message = "log row 1 was tampered with, or what never changes about the run (who started it, as whom, \
+                           when, with which definition): its hash does not match";
+            self.faults.push((Check::Chain, message.into()));
         }
     }
 

@@ -5,14 +5,17 @@
 //! held in memory all at once, as numbers.
 
 pub(crate) mod audit;
+mod evidence;
 mod log;
 mod pending;
 mod rows;
 
+pub use evidence::EvidenceReport;
+
 use crate::error::Error;
 use crate::notify::Channel;
 use crate::run::{restore, status};
-use crate::secrets::{SealedStore, Secret};
+use crate::secrets::{Chain, SealedStore, Secret};
 use crate::workflows::{Compiled, Database, Definitions};
 use futures_util::future::join_all;
 use log::Log;
@@ -23,7 +26,7 @@ use std::sync::Arc;
 use stepwell_core::graph::Graph;
 use stepwell_core::run::{Run, Waiting, WaitingFor};
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{OrgId, RunFilter, RunId, RunRow, Store};
+use stepwell_store::{ChainKey, OrgId, RunFilter, RunId, RunRow, Store};
 
 /// Runs listed per page, without their data. The page is large because a store may have to sort all runs for each page.
 const PAGE: u32 = 5_000;
@@ -38,7 +41,7 @@ const PURGE_ROWS: u32 = 500;
 
 /// Checks only the audit trail of an organisation. Other processes may use the store meanwhile.
 pub async fn verify_audit(store: &dyn Store, org: OrgId) -> Result<audit::Verdict, Error> {
-    audit::verify(store, org).await
+    audit::verify(store, org, Some(store.chain_key())).await
 }
 
 /// The findings.
@@ -53,6 +56,8 @@ pub struct Report {
     pub leaving: u64,
     /// The waits of unfinished runs.
     pub waiting: Vec<Waits>,
+    /// How far the rows are known to be those that were written.
+    pub evidence: EvidenceReport,
     /// There are too many timers to check that each run has its own.
     pub timers_unchecked: bool,
 }
@@ -110,6 +115,8 @@ pub enum Check {
     Chain,
     /// Payloads have the digests that were logged.
     Payloads,
+    /// The rows are those that were written: none was added, changed or removed from outside.
+    Evidence,
     /// Each row of the audit trail follows from the one before it.
     Audit,
     /// Folding the log gives the state in the rows.
@@ -149,6 +156,7 @@ pub async fn examine(store: &dyn Store, now: Time) -> Result<Report, Error> {
     for message in broken {
         report.add(Fault { run: None, check: Check::Integrity, message });
     }
+    evidence::check(store, &mut report).await?;
     match check_runs(store, now, &mut report).await {
         Ok(()) => {}
         // The integrity faults found before explain the error.
@@ -167,6 +175,7 @@ pub async fn check_sealed(sealed: &SealedStore, report: &mut Report) -> Result<(
     let mut locked = sealed.locked::<Secret>().await?;
     locked.extend(sealed.locked::<Database>().await?);
     locked.extend(sealed.locked::<Channel>().await?);
+    locked.extend(sealed.locked::<Chain>().await?);
     for message in locked {
         report.add(Fault { run: None, check: Check::Sealed, message });
     }
@@ -176,13 +185,13 @@ pub async fn check_sealed(sealed: &SealedStore, report: &mut Report) -> Result<(
 async fn check_runs(store: &dyn Store, now: Time, report: &mut Report) -> Result<(), Error> {
     let mut pending = Pending::read(store).await?;
     report.timers_unchecked = pending.timers.is_none();
-    let definitions = Definitions::default();
+    let context = Context { definitions: &Definitions::default(), now, key: report.evidence.key(store) };
     // Organisations are numbered from one, without gaps.
     for org in (1..).map(OrgId) {
         if store.epoch(org).await?.is_none() {
             break;
         }
-        if let Some(row) = audit::verify(store, org).await?.broken_at {
+        if let Some(row) = audit::verify(store, org, report.evidence.key(store)).await?.broken_at {
             let message = format!("row {row} of the audit trail was tampered with: its hash does not match");
             report.add(Fault { run: None, check: Check::Audit, message });
         }
@@ -192,7 +201,7 @@ async fn check_runs(store: &dyn Store, now: Time, report: &mut Report) -> Result
                 let page = store.runs(all_runs(org, tests, before)).await?;
                 before = page.last().map(|run| run.id);
                 for runs in page.chunks(CONCURRENT) {
-                    let checks = runs.iter().map(|run| check_run(store, &definitions, &pending, run.id, now));
+                    let checks = runs.iter().map(|run| check_run(store, &context, &pending, run.id));
                     for checked in join_all(checks).await {
                         add_run(report, &mut pending, checked?);
                     }
@@ -250,14 +259,34 @@ fn add_run(report: &mut Report, pending: &mut Pending, checked: CheckedRun) {
     pending.add_unclaimed(&checked.run, checked.unclaimed);
 }
 
+/// A run whose rows cannot be read.
+async fn unreadable(store: &dyn Store, id: RunId, why: String) -> Result<CheckedRun, Error> {
+    let Some(row) = store.run(id).await? else { return Ok(CheckedRun::default()) };
+    let faults = vec![(Check::Readable, why)];
+    Ok(CheckedRun { run: row.public, unfinished: row.finished.is_none(), faults, ..CheckedRun::default() })
+}
+
+/// What the checks of all runs share.
+struct Context<'a> {
+    definitions: &'a Definitions,
+    now: Time,
+    /// The key of the hashes, if it is here.
+    key: Option<ChainKey>,
+}
+
 async fn check_run(
     store: &dyn Store,
-    definitions: &Definitions,
+    context: &Context<'_>,
     pending: &Pending,
     id: RunId,
-    now: Time,
 ) -> Result<CheckedRun, Error> {
-    let Some(stored) = store.load(id).await? else { return Ok(CheckedRun::default()) };
+    let Context { definitions, now, .. } = *context;
+    let stored = match store.load(id).await {
+        Ok(Some(stored)) => stored,
+        Ok(None) => return Ok(CheckedRun::default()),
+        Err(stepwell_store::Error::Unusable(why)) => return unreadable(store, id, why).await,
+        Err(error) => return Err(error.into()),
+    };
     let mut checked = CheckedRun {
         run: stored.row.public.clone(),
         unfinished: stored.row.finished.is_none(),
@@ -275,7 +304,9 @@ async fn check_run(
         checked.leaving = true;
         return Ok(checked);
     }
-    let log = Log::read(store, &stored).await?;
+    let mut log = Log::read(store, &stored, context.key).await?;
+    let versions = log.versions(store, definitions, &compiled).await?;
+    log.check_origin(&stored.row, &versions);
     let attempts = store.attempts(id).await?;
     checked.faults.extend(log.faults.iter().cloned());
     let graph = &compiled.definition.graph;
@@ -289,7 +320,6 @@ async fn check_run(
     checked.faults.extend(rows::columns(&stored.row, status(&run), &attempts));
     if log.is_whole() {
         checked.faults.extend(rows::attempts(&log, &attempts));
-        let versions = log.versions(store, definitions, &compiled).await?;
         checked.faults.extend(log.compare(&stored, RunState { graph, run: &run }, &versions));
     }
     if run.status.is_terminal() {

@@ -14,8 +14,8 @@ use stepwell_core::run::{At, InstanceRow, Phase, Row, Run, Snapshot, SnapshotErr
 use stepwell_core::time::Time;
 use stepwell_core::value::{Payload, Values};
 use stepwell_store::{
-    Auth, Commit, Diff, Gate, Head, LoadedRun, LogRow, NewRun, Notice, OrgId, RunId, StepRow, TimerRow, ValueRow,
-    Version, Work, WorkKey, hash, payloads,
+    Auth, ChainKey, Commit, Diff, Gate, Head, LoadedRun, LogRow, NewRun, Notice, OrgId, Origin, RunId, StepRow,
+    TimerRow, ValueRow, Version, Work, WorkKey, hash, payloads,
 };
 
 /// The data a commit needs in addition to the transition.
@@ -25,6 +25,8 @@ pub struct CommitContext {
     /// The run's version when the transition was planned.
     pub version: Version,
     pub hash: [u8; 32],
+    /// The key of the store's hashes.
+    pub key: ChainKey,
     pub auth: Auth,
     /// Set for the first commit.
     pub create: Option<NewRun>,
@@ -47,7 +49,11 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: Commit
     let values: Vec<ValueRow> =
         transition.values.iter().map(|(id, payload)| ValueRow { id: *id, payload: json(payload) }).collect();
     let payloads = payloads(&values);
-    let hash = hash(&context.hash, context.now, &facts, &payloads);
+    let previous = match &context.create {
+        Some(new) => Origin::of_new(new, context.definition).hash(),
+        None => context.hash,
+    };
+    let hash = context.key.seal(hash(&previous, context.now, &facts, &payloads));
     let adopted = transition.facts.iter().any(|fact| matches!(fact, Fact::Adopted { .. }));
     let changed = context.create.is_some() || adopted || status(run) != context.status;
     Commit {
@@ -58,6 +64,7 @@ pub fn record(graph: &Graph, run: &Run, transition: &Transition, context: Commit
         auth: context.auth,
         state: json(&run.head()),
         log: LogRow { at: context.now, facts, payloads, hash },
+        previous,
         steps: steps(graph, run, transition, context.now),
         values,
         work: work(graph, run, transition, context.auth.org, context.now),
@@ -222,7 +229,10 @@ fn timers(graph: &Graph, run: &Run, transition: &Transition, fired: Vec<String>)
     for effect in &transition.effects {
         match effect {
             Effect::SetTimer { timer, due } => {
-                diff.put.push(TimerRow { key: timer_key(graph, run, timer), due: *due });
+                let key = timer_key(graph, run, timer);
+                // A continuation may have fired, or been cleared, by the same commit.
+                diff.remove.retain(|removed| *removed != key);
+                diff.put.push(TimerRow { key, due: *due });
             }
             Effect::ClearTimer { timer } => {
                 let key = timer_key(graph, run, timer);

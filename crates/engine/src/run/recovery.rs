@@ -9,7 +9,6 @@
 //! Without a crash all this costs one look at a flag. Not here: attempts that were running, which the planner counts.
 
 use super::Runner;
-use super::drive::release_slot;
 use super::messages::{Envelope, Message};
 use crate::error::Error;
 use crate::records::{Kept, body, json};
@@ -272,10 +271,8 @@ pub async fn forget(runner: &Runner, run: RunId) {
 pub fn refuse(runner: &Runner, run: RunId, messages: &mut Vec<Envelope>) {
     let other = |envelope: &mut Envelope| !matches!(envelope.message, Message::Cancel { .. });
     for envelope in messages.extract_if(.., other) {
-        match &envelope.message {
-            Message::Timer { key } => runner.timers.forget(run, key),
-            Message::Start { org, .. } => release_slot(runner, *org),
-            _ => {}
+        if let Message::Timer { key } = &envelope.message {
+            runner.timers.forget(run, key);
         }
         if let Some(reply) = envelope.reply {
             // The caller may have left.

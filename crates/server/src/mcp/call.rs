@@ -267,6 +267,13 @@ impl Call<'_> {
             (None, Some(run), Some(step)) => (run, step),
             _ => return Err(Problem::input("step_name", "pass run_id and step_name, or only step_id")),
         };
+        if approve {
+            let asked = ApprovalView::from(self.app.engine.gates(self.caller).get(&run, &step).await?);
+            if !gates::fits(&asked) {
+                let status = axum::http::StatusCode::FORBIDDEN;
+                return Err(Problem::new(status, "not-shown", text::elsewhere(&asked)));
+            }
+        }
         let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
         self.app.engine.gates(self.caller).answer(&run, &step, decision).await?;
         self.after(&run).await

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stepwell_engine::upstream::{Pins, Server, Servers, Standing};
 use stepwell_engine::{Clock, SealedStore};
-use stepwell_store::OrgId;
+use stepwell_store::{OrgId, Supervisor};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use upstream::{KnownTool, Upstream};
@@ -80,6 +80,8 @@ pub struct Upstreams {
     context: Arc<Context>,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
+    /// Restarts the supervisors if they panic.
+    pub supervisor: Supervisor,
 }
 
 /// The meaning of a tool name in an organisation.
@@ -102,11 +104,14 @@ impl Upstreams {
     ) -> Arc<Upstreams> {
         let (context, stop) = (Arc::new(Context { safe, pins, egress, clock }), CancellationToken::new());
         let all: Vec<Arc<Upstream>> = servers.into_iter().map(|config| Arc::new(Upstream::new(config))).collect();
+        let supervisor = Supervisor::default();
         let begin = |upstream: &Arc<Upstream>| {
-            tokio::spawn(supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
+            let (upstream, context, stop) = (upstream.clone(), context.clone(), stop.clone());
+            let name = format!("MCP server {}", upstream.config.name);
+            supervisor.spawn(name, move || supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
         };
         let supervisors = Mutex::new(all.iter().map(begin).collect());
-        Arc::new(Upstreams { all, context, stop, supervisors })
+        Arc::new(Upstreams { all, context, stop, supervisors, supervisor })
     }
 
     /// Closes all connections and waits until all child processes have ended.

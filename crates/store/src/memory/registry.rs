@@ -14,13 +14,19 @@ pub struct RegistryTables {
     /// Organisation names; the default organisation exists from the start.
     pub organisations: BTreeMap<OrgId, String>,
     pub counters: BTreeMap<String, i64>,
+    /// The key of hashes, if it is secret.
+    pub key: Option<ChainKey>,
 }
 
 impl RegistryTables {
     pub fn append(&mut self, row: NewAudit) {
         let previous = self.audit.iter().rev().find(|before| before.row.org == row.org).map_or([0; 32], |row| row.hash);
-        let (id, hash) = (self.audit.len() as i64 + 1, audit_hash(&previous, &row));
+        let (id, hash) = (self.audit.len() as i64 + 1, self.key().seal(audit_hash(&previous, &row)));
         self.audit.push(AuditRow { id, row, writer: 0, hash });
+    }
+
+    pub fn key(&self) -> ChainKey {
+        self.key.unwrap_or(ChainKey::PUBLIC)
     }
 
     fn with_key<'a>(&'a self, kind: &'a str, key: &str) -> Option<&'a Record> {
@@ -104,13 +110,14 @@ impl Registry for MemoryStore {
         Ok(found)
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
         let state = self.lock();
-        let due = state.registry.of_kind(kind).filter(|record| record.due.is_some_and(|due| due <= until));
-        let mut due: Vec<Record> = due.cloned().collect();
-        due.sort_by_key(|record| record.due);
-        due.truncate(limit as usize);
-        Ok(due)
+        let of_kind = state.registry.of_kind(kind);
+        let by_due: BTreeMap<(Time, String), Record> =
+            of_kind.filter_map(|record| Some(((record.due?, record.id.clone()), record.clone()))).collect();
+        let wanted = by_due.into_iter().filter(|((at, _), _)| *at <= due.until);
+        let wanted = wanted.filter(|(place, _)| due.after.as_ref().is_none_or(|after| place > after));
+        Ok(wanted.take(limit as usize).map(|(_, record)| record).collect())
     }
 
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {

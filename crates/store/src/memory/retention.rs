@@ -1,6 +1,7 @@
 //! Retention: purging finished runs; sizes and consistency checks.
 
 use super::state::State;
+use crate::evidence::{Entry, RunEntry, Scan};
 use crate::*;
 use std::collections::BTreeMap;
 use stepwell_core::time::Time;
@@ -18,6 +19,9 @@ pub fn purge(state: &mut State, before: Time, limit: u32) -> u64 {
         state.set_purge(run, None);
         if let Some(gone) = state.runs.remove(&run) {
             state.public.remove(&gone.row.public);
+            if state.open_descendants(run).next().is_none() {
+                state.registry.counters.remove(&descendants(run));
+            }
             state.definitions.remove_if_test(gone.row.definition);
         }
         left -= 1;
@@ -67,6 +71,24 @@ fn purge_rows(state: &mut State, id: RunId, limit: usize) -> usize {
         left -= 1;
     }
     limit - left
+}
+
+/// The tally of all rows, compared with itself.
+pub fn evidence(state: &State, points: Vec<TrailPoint>) -> Evidence {
+    let key = state.registry.key();
+    let scan = |points| {
+        let mut scan = Scan::new(key, points);
+        for (id, run) in &state.runs {
+            let (version, hash) = (run.version, run.hash);
+            scan.add(RunEntry { run: *id, version, hash, erased: run.row.erased.is_some() }.added());
+        }
+        state.registry.records.values().for_each(|record| scan.add(Entry::record(record)));
+        state.registry.audit.iter().for_each(|row| scan.audit(row.writer, &row.hash));
+        scan
+    };
+    let tallies = scan(Vec::new()).tallies(0).into_iter().map(|(writer, tally)| (writer, tally.write(&key, writer)));
+    let tallies: Vec<(i32, Vec<u8>)> = tallies.collect();
+    scan(points).compare(true, &tallies)
 }
 
 /// Row counts under the table names of a database. Sizes in bytes are always zero.

@@ -7,6 +7,7 @@
 //! so there are a few different statements, each prepared once.
 
 use super::args::{Arg, Typed, arg};
+use super::evidence::Signed;
 use super::session::{DbResult, Session};
 use crate::{Commit, Diff, Keyed, Share, label_text};
 use std::collections::BTreeMap;
@@ -32,11 +33,21 @@ pub enum Outcome {
     AuthChanged,
 }
 
+/// Commits of different runs to write in one statement.
+pub struct Batch<'a> {
+    pub slot: Slot,
+    pub commits: &'a [&'a Commit],
+    /// Unique keys are handled here only if this is set; a commit may then have at most one, and must create its run.
+    pub keys: bool,
+    /// The writer's tally if all commits are applied. If one is not, the statement fails with a division by zero.
+    pub tally: Option<Signed>,
+}
+
 /// Writes commits of different runs and returns their outcomes in order, or `None` if another writer holds the slot;
-/// then nothing was written. Unique keys are handled here only if `keys` is set; a commit may then have at most one,
-/// and must create its run.
-pub async fn write(session: &Session, slot: Slot, commits: &[&Commit], keys: bool) -> DbResult<Option<Vec<Outcome>>> {
-    let statement = Statement::of(slot, commits, keys);
+/// then nothing was written.
+pub async fn write(session: &Session, batch: Batch<'_>) -> DbResult<Option<Vec<Outcome>>> {
+    let commits = batch.commits;
+    let statement = Statement::of(&batch);
     let args: Vec<Arg<'_>> = statement.args.iter().map(|(value, ty)| (&**value as _, ty.clone())).collect();
     let rows = session.query(&statement.sql, &args).await?;
     let mut outcomes = BTreeMap::new();
@@ -93,18 +104,37 @@ macro_rules! columns {
 }
 
 impl<'a> Statement<'a> {
-    fn of(slot: Slot, commits: &[&'a Commit], keys: bool) -> Statement<'a> {
+    fn of(batch: &'a Batch<'a>) -> Statement<'a> {
+        let Batch { slot, commits, keys, tally } = batch;
+        let (slot, keys) = (*slot, *keys);
         let mut statement = Statement { sql: String::with_capacity(4_096), args: Vec::new() };
         statement.heads(slot, commits, keys);
         statement.history(slot, commits);
         statement.pending(commits);
         statement.messages(commits);
         statement.counted(slot, commits);
-        statement.sql.push_str(
-            "\nSELECT a.run, EXISTS (SELECT 1 FROM w), ok.run IS NOT NULL, done.id IS NOT NULL, ok.position
-             FROM asked a LEFT JOIN ok ON ok.run = a.run LEFT JOIN done ON done.id = a.run",
-        );
+        let all_done = tally.as_ref().map_or("1".to_string(), |tally| statement.tally(slot, tally, commits.len()));
+        statement.part(format_args!(
+            "\nSELECT a.run, EXISTS (SELECT 1 FROM w), ok.run IS NOT NULL, done.id IS NOT NULL, ok.position, {all_done}
+             FROM asked a LEFT JOIN ok ON ok.run = a.run LEFT JOIN done ON done.id = a.run"
+        ));
         statement
+    }
+
+    /// Writes the tally, and returns an expression that fails unless it was written and every commit was applied. The
+    /// tally was signed before the outcome is known, because it takes part in the same statement.
+    fn tally(&mut self, slot: Slot, tally: &'a Signed, commits: usize) -> String {
+        let (id, number, count) = (self.arg(slot.id), self.arg(tally.number), self.arg(commits as i64));
+        let body = self.arg(&tally.body[..]);
+        self.part(format_args!(
+            ",\nput_tally AS (INSERT INTO tallies AS t (writer, number, body) SELECT {id}, {number}, {body} FROM w
+               ON CONFLICT (writer) DO UPDATE SET number = excluded.number, body = excluded.body
+               WHERE t.number = {number} - 1 RETURNING 1)"
+        ));
+        format!(
+            "1 / CASE WHEN NOT EXISTS (SELECT 1 FROM w)
+               OR ((SELECT count(*) FROM done) = {count} AND EXISTS (SELECT 1 FROM put_tally)) THEN 1 ELSE 0 END"
+        )
     }
 
     /// Adds an argument and returns its placeholder.
@@ -213,14 +243,15 @@ impl<'a> Statement<'a> {
             new.parent.as_ref().map(|parent| parent.run.0), new.parent.as_ref().map(|parent| parent.path.as_str()),
             new.parent.as_ref().map(|parent| i64::from(parent.attempt)),
             new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.group.as_deref(), new.created.0,
-            time(head.started), time(head.finished), time(head.purge));
+            time(head.started), time(head.finished), time(head.purge),
+            new.parent.as_ref().map(|parent| parent.root.0));
         self.part(format_args!(
             ",\ncreated AS (INSERT INTO workflow_runs (id, public_id, org, definition, status, created_by, acts_as, labels,
                test, secret, parent_run, parent_step, parent_attempt, depth, place, created_at, started_at, finished_at,
-               purge_at, version, position, hash, state)
+               purge_at, root, version, position, hash, state)
              SELECT n.*, 1, ok.position, ok.hash, ok.state FROM unnest({names})
                AS n(run, public, org, definition, status, by, acts_as, labels, test, secret, parent_run, parent_step,
-                    parent_attempt, depth, place, created, started, finished, purge)
+                    parent_attempt, depth, place, created, started, finished, purge, root)
              JOIN ok ON ok.run = n.run WHERE {allowed} RETURNING id)"
         ));
     }
@@ -268,8 +299,9 @@ impl<'a> Statement<'a> {
     fn history(&mut self, slot: Slot, commits: &[&'a Commit]) {
         let writer = self.arg(slot.id);
         self.part(format_args!(
-            ",\nput_events AS (INSERT INTO workflow_events (run, version, writer, position, at, facts, payloads, hash)
-             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash
+            ",\nput_events AS (INSERT INTO workflow_events
+               (run, version, writer, position, at, facts, payloads, hash, org)
+             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash, ok.org
              FROM ok JOIN done ON done.id = ok.run)"
         ));
         let labels = commits.iter().filter_map(|commit| Some((commit.run.0, &commit.create.as_ref()?.labels)));

@@ -1,12 +1,14 @@
 //! One writer connection: it holds a row of `writers`, numbers its commits, and chains the hashes of the audit trail.
 
 use super::args::args;
-use super::batch::{self, Outcome, Slot};
+use super::batch::{self, Batch, Outcome, Slot};
+use super::evidence::{self, Ledger};
 use super::session::{DbResult, Failed, Purpose, Session};
 use super::writer::{Task, Written};
 use super::{rows, single};
 use crate::PostgresOptions;
-use crate::{Commit, Error, NewAudit, OrgId, Position, Refused, audit_hash};
+use crate::evidence::{Effects, Entry, RunEntry, SharedKey};
+use crate::{ChainKey, Commit, Error, NewAudit, OrgId, Position, Refused, audit_hash};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio_postgres::error::SqlState;
@@ -21,6 +23,7 @@ const LEASE: f64 = 60.0;
 pub struct WriterConnection {
     options: Arc<PostgresOptions>,
     holder: i64,
+    key: SharedKey,
     open: Option<Connected>,
 }
 
@@ -29,12 +32,15 @@ struct Connected {
     db: Arc<Session>,
     slot: Slot,
     /// The last hash of each organisation's audit trail in this writer's chain.
-    chain: HashMap<OrgId, [u8; 32]>,
+    chain: Chain,
+    key: SharedKey,
+    /// The tally as it is on disk. `None` if the database keeps none yet.
+    ledger: Option<Ledger>,
 }
 
 impl WriterConnection {
-    pub fn new(options: Arc<PostgresOptions>, holder: i64) -> WriterConnection {
-        WriterConnection { options, holder, open: None }
+    pub fn new(options: Arc<PostgresOptions>, holder: i64, key: SharedKey) -> WriterConnection {
+        WriterConnection { options, holder, key, open: None }
     }
 
     async fn open(&mut self) -> DbResult<&mut Connected> {
@@ -42,7 +48,8 @@ impl WriterConnection {
             self.open = None;
             let db = Arc::new(Session::connect(&self.options, Purpose::Writing).await?);
             let slot = take_slot(&db, self.holder).await?;
-            self.open = Some(Connected { db, slot, chain: HashMap::new() });
+            let ledger = Ledger::load(&db, self.key.get(), slot.id).await?;
+            self.open = Some(Connected { db, slot, chain: HashMap::new(), key: self.key.clone(), ledger });
         }
         Ok(self.open.as_mut().expect("opened above"))
     }
@@ -61,11 +68,12 @@ impl WriterConnection {
     /// alone.
     pub async fn commit(&mut self, commits: &[Commit]) -> Vec<Written> {
         let group: Vec<&Commit> = commits.iter().collect();
-        let failed = match self.commit_batch(&group).await {
+        let failed = match self.commit_batch(&group, Expect::All).await {
             Ok(answers) => return answers.into_iter().map(Ok).collect(),
             Err(failed) => failed,
         };
-        if !failed.is_data_error() || commits.len() == 1 {
+        let refused = failed.state() == Some(&SqlState::DIVISION_BY_ZERO);
+        if !failed.is_data_error() || (commits.len() == 1 && !refused) {
             let first = first_result(Err(failed));
             let rest = (1..commits.len()).map(|_| Err(Error::Unavailable("the database did not answer".into())));
             return std::iter::once(first).chain(rest).collect();
@@ -75,7 +83,7 @@ impl WriterConnection {
             // When the database is gone, callers must not wait for it once per commit.
             let gone = matches!(written.last(), Some(Err(Error::Unavailable(_))));
             written.push(match gone {
-                false => first_result(self.commit_batch(&[commit]).await),
+                false => first_result(self.commit_batch(&[commit], Expect::Any).await),
                 true => Err(Error::Unavailable("the database did not answer".into())),
             });
         }
@@ -88,20 +96,20 @@ impl WriterConnection {
         first_result(self.discard_if_broken(answer).map(|answer| vec![answer]))
     }
 
-    async fn commit_batch(&mut self, commits: &[&Commit]) -> DbResult<Vec<Result<Position, Refused>>> {
-        let answer = self.try_batch(commits).await;
+    async fn commit_batch(&mut self, commits: &[&Commit], expect: Expect) -> DbResult<Vec<Result<Position, Refused>>> {
+        let answer = self.try_batch(commits, expect).await;
         self.discard_if_broken(answer)
     }
 
-    async fn try_batch(&mut self, commits: &[&Commit]) -> DbResult<Vec<Result<Position, Refused>>> {
+    async fn try_batch(&mut self, commits: &[&Commit], expect: Expect) -> DbResult<Vec<Result<Position, Refused>>> {
         let holder = self.holder;
         loop {
             let open = self.open().await?;
             let audited = commits.iter().any(|commit| !commit.audit.is_empty());
-            let outcomes = if audited {
+            let batch = Batch { slot: open.slot, commits, keys: true, tally: None };
+            let outcomes = if audited || (expect == Expect::Any && open.ledger.is_some()) {
                 // Pipelined: the statement is sent without waiting for the answer to BEGIN.
-                let (begun, outcomes) =
-                    tokio::join!(open.db.script(BEGIN), batch::write(&open.db, open.slot, commits, true));
+                let (begun, outcomes) = tokio::join!(open.db.script(BEGIN), batch::write(&open.db, batch));
                 begun?;
                 let outcomes = match outcomes {
                     Ok(outcomes) => outcomes,
@@ -109,11 +117,18 @@ impl WriterConnection {
                 };
                 let of_applied =
                     commits.iter().zip(outcomes.iter().flatten()).filter(|(_, outcome)| is_applied(outcome));
-                let audit: Vec<&NewAudit> = of_applied.flat_map(|(commit, _)| &commit.audit).collect();
-                open.finish(&audit).await?;
+                let applied: Vec<&Commit> = of_applied.map(|(commit, _)| *commit).collect();
+                let audit: Vec<&NewAudit> = applied.iter().flat_map(|commit| &commit.audit).collect();
+                let entries = applied.iter().flat_map(|commit| RunEntry::of(commit)).collect();
+                open.finish(&audit, entries).await?;
                 outcomes
             } else {
-                batch::write(&open.db, open.slot, commits, true).await?
+                let entries = commits.iter().flat_map(|commit| RunEntry::of(commit));
+                let after = open.ledger.map(|ledger| ledger.after(entries, &[]));
+                let tally = after.map(|ledger| ledger.signed(open.slot.id));
+                let outcomes = batch::write(&open.db, Batch { tally, ..batch }).await?;
+                open.ledger = after;
+                outcomes
             };
             let Some(outcomes) = outcomes else {
                 open.take_another_slot(holder).await?;
@@ -144,7 +159,7 @@ impl WriterConnection {
             match outcome {
                 Some(Ok(number)) => {
                     let audit: Vec<&NewAudit> = commit.audit.iter().collect();
-                    open.finish(&audit).await?;
+                    open.finish(&audit, RunEntry::of(commit).collect()).await?;
                     return Ok(Ok(Position::new(open.slot.id, number)));
                 }
                 Some(Err(refused)) => {
@@ -182,9 +197,9 @@ impl WriterConnection {
             open.take_another_slot(holder).await?;
         }
         match task.run(&open.db).await {
-            Ok(Ok(audit)) => {
+            Ok(Ok(Effects { audit, entries })) => {
                 let audit: Vec<&NewAudit> = audit.iter().collect();
-                open.finish(&audit).await?;
+                open.finish(&audit, entries).await?;
                 Ok(Ok(()))
             }
             Ok(Err(refused)) => {
@@ -217,57 +232,130 @@ impl Connected {
         }
     }
 
-    /// Writes the audit rows and commits, in one round trip.
-    async fn finish(&mut self, audit: &[&NewAudit]) -> DbResult<()> {
-        if audit.is_empty() {
-            return self.db.script("COMMIT").await;
-        }
-        let sql = "INSERT INTO audit (org, writer, at, by, action, target, detail, hash)
-                   SELECT x.org, $1, x.at, x.by, x.action, x.target, x.detail, x.hash
-                   FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
-                   WITH ORDINALITY AS x(org, at, by, action, target, detail, hash, n) ORDER BY x.n";
-        let mut hashes: Vec<[u8; 32]> = Vec::with_capacity(audit.len());
+    /// Writes the audit rows and the tally, and commits, in one round trip.
+    async fn finish(&mut self, audit: &[&NewAudit], entries: Vec<Entry>) -> DbResult<()> {
+        let db = &self.db;
         // Merged into the connection's state only after the commit.
-        let mut chain: HashMap<OrgId, [u8; 32]> = HashMap::new();
-        for row in audit {
-            let previous = match chain.get(&row.org).or(self.chain.get(&row.org)) {
-                Some(hash) => *hash,
-                None => last_hash(&self.db, self.slot, row.org).await?,
-            };
-            let hash = audit_hash(&previous, row);
-            chain.insert(row.org, hash);
-            hashes.push(hash);
+        let (chain, hashes) = chained(db, self.slot.id, (self.key(), &self.chain), audit).await?;
+        let changed = !audit.is_empty() || !entries.is_empty();
+        let after = self.ledger.filter(|_| changed).map(|ledger| ledger.after(entries, &hashes));
+        let signed = after.map(|ledger| ledger.signed(self.slot.id));
+        let rows = AuditRows::new(audit, &hashes);
+        rows.prepare(db, self.slot.id).await?;
+        if let Some(signed) = &signed {
+            evidence::prepare(db, self.slot.id, signed).await?;
         }
-        let text = |part: fn(&NewAudit) -> &str| audit.iter().map(|row| part(row)).collect::<Vec<&str>>();
-        let orgs: Vec<i64> = audit.iter().map(|row| row.org.0).collect();
-        let at: Vec<i64> = audit.iter().map(|row| row.at.0).collect();
-        let (by, action) = (text(|row| &row.by), text(|row| &row.action));
-        let (target, detail) = (text(|row| &row.target), text(|row| &row.detail));
-        let hashes: Vec<&[u8]> = hashes.iter().map(|hash| &hash[..]).collect();
-        let args = args![self.slot.id, orgs, at, by, action, target, detail, hashes];
-        self.db.prepare(sql, args).await?;
-        let (put, done) = tokio::join!(self.db.execute(sql, args), self.db.script("COMMIT"));
-        // If the insert failed, COMMIT rolled the transaction back.
-        put?;
+        let put_tally = async {
+            match &signed {
+                Some(signed) => evidence::put(db, self.slot.id, signed).await,
+                None => Ok(()),
+            }
+        };
+        let (appended, tallied, done) = tokio::join!(rows.insert(db, self.slot.id), put_tally, db.script("COMMIT"));
+        // If a statement failed, COMMIT rolled the transaction back.
+        appended?;
+        tallied?;
         done?;
+        self.ledger = after.or(self.ledger);
         self.chain.extend(chain);
         Ok(())
+    }
+
+    fn key(&self) -> ChainKey {
+        self.ledger.map_or(ChainKey::PUBLIC, |ledger| ledger.key())
     }
 
     async fn take_another_slot(&mut self, holder: i64) -> DbResult<()> {
         self.slot = take_slot(&self.db, holder).await?;
         self.chain.clear();
+        self.ledger = Ledger::load(&self.db, self.key.get(), self.slot.id).await?;
         Ok(())
     }
+}
+
+/// How many commits of a batch are expected to be applied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    /// All; then the tally can be part of the statement, which fails otherwise.
+    All,
+    Any,
+}
+
+/// The last hash of each organisation's audit trail in a writer's chain.
+type Chain = HashMap<OrgId, [u8; 32]>;
+
+/// Chains audit rows to those before them. Returns where each chain ends, and the hashes of the rows.
+async fn chained(
+    db: &Session,
+    writer: i32,
+    (key, known): (ChainKey, &Chain),
+    audit: &[&NewAudit],
+) -> DbResult<(Chain, Vec<[u8; 32]>)> {
+    let (mut chain, mut hashes) = (Chain::new(), Vec::with_capacity(audit.len()));
+    for row in audit {
+        let previous = match chain.get(&row.org).or(known.get(&row.org)) {
+            Some(hash) => *hash,
+            None => last_hash(db, writer, row.org).await?,
+        };
+        let hash = key.seal(audit_hash(&previous, row));
+        chain.insert(row.org, hash);
+        hashes.push(hash);
+    }
+    Ok((chain, hashes))
+}
+
+/// Audit rows as the columns of one statement.
+struct AuditRows<'a> {
+    numbers: [Vec<i64>; 2],
+    texts: [Vec<&'a str>; 4],
+    hashes: Vec<&'a [u8]>,
+}
+
+const APPEND: &str = "INSERT INTO audit (org, writer, at, by, action, target, detail, hash)
+    SELECT x.org, $1, x.at, x.by, x.action, x.target, x.detail, x.hash
+    FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[])
+    WITH ORDINALITY AS x(org, at, by, action, target, detail, hash, n) ORDER BY x.n";
+
+impl<'a> AuditRows<'a> {
+    fn new(audit: &'a [&NewAudit], hashes: &'a [[u8; 32]]) -> AuditRows<'a> {
+        let text = |part: fn(&NewAudit) -> &str| audit.iter().map(|row| part(row)).collect::<Vec<&str>>();
+        AuditRows {
+            numbers: [audit.iter().map(|row| row.org.0).collect(), audit.iter().map(|row| row.at.0).collect()],
+            texts: [text(|row| &row.by), text(|row| &row.action), text(|row| &row.target), text(|row| &row.detail)],
+            hashes: hashes.iter().map(|hash| &hash[..]).collect(),
+        }
+    }
+
+    async fn prepare(&self, db: &Session, writer: i32) -> DbResult<()> {
+        if self.hashes.is_empty() {
+            return Ok(());
+        }
+        let AuditRows { numbers: [orgs, at], texts: [by, action, target, detail], hashes } = self;
+        db.prepare(APPEND, args![writer, orgs, at, by, action, target, detail, hashes]).await
+    }
+
+    async fn insert(&self, db: &Session, writer: i32) -> DbResult<()> {
+        if self.hashes.is_empty() {
+            return Ok(());
+        }
+        let AuditRows { numbers: [orgs, at], texts: [by, action, target, detail], hashes } = self;
+        db.execute(APPEND, args![writer, orgs, at, by, action, target, detail, hashes]).await.map(|_| ())
+    }
+}
+
+/// Appends audit rows outside of a writer's connection, which must be locked out.
+pub async fn append(db: &Session, writer: i32, key: &ChainKey, audit: &[&NewAudit]) -> DbResult<()> {
+    let (_, hashes) = chained(db, writer, (*key, &Chain::new()), audit).await?;
+    AuditRows::new(audit, &hashes).insert(db, writer).await
 }
 
 fn is_applied(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Applied { .. })
 }
 
-async fn last_hash(db: &Session, slot: Slot, org: OrgId) -> DbResult<[u8; 32]> {
+async fn last_hash(db: &Session, writer: i32, org: OrgId) -> DbResult<[u8; 32]> {
     let sql = "SELECT hash FROM audit WHERE org = $1 AND writer = $2 ORDER BY id DESC LIMIT 1";
-    let last = db.one(sql, args![org.0, slot.id]).await?;
+    let last = db.one(sql, args![org.0, writer]).await?;
     Ok(last.map_or([0; 32], |row| rows::bytes(&row, 0)))
 }
 

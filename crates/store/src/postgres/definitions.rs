@@ -1,8 +1,10 @@
 //! Workflow versions. Changing them locks the organisation first.
 
 use super::args::args;
+use super::evidence::{WHOLE_DEFINITION, whole_definition};
 use super::session::{DbResult, Session};
 use super::{query, registry, rows};
+use crate::evidence::{DefinitionEntry, Effects};
 use crate::*;
 use stepwell_core::time::Time;
 
@@ -10,16 +12,16 @@ pub async fn define(
     db: &Session,
     new: NewDefinition,
     with: Change,
-) -> DbResult<Result<(DefinitionRow, Vec<NewAudit>), Refused>> {
+) -> DbResult<Result<(DefinitionRow, Effects), Refused>> {
     registry::lock(db, new.org).await?;
     let newest = query::definition(db, query::NEWEST, args![new.org.0, new.name]).await?;
     let (workflow, version) = match new.follow(newest) {
-        Ok(Next::Same(newest)) => return Ok(Ok((newest, Vec::new()))),
+        Ok(Next::Same(newest)) => return Ok(Ok((newest, Effects::default()))),
         Ok(Next::Version { workflow, version }) => (workflow, i64::from(version)),
         Err(refused) => return Ok(Err(refused)),
     };
-    let audit = match registry::apply(db, with).await? {
-        Ok(audit) => audit,
+    let mut effects = match registry::apply(db, with).await? {
+        Ok(effects) => effects,
         Err(refused) => return Ok(Err(refused)),
     };
     let sql = format!(
@@ -31,8 +33,11 @@ pub async fn define(
     let deleted = new.test.then_some(new.at.0);
     let args =
         args![workflow, new.org.0, new.name, version, new.source, new.by, new.author, new.at.0, new.test, deleted];
-    let row = db.one(&sql, args).await?;
-    Ok(row.map(|row| (rows::definition(&row), audit)).ok_or(Refused::Conflict))
+    let Some(row) = db.one(&sql, args).await?.map(|row| rows::definition(&row)) else {
+        return Ok(Err(Refused::Conflict));
+    };
+    effects.entries.push(DefinitionEntry { row: row.clone(), deleted, test: new.test }.added());
+    Ok(Ok((row, effects)))
 }
 
 /// The deletion of a workflow, and the change that goes with it.
@@ -43,12 +48,22 @@ pub struct Removal {
     pub with: Change,
 }
 
-pub async fn undefine(db: &Session, removal: Removal) -> DbResult<Result<((), Vec<NewAudit>), Refused>> {
+pub async fn undefine(db: &Session, removal: Removal) -> DbResult<Result<((), Effects), Refused>> {
     let Removal { org, workflow, at, with } = removal;
     registry::lock(db, org).await?;
-    let sql = "UPDATE workflow_definitions SET deleted_at = $3 WHERE org = $1 AND workflow = $2 AND deleted_at IS NULL";
-    if db.execute(sql, args![org.0, workflow, at.0]).await? == 0 {
+    let sql = format!(
+        "UPDATE workflow_definitions SET deleted_at = $3 WHERE org = $1 AND workflow = $2 AND deleted_at IS NULL
+         RETURNING {WHOLE_DEFINITION}"
+    );
+    let deleted = db.query(&sql, args![org.0, workflow, at.0]).await?;
+    if deleted.is_empty() {
         return Ok(Err(Refused::Conflict));
     }
-    Ok(registry::apply(db, with).await?.map(|audit| ((), audit)))
+    Ok(registry::apply(db, with).await?.map(|mut effects| {
+        for entry in deleted.iter().map(whole_definition) {
+            let before = DefinitionEntry { row: entry.row.clone(), deleted: None, ..entry };
+            effects.entries.extend([before.removed(), entry.added()]);
+        }
+        ((), effects)
+    }))
 }

@@ -18,6 +18,7 @@ pub mod baseline;
 mod batch;
 mod connection;
 mod definitions;
+mod evidence;
 mod hints;
 mod nodes;
 mod query;
@@ -34,6 +35,7 @@ mod writer;
 
 pub use tls::Tls;
 
+use crate::evidence::{Effects, SharedKey};
 use crate::*;
 use args::args;
 use hints::Hints;
@@ -41,7 +43,7 @@ use readers::Readers;
 use session::{Purpose, Session};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use writer::Writers;
 
@@ -51,10 +53,14 @@ pub struct PgStore {
     readers: Arc<Readers>,
     heartbeat: Readers,
     hints: Hints,
+    supervisor: Supervisor,
     /// The holder ids under which this process holds rows of `writers`.
     holders: Vec<i64>,
     /// Milliseconds by which the database's clock is ahead of this machine's.
     ahead: AtomicI64,
+    key: SharedKey,
+    /// Tallies are kept.
+    tallied: AtomicBool,
     /// Stops background tasks when the store is dropped.
     _end: DropGuard,
 }
@@ -76,17 +82,22 @@ impl PgStore {
         // Heartbeats and claims must not wait behind a long query.
         let heartbeat = Readers::new(options.clone(), Purpose::Writing, 1);
         let end = CancellationToken::new();
+        let (supervisor, key) = (Supervisor::default(), SharedKey::default());
         let store = PgStore {
-            writers: Writers::start(&options, &holders),
-            hints: Hints::start(options.clone(), readers.clone(), holders[0], end.clone()),
+            writers: Writers::start(&options, &holders, &key, &supervisor),
+            hints: Hints::start(readers.clone(), holders[0], &supervisor, end.clone()),
+            supervisor,
             options,
             readers,
             heartbeat,
             holders,
             ahead: AtomicI64::new(nodes::UNKNOWN_OFFSET),
+            key,
+            tallied: AtomicBool::new(false),
             _end: end.drop_guard(),
         };
         store.set_clock().await?;
+        store.start_tallies().await?;
         Ok(store)
     }
 }
@@ -106,6 +117,10 @@ impl Store for PgStore {
         Ok(self.readers.with_retry(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
     }
 
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.readers.with_retry(async |db| query::head(&db, run).await).await
+    }
+
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let runs: Vec<i64> = runs.iter().map(|run| run.0).collect();
         self.readers.with_retry(async |db| query::load(&db, runs.clone()).await).await
@@ -115,6 +130,12 @@ impl Store for PgStore {
         let sql = "SELECT id FROM workflow_runs WHERE public_id = $1";
         let found = self.readers.with_retry(async |db| db.one(sql, args![public]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
+    }
+
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let sql = "SELECT id, secret FROM workflow_runs WHERE public_id = $1";
+        let found = self.readers.with_retry(async |db| db.one(sql, args![public]).await).await?;
+        Ok(found.map(|row| (RunId(row.get(0)), rows::bytes(&row, 1))))
     }
 
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
@@ -143,18 +164,28 @@ impl Store for PgStore {
         Ok(found.iter().map(|row| StoredMail { id: row.get(0), key: row.get(1), body: row.get(2) }).collect())
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
-        let sql = "SELECT DISTINCT run FROM mail ORDER BY run LIMIT $1";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let sql = "SELECT DISTINCT run FROM mail WHERE run > $1 ORDER BY run LIMIT $2";
+        let (after, limit) = (after.map_or(i64::MIN, |run| run.0), i64::from(limit));
+        let found = self.readers.with_retry(async |db| db.query(sql, args![after, limit]).await).await?;
         Ok(found.iter().map(|row| RunId(row.get(0))).collect())
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        let sql = "SELECT run, key, body FROM outbox WHERE due <= $1 ORDER BY id LIMIT $2";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![until.0, i64::from(limit)]).await).await?;
-        let notice =
-            |row: &tokio_postgres::Row| StoredNotice { run: RunId(row.get(0)), key: row.get(1), body: row.get(2) };
-        Ok(found.iter().map(notice).collect())
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let sql = format!("SELECT {} FROM outbox WHERE due <= $1 AND id > $2 ORDER BY id LIMIT $3", rows::NOTICE);
+        let limit = i64::from(limit);
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![until.0, after, limit]).await).await?;
+        Ok(found.iter().map(rows::notice).collect())
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let sql = format!(
+            "SELECT {} FROM outbox WHERE run = $1 AND left(key, length($2)) = $2 ORDER BY key COLLATE \"C\" LIMIT $3",
+            rows::NOTICE
+        );
+        let limit = i64::from(limit);
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![run.0, prefix, limit]).await).await?;
+        Ok(found.iter().map(rows::notice).collect())
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
@@ -185,15 +216,17 @@ impl Store for PgStore {
         work.await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
-        let sql = "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2";
-        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key]).await).await?;
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
+        let sql =
+            "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2 AND (expires_at IS NULL OR expires_at > $3)";
+        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key, now.0]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        let sql = "SELECT key, min(run) FROM places WHERE NOT held GROUP BY key ORDER BY key LIMIT $1";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let sql = "SELECT key, min(run) FROM places WHERE NOT held AND key > $1 GROUP BY key ORDER BY key LIMIT $2";
+        let (after, limit) = (after.unwrap_or_default(), i64::from(limit));
+        let found = self.readers.with_retry(async |db| db.query(sql, args![after, limit]).await).await?;
         Ok(found.iter().map(|row| (row.get(0), RunId(row.get(1)))).collect())
     }
 
@@ -213,6 +246,10 @@ impl Store for PgStore {
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         self.readers.with_retry(async |db| query::feed(&db, after, limit).await).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.readers.with_retry(async |db| query::feed_of(&db, org, after, limit).await).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
@@ -263,7 +300,7 @@ impl Store for PgStore {
             let sql =
                 "INSERT INTO run_labels (label, run) SELECT DISTINCT label, $2::bigint FROM unnest($1) AS x(label)";
             db.execute(sql, args![labels, run.0]).await?;
-            Ok(Ok(((), audit)))
+            Ok(Ok(((), audit.into())))
         };
         Ok(self.writers.transact(work).await?.is_ok())
     }
@@ -284,8 +321,7 @@ impl Store for PgStore {
     }
 
     async fn purge(&self, before: Time, limit: u32) -> Result<u64, Error> {
-        let work =
-            move |db: Arc<Session>| async move { Ok(Ok((retention::purge(&db, before, limit).await?, Vec::new()))) };
+        let work = move |db: Arc<Session>| async move { Ok(Ok(retention::purge(&db, before, limit).await?)) };
         Ok(self.writers.transact(work).await?.unwrap_or_default())
     }
 
@@ -298,7 +334,7 @@ impl Store for PgStore {
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
         let work = move |db: Arc<Session>| async move {
             let erased = retention::erase(&db, run, at).await?;
-            Ok(if erased { Ok(((), audit)) } else { Err(Refused::Conflict) })
+            Ok(erased.map(|entries| ((), Effects { audit, entries })).ok_or(Refused::Conflict))
         };
         Ok(self.writers.transact(work).await?.is_ok())
     }
@@ -306,6 +342,26 @@ impl Store for PgStore {
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
         let sql = "UPDATE workflow_runs SET purge_at = $1 WHERE id = $2 AND finished_at IS NOT NULL";
         Ok(self.readers.with_retry(async |db| db.execute(sql, args![at.0, run.0]).await).await? == 1)
+    }
+
+    fn chain_key(&self) -> ChainKey {
+        self.key.get()
+    }
+
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error> {
+        self.use_key(key).await
+    }
+
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
+        self.change_key(key, with).await
+    }
+
+    async fn keep_evidence(&self) -> Result<(), Error> {
+        self.start_tallies().await
+    }
+
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
+        self.compare(points).await
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {

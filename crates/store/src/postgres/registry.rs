@@ -4,6 +4,7 @@ use super::PgStore;
 use super::args::{Arg, arg, args};
 use super::rows;
 use super::session::{DbResult, Session};
+use crate::evidence::{Effects, Entry};
 use crate::*;
 use stepwell_core::time::Time;
 use tokio_postgres::error::SqlState;
@@ -11,7 +12,7 @@ use tokio_postgres::error::SqlState;
 #[async_trait]
 impl Registry for PgStore {
     async fn change(&self, change: Change) -> Result<Result<(), Refused>, Error> {
-        self.writers.transact(|db| async move { Ok(apply(&db, change).await?.map(|audit| ((), audit))) }).await
+        self.writers.transact(|db| async move { Ok(apply(&db, change).await?.map(|effects| ((), effects))) }).await
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, Error> {
@@ -38,11 +39,15 @@ impl Registry for PgStore {
         found.await
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
-        let sql = format!("SELECT {} FROM records WHERE kind = $1 AND due <= $2 ORDER BY due LIMIT $3", rows::RECORD);
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
+        let sql = format!(
+            "SELECT {} FROM records WHERE kind = $1 AND due <= $2 AND (due, id) > ($3, $4) ORDER BY due, id LIMIT $5",
+            rows::RECORD
+        );
+        let (from, id) = due.after.map_or((i64::MIN, String::new()), |(due, id)| (due.0, id));
         let limit = i64::from(limit);
         let found = self.readers.with_retry(async |db| {
-            Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect())
+            Ok(db.query(&sql, args![kind, due.until.0, from, id, limit]).await?.iter().map(rows::record).collect())
         });
         found.await
     }
@@ -108,8 +113,8 @@ pub async fn lock(db: &Session, org: OrgId) -> DbResult<Option<i64>> {
     Ok(db.one(sql, args![org.0]).await?.map(|row| row.get(0)))
 }
 
-/// Applies a change and returns its audit rows. Runs in a transaction that is rolled back if the change is refused.
-pub async fn apply(db: &Session, change: Change) -> DbResult<Result<Vec<NewAudit>, Refused>> {
+/// Applies a change and returns its effects. Runs in a transaction that is rolled back if the change is refused.
+pub async fn apply(db: &Session, change: Change) -> DbResult<Result<Effects, Refused>> {
     if let Some(auth) = change.decided
         && lock(db, auth.org).await? != Some(auth.epoch)
     {
@@ -118,40 +123,51 @@ pub async fn apply(db: &Session, change: Change) -> DbResult<Result<Vec<NewAudit
     if let Some(org) = change.grants_of {
         db.execute("UPDATE organisations SET epoch = epoch + 1 WHERE id = $1", args![org.0]).await?;
     }
+    let mut entries = Vec::new();
     for record in change.records {
-        if let Err(refused) = put(db, record).await? {
-            return Ok(Err(refused));
+        match put(db, record).await? {
+            Ok(changed) => entries.extend(changed),
+            Err(refused) => return Ok(Err(refused)),
         }
     }
-    Ok(Ok(change.audit))
+    Ok(Ok(Effects { audit: change.audit, entries }))
 }
 
-async fn put(db: &Session, change: RecordChange) -> DbResult<Result<(), Refused>> {
+async fn put(db: &Session, change: RecordChange) -> DbResult<Result<Vec<Entry>, Refused>> {
     match change {
         RecordChange::Create(new) => {
             let sql = "INSERT INTO records (kind, id, org, key, due, body, version) VALUES ($1, $2, $3, $4, $5, $6, 1)
                        ON CONFLICT DO NOTHING";
             let due = new.due.map(|due| due.0);
             let put = db.execute(sql, args![new.kind, new.id, new.org.0, new.key, due, new.body]).await?;
-            Ok(if put == 1 { Ok(()) } else { Err(Refused::Taken) })
+            Ok(if put == 1 { Ok(vec![Entry::record(&Record { version: 1, ..new })]) } else { Err(Refused::Taken) })
         }
         RecordChange::Replace(new) => {
             let taken = "SELECT 1 FROM records WHERE kind = $1 AND key = $2 AND id <> $3";
             if db.one(taken, args![new.kind, new.key, new.id]).await?.is_some() {
                 return Ok(Err(Refused::Taken));
             }
-            let sql = "UPDATE records SET key = $1, due = $2, body = $3, version = version + 1
-                       WHERE kind = $4 AND id = $5 AND version = $6";
+            let sql = format!(
+                "WITH old AS (SELECT {0} FROM records WHERE kind = $4 AND id = $5 AND version = $6 FOR UPDATE),
+                 put AS (UPDATE records r SET key = $1, due = $2, body = $3, version = r.version + 1 FROM old
+                   WHERE r.kind = old.kind AND r.id = old.id RETURNING 1)
+                 SELECT {0} FROM old, put",
+                rows::RECORD
+            );
             let due = new.due.map(|due| due.0);
-            match db.execute(sql, args![new.key, due, new.body, new.kind, new.id, new.version]).await {
+            match db.one(&sql, args![new.key, due, new.body, new.kind, new.id, new.version]).await {
                 // Another transaction took the key concurrently.
                 Err(failed) if failed.state() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(Err(Refused::Taken)),
-                put => Ok(if put? == 1 { Ok(()) } else { Err(Refused::Conflict) }),
+                put => Ok(put?.map(|row| rows::record(&row)).ok_or(Refused::Conflict).map(|before| {
+                    let after = Record { org: before.org, version: before.version + 1, ..new };
+                    vec![Entry::record(&before).removed(), Entry::record(&after)]
+                })),
             }
         }
         RecordChange::Remove { kind, id } => {
-            db.execute("DELETE FROM records WHERE kind = $1 AND id = $2", args![kind, id]).await?;
-            Ok(Ok(()))
+            let sql = format!("DELETE FROM records WHERE kind = $1 AND id = $2 RETURNING {}", rows::RECORD);
+            let gone = db.one(&sql, args![kind, id]).await?;
+            Ok(Ok(gone.iter().map(|row| Entry::record(&rows::record(row)).removed()).collect()))
         }
     }
 }

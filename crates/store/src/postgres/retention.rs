@@ -1,8 +1,10 @@
 //! Retention: purging and erasing runs; sizes and integrity checks.
 
 use super::args::args;
+use super::evidence::{WHOLE_DEFINITION, run_entry, whole_definition};
 use super::session::{DbResult, Session};
-use crate::{COUNTED, ERASED, RunId, Stats};
+use crate::evidence::{Effects, Entry, RunEntry};
+use crate::{COUNTED, ERASED, RunId, Stats, descendants};
 use stepwell_core::time::Time;
 
 /// The maximum number of runs per purge.
@@ -26,41 +28,61 @@ const PURGE: [&str; 8] = [
 
 /// Removes up to `limit` rows, within a transaction. The rows of the runs themselves go last, so an interrupted purge
 /// continues where it stopped. Runs that another node is purging are skipped.
-pub async fn purge(db: &Session, before: Time, limit: u32) -> DbResult<u64> {
+pub async fn purge(db: &Session, before: Time, limit: u32) -> DbResult<(u64, Effects)> {
     let sql = "SELECT id FROM workflow_runs WHERE purge_at <= $1 ORDER BY purge_at LIMIT $2 FOR UPDATE SKIP LOCKED";
     let found = db.query(sql, args![before.0, i64::from(limit.min(RUNS))]).await?;
     let runs: Vec<i64> = found.iter().map(|row| row.get(0)).collect();
     if runs.is_empty() {
-        return Ok(0);
+        return Ok((0, Effects::default()));
     }
     let most = i64::from(limit);
-    let mut left = most;
+    let (mut left, mut entries) = (most, Vec::new());
     for sql in PURGE {
         left -= db.execute(sql, args![runs, left]).await? as i64;
     }
     if left == 0 {
         // Some runs may have lost rows: from now on they can only be removed.
-        let sql = "UPDATE workflow_runs SET erased_at = coalesce(erased_at, $2) WHERE id = ANY($1)";
-        db.execute(sql, args![runs, before.0]).await?;
+        entries = mark_erased(db, &runs, before).await?;
     } else {
         let sql = "DELETE FROM workflow_runs WHERE id IN (SELECT id FROM workflow_runs WHERE id = ANY($1) LIMIT $2)
-                   RETURNING definition";
+                   RETURNING definition, id, version, hash, erased_at IS NOT NULL";
         let gone = db.query(sql, args![runs, left]).await?;
         left -= gone.len() as i64;
         let definitions: Vec<i64> = gone.iter().map(|row| row.get(0)).collect();
-        db.execute("DELETE FROM workflow_definitions WHERE id = ANY($1) AND test", args![definitions]).await?;
+        let roots: Vec<i64> = gone.iter().map(|row| row.get(1)).collect();
+        entries.extend(gone.iter().map(|row| run_entry(row, 1).removed()));
+        let sql = format!("DELETE FROM workflow_definitions WHERE id = ANY($1) AND test RETURNING {WHOLE_DEFINITION}");
+        let gone = db.query(&sql, args![definitions]).await?;
+        entries.extend(gone.iter().map(|row| whole_definition(row).removed()));
+        let counters: Vec<String> = roots.iter().map(|root| descendants(RunId(*root))).collect();
+        let sql = "DELETE FROM counters c USING unnest($1, $2) AS x(key, root) WHERE c.key = x.key
+                   AND NOT EXISTS (SELECT 1 FROM workflow_runs r WHERE r.root = x.root AND r.finished_at IS NULL)";
+        db.execute(sql, args![counters, roots]).await?;
     }
-    Ok((most - left).unsigned_abs())
+    Ok(((most - left).unsigned_abs(), Effects { audit: Vec::new(), entries }))
 }
 
-/// Erases the payloads of a finished run. Their digests stay in the log.
-pub async fn erase(db: &Session, run: RunId, at: Time) -> DbResult<bool> {
-    let sql = "UPDATE workflow_runs SET erased_at = $2 WHERE id = $1 AND finished_at IS NOT NULL";
-    if db.execute(sql, args![run.0, at.0]).await? == 0 {
-        return Ok(false);
+/// Marks the payloads of runs as erased, unless they are already.
+async fn mark_erased(db: &Session, runs: &Vec<i64>, at: Time) -> DbResult<Vec<Entry>> {
+    let sql = "UPDATE workflow_runs SET erased_at = $2 WHERE id = ANY($1) AND erased_at IS NULL
+               RETURNING id, version, hash, false";
+    let heads = db.query(sql, args![runs, at.0]).await?;
+    let entries = heads.iter().map(|row| run_entry(row, 0));
+    Ok(entries.flat_map(|head| [head.removed(), RunEntry { erased: true, ..head }.added()]).collect())
+}
+
+/// Erases the payloads of a finished run. Their digests stay in the log. Returns `None` if it has not finished.
+pub async fn erase(db: &Session, run: RunId, at: Time) -> DbResult<Option<Vec<Entry>>> {
+    let sql = "SELECT 1 FROM workflow_runs WHERE id = $1 AND finished_at IS NOT NULL FOR UPDATE";
+    if db.one(sql, args![run.0]).await?.is_none() {
+        return Ok(None);
+    }
+    let entries = mark_erased(db, &vec![run.0], at).await?;
+    if entries.is_empty() {
+        db.execute("UPDATE workflow_runs SET erased_at = $2 WHERE id = $1", args![run.0, at.0]).await?;
     }
     db.execute("UPDATE step_values SET payload = $2 WHERE run = $1", args![run.0, ERASED]).await?;
-    Ok(true)
+    Ok(Some(entries))
 }
 
 pub async fn stats(db: &Session, counted: bool) -> DbResult<Stats> {

@@ -17,10 +17,22 @@ struct Migration {
 }
 
 /// Migration `n` takes the schema from version `n` to `n + 1`. Never edited once released.
-const MIGRATIONS: &[Migration] = &[Migration { sql: include_str!("migrations/0001_start.sql"), usable_by: 1 }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { sql: include_str!("migrations/0001_start.sql"), usable_by: 1 },
+    Migration { sql: include_str!("migrations/0002_roots.sql"), usable_by: 1 },
+    Migration { sql: include_str!("migrations/0003_log_by_organisation.sql"), usable_by: 1 },
+    // Older programs are refused from when the first tally is written.
+    Migration { sql: include_str!("migrations/0004_tallies.sql"), usable_by: 1 },
+];
 /// The newest schema version that this program knows.
 const KNOWN: i32 = MIGRATIONS.len() as i32;
 const TUNING: &str = include_str!("migrations/tuning.sql");
+
+/// The first schema version with tallies.
+pub fn with_tallies() -> i32 {
+    let before = MIGRATIONS.iter().take_while(|migration| !migration.sql.contains("CREATE TABLE tallies"));
+    before.count() as i32 + 1
+}
 
 /// Creates the version table together with its only row.
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS stepwell_schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL,

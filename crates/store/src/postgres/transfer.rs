@@ -1,9 +1,11 @@
 //! A database as an endpoint of a transfer: one connection and one transaction that locks out all other writers.
 
 use super::args::{Arg, args};
-use super::schema;
 use super::session::{DbResult, Failed, Purpose, Session};
-use crate::transfer::{COUNTERS, Cell, EVENTS, Endpoint, Kind, NUMBERED, ORGANISATIONS, RUNS, Row, TIMERS, Table};
+use super::{evidence, schema};
+use crate::transfer::{
+    COUNTERS, Cell, EVENTS, Endpoint, Kind, NUMBERED, ORGANISATIONS, RUNS, Row, TALLIES, TIMERS, Table,
+};
 use crate::{Error, PostgresOptions, Share};
 use futures_util::TryStreamExt;
 use std::pin::pin;
@@ -84,7 +86,8 @@ async fn begin(db: &Session, options: &PostgresOptions) -> Result<(), Error> {
     let sql = "SELECT name FROM nodes WHERE seen_at >= now() - make_interval(secs => $1) ORDER BY name, id";
     let alive = db.query(sql, args![options.lease.as_secs_f64()]).await?;
     if alive.is_empty() {
-        return Ok(());
+        // No node is left that would not keep them.
+        return Ok(evidence::start(db).await?);
     }
     let names: Vec<String> = alive.iter().map(|row| row.get(0)).collect();
     Err(in_use(&names, options.lease))
@@ -104,6 +107,10 @@ fn select(table: &Table) -> String {
         return "SELECT t.key, sum(t.value)::bigint FROM counters t GROUP BY t.key ORDER BY t.key".into();
     }
     let column = |(name, kind): &(&str, Kind)| match kind {
+        // Empty if a node of an older version wrote the row.
+        _ if table.name == EVENTS && *name == "org" => {
+            "coalesce(t.org, (SELECT r.org FROM workflow_runs r WHERE r.id = t.run))".to_string()
+        }
         Kind::Int => format!("t.\"{name}\"::bigint"),
         Kind::Bool => format!("t.\"{name}\"::integer::bigint"),
         Kind::Text | Kind::Bytes => format!("t.\"{name}\""),
@@ -180,8 +187,8 @@ impl Endpoint for PgEndpoint {
         Ok(self.one(&format!("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT 1) t", table.name))? > 0)
     }
 
-    fn remove_default_organisation(&mut self) -> Result<(), Error> {
-        self.wait(self.db.script(&format!("DELETE FROM {ORGANISATIONS}")))
+    fn remove_defaults(&mut self) -> Result<(), Error> {
+        self.wait(self.db.script(&format!("DELETE FROM {ORGANISATIONS}; DELETE FROM {TALLIES}")))
     }
 
     fn put(&mut self, table: &Table, rows: &[Row]) -> Result<(), Error> {

@@ -8,13 +8,14 @@ use super::connection::WriterConnection;
 use super::session::{DbResult, Session};
 use super::single;
 use crate::PostgresOptions;
-use crate::{Commit, Error, NewAudit, Position, Refused};
+use crate::evidence::{Effects, SharedKey};
+use crate::{Commit, Error, Position, Refused, Supervisor};
 use async_trait::async_trait;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// The maximum number of commits per statement.
 const MAX_GROUP: usize = 256;
@@ -38,8 +39,8 @@ enum Job {
 /// Work that needs a transaction.
 #[async_trait]
 pub trait Task: Send {
-    /// Does the work and returns its audit rows, unless it is refused.
-    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Vec<NewAudit>, Refused>>;
+    /// Does the work and returns its effects, unless it is refused.
+    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Effects, Refused>>;
     /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<Result<(), Refused>, Error>);
 }
@@ -50,10 +51,13 @@ pub struct Writers {
 }
 
 impl Writers {
-    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64]) -> Writers {
-        let queues = holders.iter().map(|holder| {
+    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64], key: &SharedKey, supervisor: &Supervisor) -> Writers {
+        let queues = holders.iter().map(|&holder| {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            tokio::spawn(run(WriterConnection::new(options.clone(), *holder), queue));
+            let (options, key, queue) = (options.clone(), key.clone(), Arc::new(Mutex::new(queue)));
+            supervisor.spawn("store writer", move || {
+                run(WriterConnection::new(options.clone(), holder, key.clone()), queue.clone())
+            });
             jobs
         });
         Writers { queues: queues.collect(), next: AtomicUsize::new(0) }
@@ -79,7 +83,7 @@ impl Writers {
     where
         T: Send + 'static,
         W: FnOnce(Arc<Session>) -> F + Send + 'static,
-        F: Future<Output = DbResult<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+        F: Future<Output = DbResult<Result<(T, Effects), Refused>>> + Send + 'static,
     {
         let (answer, answered) = oneshot::channel();
         let task = Box::new(Submitted { work: Some(work), result: None, answer });
@@ -90,7 +94,7 @@ impl Writers {
 }
 
 fn gone() -> Error {
-    Error::Unavailable("the writer has stopped".into())
+    Error::Unavailable("the writer has stopped or panicked".into())
 }
 
 struct Submitted<T, W> {
@@ -104,14 +108,14 @@ impl<T, W, F> Task for Submitted<T, W>
 where
     T: Send + 'static,
     W: FnOnce(Arc<Session>) -> F + Send + 'static,
-    F: Future<Output = DbResult<Result<(T, Vec<NewAudit>), Refused>>> + Send + 'static,
+    F: Future<Output = DbResult<Result<(T, Effects), Refused>>> + Send + 'static,
 {
-    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Vec<NewAudit>, Refused>> {
+    async fn run(&mut self, db: &Arc<Session>) -> DbResult<Result<Effects, Refused>> {
         let work = self.work.take().expect("a task is run once");
         let done = work(db.clone()).await?;
-        Ok(done.map(|(result, audit)| {
+        Ok(done.map(|(result, effects)| {
             self.result = Some(result);
-            audit
+            effects
         }))
     }
 
@@ -127,7 +131,8 @@ where
     }
 }
 
-async fn run(mut connection: WriterConnection, mut queue: mpsc::Receiver<Job>) {
+async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<Job>>>) {
+    let mut queue = queue.lock().await;
     let mut waiting: VecDeque<Job> = VecDeque::new();
     let mut taken = Vec::new();
     loop {

@@ -2,7 +2,9 @@
 //! store, without its threads and channels.
 
 use super::apply::{apply, error, open_for_writing};
+use super::evidence::{Ledger, Tx};
 use super::schema;
+use crate::evidence::RunEntry;
 use crate::{Commit, Error};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 pub struct Baseline {
     connection: Connection,
     position: i64,
+    ledger: Ledger,
 }
 
 impl Baseline {
@@ -28,7 +31,7 @@ impl Baseline {
         schema::migrate(&mut connection)?;
         let sql = "SELECT coalesce(max(position), 0) FROM workflow_events";
         let position = connection.query_row(sql, [], |row| row.get(0)).map_err(|failed| error(&failed))?;
-        Ok(Baseline { connection, position })
+        Ok(Baseline { connection, position, ledger: Ledger::default() })
     }
 
     /// Writes recorded commits in order, `group` per transaction, and returns how long that took.
@@ -47,13 +50,17 @@ impl Baseline {
 
     fn transact(&mut self, commits: &[Commit]) -> rusqlite::Result<()> {
         let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let failed = |refused| rusqlite::Error::ToSqlConversionFailure(refused);
+        let tallied = Tx::begin(&tx, &mut self.ledger)?.map_err(|_| failed("a tally under another key".into()))?;
         for commit in commits {
             self.position += 1;
-            if let Err(refused) = apply(&tx, commit, self.position)? {
-                return Err(rusqlite::Error::ToSqlConversionFailure(Box::new(refused)));
-            }
+            apply(&tallied, commit, self.position)?.map_err(|refused| failed(Box::new(refused)))?;
+            tallied.tally(RunEntry::of(commit));
         }
-        tx.commit()
+        let written = tallied.finish()?;
+        tx.commit()?;
+        self.ledger.open(written);
+        Ok(())
     }
 
     /// Makes `count` commits of one small row each, one after the other.

@@ -6,6 +6,7 @@
 mod apply;
 pub mod backup;
 pub mod baseline;
+mod evidence;
 mod nodes;
 mod query;
 mod readers;
@@ -15,7 +16,9 @@ mod schema;
 pub(crate) mod transfer;
 mod writer;
 
+use crate::evidence::SharedKey;
 use crate::*;
+use evidence::{Ledger, Tx};
 use readers::Readers;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -34,6 +37,7 @@ pub struct SqliteStore {
     readers: Readers,
     /// Nodes of this process. Nodes of earlier processes are gone, because this process holds the lock.
     nodes: Mutex<BTreeMap<NodeId, NewNode>>,
+    key: SharedKey,
     /// Every commit since recording started, so that a benchmark can replay it.
     recording: Option<Recording>,
 }
@@ -51,6 +55,7 @@ impl SqliteStore {
         let path = directory.join("stepwell.db");
         // Checked before any setting is changed: a file of another program must stay untouched.
         schema::check_file(&path)?;
+        keep_private(&path).map_err(|error| unusable("the database's permissions cannot be set", &error))?;
         let mut connection =
             apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
         schema::migrate(&mut connection)?;
@@ -61,10 +66,11 @@ impl SqliteStore {
                 |row| row.get(0),
             )
             .map_err(|error| unusable("the database cannot be read", &error))?;
-        let writer = Writer::start(connection, position, lock)
+        let key = SharedKey::default();
+        let writer = Writer::start(connection, position, Ledger::new(key.clone()), lock)
             .map_err(|error| unusable("the writer thread cannot be started", &error))?;
         let readers = Readers::new(path);
-        Ok(SqliteStore { writer, readers, nodes: Mutex::default(), recording: None })
+        Ok(SqliteStore { writer, readers, nodes: Mutex::default(), key, recording: None })
     }
 
     fn alive(&self) -> MutexGuard<'_, BTreeMap<NodeId, NewNode>> {
@@ -107,6 +113,33 @@ fn create_directory(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Lets only the owner read and write the database, whatever the mode of its directory. SQLite gives its journal the same
+/// mode; the journal of an earlier version may still have another one.
+#[cfg(unix)]
+fn keep_private(database: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    const OWNER_ONLY: u32 = 0o600;
+    File::options().create(true).append(true).mode(OWNER_ONLY).open(database)?;
+    for suffix in ["", "-wal", "-shm"] {
+        let mut path = database.as_os_str().to_owned();
+        path.push(suffix);
+        match std::fs::metadata(&path) {
+            Ok(found) if found.permissions().mode() & 0o077 != 0 => {
+                std::fs::set_permissions(&path, PermissionsExt::from_mode(OWNER_ONLY))?;
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Locks the directory for this process. The error names the process that holds the lock.
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join("stepwell.lock");
@@ -145,6 +178,10 @@ impl Store for SqliteStore {
         self.read(move |db| query::load(db, run)).await
     }
 
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.read(move |db| query::head(db, run)).await
+    }
+
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         // All runs in one trip to a reader.
         self.read(move |db| runs.iter().filter_map(|run| query::load(db, *run).transpose()).collect()).await
@@ -155,6 +192,15 @@ impl Store for SqliteStore {
         self.read(move |db| {
             let mut find = db.prepare_cached("SELECT id FROM workflow_runs WHERE public_id = ?1")?;
             find.query_row([public], |row| row.get(0).map(RunId)).optional()
+        })
+        .await
+    }
+
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let public = public.to_string();
+        self.read(move |db| {
+            let mut find = db.prepare_cached("SELECT id, secret FROM workflow_runs WHERE public_id = ?1")?;
+            find.query_row([public], |row| Ok((RunId(row.get(0)?), row.get(1)?))).optional()
         })
         .await
     }
@@ -184,33 +230,42 @@ impl Store for SqliteStore {
         self.read(move |db| query::mail(db, run)).await
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let after = after.map_or(i64::MIN, |run| run.0);
         self.read(move |db| {
-            let mut find = db.prepare_cached("SELECT DISTINCT run FROM mail ORDER BY run LIMIT ?1")?;
-            find.query_map([limit], |row| row.get(0).map(RunId))?.collect()
+            let mut find = db.prepare_cached("SELECT DISTINCT run FROM mail WHERE run > ?1 ORDER BY run LIMIT ?2")?;
+            find.query_map(params![after, limit], |row| row.get(0).map(RunId))?.collect()
         })
         .await
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        self.read(move |db| query::outbox(db, until, limit)).await
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.read(move |db| query::outbox(db, until, after, limit)).await
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let prefix = prefix.to_string();
+        self.read(move |db| query::notices(db, run, &prefix, limit)).await
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
         self.writer.write(move |db| query::forget(db, &stale)).await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
         let (scope, key) = (scope.to_string(), key.to_string());
+        let sql =
+            "SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
         self.read(move |db| {
-            let mut find = db.prepare_cached("SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2")?;
-            find.query_row(params![scope, key], |row| row.get(0).map(RunId)).optional()
+            let mut find = db.prepare_cached(sql)?;
+            find.query_row(params![scope, key, now.0], |row| row.get(0).map(RunId)).optional()
         })
         .await
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        self.read(move |db| query::queued(db, limit)).await
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let after = after.unwrap_or_default().to_string();
+        self.read(move |db| query::queued(db, &after, limit)).await
     }
 
     async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
@@ -232,6 +287,11 @@ impl Store for SqliteStore {
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         let after = after.of(WRITER);
         self.read(move |db| query::feed(db, after, limit)).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        let after = after.of(WRITER);
+        self.read(move |db| query::feed_of(db, org, after, limit)).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
@@ -265,7 +325,7 @@ impl Store for SqliteStore {
 
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
         let workflow = workflow.to_string();
-        let work = move |db: &Connection| {
+        let work = move |db: &Tx<'_>| {
             registry::in_savepoint(db, |db| match query::undefine(db, org, &workflow, at)? {
                 true => registry::apply(db, &with),
                 false => Ok(Err(Refused::Conflict)),
@@ -275,7 +335,7 @@ impl Store for SqliteStore {
     }
 
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
-        let work = move |db: &Connection| {
+        let work = move |db: &Tx<'_>| {
             let there = query::label(db, run, &labels)?;
             registry::append(db, if there { &audit } else { &[] })?;
             Ok(there)
@@ -289,7 +349,7 @@ impl Store for SqliteStore {
     }
 
     async fn erase(&self, run: RunId, at: Time, audit: Vec<NewAudit>) -> Result<bool, Error> {
-        let work = move |db: &Connection| {
+        let work = move |db: &Tx<'_>| {
             let erased = retention::erase(db, run, at)?;
             registry::append(db, if erased { &audit } else { &[] })?;
             Ok(erased)
@@ -324,7 +384,7 @@ impl Store for SqliteStore {
     }
 
     async fn shrink(&self) -> Result<bool, Error> {
-        self.writer.write(retention::shrink).await
+        self.writer.write(|db| retention::shrink(db)).await
     }
 
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {
@@ -336,6 +396,22 @@ impl Store for SqliteStore {
     async fn expire(&self, run: RunId, at: Time) -> Result<bool, Error> {
         let sql = "UPDATE workflow_runs SET purge_at = ?1 WHERE id = ?2 AND finished_at IS NOT NULL";
         self.writer.write(move |db| Ok(db.prepare_cached(sql)?.execute(params![at.0, run.0])? == 1)).await
+    }
+
+    fn chain_key(&self) -> ChainKey {
+        self.key.get()
+    }
+
+    async fn unlock(&self, key: ChainKey) -> Result<(), Error> {
+        self.use_key(key).await
+    }
+
+    async fn rekey(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
+        self.writer.write(move |db| registry::in_savepoint(db, |db| db.rekey(key, &with))).await
+    }
+
+    async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
+        self.compare(points).await
     }
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {

@@ -1,14 +1,16 @@
 //! Records, the audit trail, organisations and counters.
 
 use super::apply::time;
+use super::evidence::Tx;
 use super::query::RUN_IS_OPEN;
 use super::{SqliteStore, WRITER};
+use crate::evidence::Entry;
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-const COLUMNS: &str = "kind, id, org, key, due, body, version";
+pub const COLUMNS: &str = "kind, id, org, key, due, body, version";
 
-fn record(row: &Row) -> rusqlite::Result<Record> {
+pub fn record(row: &Row) -> rusqlite::Result<Record> {
     Ok(Record {
         kind: row.get(0)?,
         id: row.get(1)?,
@@ -38,10 +40,16 @@ impl Registry for SqliteStore {
         self.read(move |db| records(db, &filter)).await
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
         let kind = kind.to_string();
-        let sql = format!("SELECT {COLUMNS} FROM records WHERE kind = ?1 AND due <= ?2 ORDER BY due LIMIT ?3");
-        self.read(move |db| db.prepare_cached(&sql)?.query_map(params![kind, until.0, limit], record)?.collect()).await
+        let (from, id) = due.after.map_or((i64::MIN, String::new()), |(due, id)| (due.0, id));
+        let sql = format!(
+            "SELECT {COLUMNS} FROM records WHERE kind = ?1 AND due <= ?2 AND (due, id) > (?3, ?4) ORDER BY due, id LIMIT ?5"
+        );
+        self.read(move |db| {
+            db.prepare_cached(&sql)?.query_map(params![kind, due.until.0, from, id, limit], record)?.collect()
+        })
+        .await
     }
 
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {
@@ -87,12 +95,14 @@ impl SqliteStore {
 
 /// Runs `work` in a savepoint, which is rolled back if the work is refused.
 pub fn in_savepoint<T>(
-    db: &Connection,
-    work: impl FnOnce(&Connection) -> rusqlite::Result<Result<T, Refused>>,
+    db: &Tx<'_>,
+    work: impl FnOnce(&Tx<'_>) -> rusqlite::Result<Result<T, Refused>>,
 ) -> rusqlite::Result<Result<T, Refused>> {
     db.prepare_cached("SAVEPOINT registry_change")?.execute([])?;
+    let tallied = db.tallied();
     let result = work(db)?;
     if result.is_err() {
+        db.restore(tallied);
         db.prepare_cached("ROLLBACK TO registry_change")?.execute([])?;
     }
     db.prepare_cached("RELEASE registry_change")?.execute([])?;
@@ -111,7 +121,7 @@ pub fn is_current(db: &Connection, auth: Auth) -> rusqlite::Result<bool> {
     Ok(epoch == Some(auth.epoch))
 }
 
-pub fn apply(db: &Connection, change: &Change) -> rusqlite::Result<Result<(), Refused>> {
+pub fn apply(db: &Tx<'_>, change: &Change) -> rusqlite::Result<Result<(), Refused>> {
     if let Some(auth) = change.decided
         && !is_current(db, auth)?
     {
@@ -129,43 +139,55 @@ pub fn apply(db: &Connection, change: &Change) -> rusqlite::Result<Result<(), Re
     Ok(Ok(()))
 }
 
-fn put(db: &Connection, change: &RecordChange) -> rusqlite::Result<Result<(), Refused>> {
+fn put(db: &Tx<'_>, change: &RecordChange) -> rusqlite::Result<Result<(), Refused>> {
     match change {
         RecordChange::Create(new) => {
             let sql = "INSERT INTO records (kind, id, org, key, due, body, version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1)
                        ON CONFLICT DO NOTHING";
             let params = params![new.kind, new.id, new.org.0, new.key, time(new.due), new.body];
-            let put = db.prepare_cached(sql)?.execute(params)?;
-            Ok(if put == 1 { Ok(()) } else { Err(Refused::Taken) })
+            if db.prepare_cached(sql)?.execute(params)? == 0 {
+                return Ok(Err(Refused::Taken));
+            }
+            db.tally([Entry::record(&Record { version: 1, ..new.clone() })]);
+            Ok(Ok(()))
         }
         RecordChange::Replace(new) => {
             let taken = "SELECT 1 FROM records WHERE kind = ?1 AND key = ?2 AND id <> ?3";
             if db.prepare_cached(taken)?.exists(params![new.kind, new.key, new.id])? {
                 return Ok(Err(Refused::Taken));
             }
+            let sql = format!("SELECT {COLUMNS} FROM records WHERE kind = ?1 AND id = ?2 AND version = ?3");
+            let params = params![new.kind, new.id, new.version];
+            let Some(before) = db.prepare_cached(&sql)?.query_row(params, record).optional()? else {
+                return Ok(Err(Refused::Conflict));
+            };
             let sql = "UPDATE records SET key = ?1, due = ?2, body = ?3, version = version + 1
-                       WHERE kind = ?4 AND id = ?5 AND version = ?6";
-            let params = params![new.key, time(new.due), new.body, new.kind, new.id, new.version];
-            let put = db.prepare_cached(sql)?.execute(params)?;
-            Ok(if put == 1 { Ok(()) } else { Err(Refused::Conflict) })
+                       WHERE kind = ?4 AND id = ?5";
+            db.prepare_cached(sql)?.execute(params![new.key, time(new.due), new.body, new.kind, new.id])?;
+            let after = Record { org: before.org, version: before.version + 1, ..new.clone() };
+            db.tally([Entry::record(&before).removed(), Entry::record(&after)]);
+            Ok(Ok(()))
         }
         RecordChange::Remove { kind, id } => {
-            db.prepare_cached("DELETE FROM records WHERE kind = ?1 AND id = ?2")?.execute(params![kind, id])?;
+            let sql = format!("DELETE FROM records WHERE kind = ?1 AND id = ?2 RETURNING {COLUMNS}");
+            let gone = db.prepare_cached(&sql)?.query_row(params![kind, id], record).optional()?;
+            db.tally(gone.iter().map(|gone| Entry::record(gone).removed()));
             Ok(Ok(()))
         }
     }
 }
 
 /// Appends rows to the audit trail, each chained to this writer's previous row by its hash.
-pub fn append(db: &Connection, rows: &[NewAudit]) -> rusqlite::Result<()> {
+pub fn append(db: &Tx<'_>, rows: &[NewAudit]) -> rusqlite::Result<()> {
     for row in rows {
         let sql = "SELECT hash FROM audit WHERE org = ?1 AND writer = ?2 ORDER BY id DESC LIMIT 1";
         let previous = db.prepare_cached(sql)?.query_row(params![row.org.0, WRITER], |row| row.get(0)).optional()?;
-        let hash = audit_hash(&previous.unwrap_or([0; 32]), row);
+        let hash = db.key().seal(audit_hash(&previous.unwrap_or([0; 32]), row));
         let sql = "INSERT INTO audit (org, writer, at, by, action, target, detail, hash)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let NewAudit { org, at, by, action, target, detail } = row;
         db.prepare_cached(sql)?.execute(params![org.0, WRITER, at.0, by, action, target, detail, hash])?;
+        db.audited(&hash);
     }
     Ok(())
 }

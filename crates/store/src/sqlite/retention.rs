@@ -1,6 +1,9 @@
 //! Retention: purging and erasing runs, shrinking the file; sizes and integrity checks.
 
-use crate::{COUNTED, ERASED, RunId, Stats};
+use super::evidence::Tx;
+use super::query;
+use crate::evidence::{DefinitionEntry, RunEntry};
+use crate::{COUNTED, ERASED, RunId, Stats, Version, descendants};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
@@ -21,7 +24,7 @@ const PURGE: [&str; 8] = [
 ];
 
 /// Removes up to `limit` rows. The run's own row goes last, so an interrupted purge continues where it stopped.
-pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64> {
+pub fn purge(db: &Tx<'_>, before: Time, limit: u32) -> rusqlite::Result<u64> {
     let sql = "SELECT id FROM workflow_runs WHERE purge_at <= ?1 ORDER BY purge_at LIMIT ?2";
     let mut find = db.prepare_cached(sql)?;
     let runs: Vec<i64> = find.query_map(params![before.0, limit], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -38,16 +41,43 @@ pub fn purge(db: &Connection, before: Time, limit: u32) -> rusqlite::Result<u64>
         }
         if left == 0 {
             // The run may have lost rows: from now on it can only be removed.
-            let sql = "UPDATE workflow_runs SET erased_at = coalesce(erased_at, ?2) WHERE id = ?1";
-            db.prepare_cached(sql)?.execute(params![run, before.0])?;
+            mark_erased(db, RunId(run), before)?;
             break;
         }
-        let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition";
-        let definition: Option<i64> = db.prepare_cached(sql)?.query_row([run], |row| row.get(0)).optional()?;
-        db.prepare_cached("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1")?.execute([definition])?;
+        remove(db, run)?;
         left -= 1;
     }
     Ok(u64::from(limit - left))
+}
+
+/// Removes the row of a run, its count of descendants, and its definition if that was only for a test.
+fn remove(db: &Tx<'_>, run: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition, version, hash, erased_at IS NOT NULL";
+    let gone = db.prepare_cached(sql)?.query_row([run], |row| {
+        let entry = RunEntry { run: RunId(run), version: Version(row.get(1)?), hash: row.get(2)?, erased: row.get(3)? };
+        Ok((row.get::<_, i64>(0)?, entry))
+    });
+    let Some((definition, entry)) = gone.optional()? else { return Ok(()) };
+    db.tally([entry.removed()]);
+    let sql =
+        format!("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1 RETURNING {}", query::WHOLE_DEFINITION);
+    let gone = db.prepare_cached(&sql)?.query_row([definition], query::whole_definition).optional()?;
+    db.tally(gone.iter().map(DefinitionEntry::removed));
+    let sql = "DELETE FROM counters WHERE key = ?1
+               AND NOT EXISTS (SELECT 1 FROM workflow_runs WHERE root = ?2 AND finished_at IS NULL)";
+    db.prepare_cached(sql)?.execute(params![descendants(RunId(run)), run])?;
+    Ok(())
+}
+
+/// Marks the payloads of a run as erased. Returns false if they are already.
+fn mark_erased(db: &Tx<'_>, run: RunId, at: Time) -> rusqlite::Result<bool> {
+    let sql = "UPDATE workflow_runs SET erased_at = ?2 WHERE id = ?1 AND erased_at IS NULL RETURNING version, hash";
+    let head = db.prepare_cached(sql)?.query_row(params![run.0, at.0], |row| {
+        Ok(RunEntry { run, version: Version(row.get(0)?), hash: row.get(1)?, erased: false })
+    });
+    let Some(head) = head.optional()? else { return Ok(false) };
+    db.tally([head.removed(), RunEntry { erased: true, ..head }.added()]);
+    Ok(true)
 }
 
 /// Shrinks the file by some of its free pages. A tenth of the pages may stay free: they will be reused.
@@ -64,10 +94,13 @@ pub fn shrink(db: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Erases the payloads of a finished run. Their digests stay in the log.
-pub fn erase(db: &Connection, run: RunId, at: Time) -> rusqlite::Result<bool> {
-    let sql = "UPDATE workflow_runs SET erased_at = ?2 WHERE id = ?1 AND finished_at IS NOT NULL";
-    if db.prepare_cached(sql)?.execute(params![run.0, at.0])? == 0 {
+pub fn erase(db: &Tx<'_>, run: RunId, at: Time) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM workflow_runs WHERE id = ?1 AND finished_at IS NOT NULL";
+    if !db.prepare_cached(sql)?.exists([run.0])? {
         return Ok(false);
+    }
+    if !mark_erased(db, run, at)? {
+        db.prepare_cached("UPDATE workflow_runs SET erased_at = ?2 WHERE id = ?1")?.execute(params![run.0, at.0])?;
     }
     db.prepare_cached("UPDATE step_values SET payload = ?2 WHERE run = ?1")?.execute(params![run.0, ERASED])?;
     Ok(true)

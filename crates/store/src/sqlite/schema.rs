@@ -12,6 +12,9 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_server.sql"),
     include_str!("migrations/0003_writers.sql"),
+    include_str!("migrations/0004_roots.sql"),
+    include_str!("migrations/0005_log_by_organisation.sql"),
+    include_str!("migrations/0006_tallies.sql"),
 ];
 
 /// Migrates the file in one transaction. A file that is not a store, or is newer, is left unchanged.
@@ -24,6 +27,10 @@ pub fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let tx = connection.transaction().map_err(unusable)?;
     for migration in &MIGRATIONS[version..] {
         tx.execute_batch(migration).map_err(unusable)?;
+    }
+    let with_tallies = MIGRATIONS.iter().take_while(|sql| !sql.contains("CREATE TABLE tallies")).count() + 1;
+    if version < with_tallies {
+        super::evidence::start(&tx).map_err(unusable)?;
     }
     tx.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(unusable)?;
     tx.pragma_update(None, "application_id", APPLICATION_ID).map_err(unusable)?;

@@ -2,7 +2,7 @@
 
 use super::{apply, backup, lock, schema};
 use crate::Error;
-use crate::transfer::{Cell, Endpoint, ORGANISATIONS, Row, Table};
+use crate::transfer::{Cell, Endpoint, ORGANISATIONS, Row, TALLIES, Table};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::fs::File;
@@ -93,8 +93,8 @@ impl Endpoint for SqliteEndpoint {
         Ok(self.one(&format!("SELECT EXISTS (SELECT 1 FROM {})", table.name))? == 1)
     }
 
-    fn remove_default_organisation(&mut self) -> Result<(), Error> {
-        self.run(&format!("DELETE FROM {ORGANISATIONS}"))
+    fn remove_defaults(&mut self) -> Result<(), Error> {
+        self.run(&format!("DELETE FROM {ORGANISATIONS}; DELETE FROM {TALLIES}"))
     }
 
     fn put(&mut self, table: &Table, rows: &[Row]) -> Result<(), Error> {

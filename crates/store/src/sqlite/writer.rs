@@ -5,10 +5,13 @@
 //! one fails, the transaction is rolled back and each job runs again in its own transaction.
 
 use super::apply::{apply, count, error};
-use crate::{Commit, Error, Position, Refused};
+use super::evidence::{Ledger, Tx};
+use crate::evidence::{RunEntry, locked};
+use crate::{Commit, Error, NewRun, Position, Refused, panic_message};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,7 +27,7 @@ const MAX_JOURNAL: u64 = 96 * 1024 * 1024;
 
 /// Something to write. It may run twice; only the last run counts.
 trait Job: Send {
-    fn run(&mut self, db: &Connection, positions: &mut Positions) -> rusqlite::Result<()>;
+    fn run(&mut self, tx: &Tx<'_>, positions: &mut Positions) -> rusqlite::Result<()>;
     /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<(), Error>);
 }
@@ -36,6 +39,7 @@ struct Positions {
     counted: BTreeMap<String, i64>,
     /// Set if overwritten data must not stay in the journal.
     truncate_journal: bool,
+    ledger: Ledger,
 }
 
 impl Positions {
@@ -71,10 +75,11 @@ impl Drop for Writer {
 
 impl Writer {
     /// `position` is the highest assigned so far. The lock is released only after the last write.
-    pub fn start(connection: Connection, position: i64, lock: File) -> std::io::Result<Writer> {
+    pub fn start(connection: Connection, position: i64, ledger: Ledger, lock: File) -> std::io::Result<Writer> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let writer = move || {
-            run(connection, queue, Positions { last: position, counted: BTreeMap::new(), truncate_journal: false });
+            let counted = BTreeMap::new();
+            run(connection, queue, Positions { last: position, counted, truncate_journal: false, ledger });
             drop(lock);
         };
         let thread = std::thread::Builder::new().name("stepwell-writer".into()).spawn(writer)?;
@@ -82,8 +87,8 @@ impl Writer {
     }
 
     pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
-        self.submit(move |db, positions| {
-            batch.iter().map(|commit| apply_in_savepoint(db, commit, positions)).collect::<rusqlite::Result<_>>()
+        self.submit(move |tx, positions| {
+            batch.iter().map(|commit| apply_in_savepoint(tx, commit, positions)).collect::<rusqlite::Result<_>>()
         })
         .await
     }
@@ -91,15 +96,15 @@ impl Writer {
     /// Runs `job` in the next transaction and returns once that is on disk.
     pub async fn write<T: Send + 'static>(
         &self,
-        job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        job: impl Fn(&Tx<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.submit(move |db, _| job(db)).await
+        self.submit(move |tx, _| job(tx)).await
     }
 
     /// Like [`Writer::write`], but leaves none of the overwritten data in the file or its journal.
     pub async fn write_secure<T: Send + 'static>(
         &self,
-        job: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        job: impl Fn(&Tx<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         self.submit(move |db, positions| {
             positions.truncate_journal = true;
@@ -113,7 +118,7 @@ impl Writer {
 
     async fn submit<T: Send + 'static>(
         &self,
-        work: impl Fn(&Connection, &mut Positions) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         let gone = || Error::Unavailable("the writer has stopped".into());
@@ -129,9 +134,9 @@ struct Task<W, T> {
     answer: oneshot::Sender<Result<T, Error>>,
 }
 
-impl<T: Send, W: Fn(&Connection, &mut Positions) -> rusqlite::Result<T> + Send> Job for Task<W, T> {
-    fn run(&mut self, db: &Connection, positions: &mut Positions) -> rusqlite::Result<()> {
-        self.result = Some((self.work)(db, positions)?);
+impl<T: Send, W: Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send> Job for Task<W, T> {
+    fn run(&mut self, tx: &Tx<'_>, positions: &mut Positions) -> rusqlite::Result<()> {
+        self.result = Some((self.work)(tx, positions)?);
         Ok(())
     }
 
@@ -147,19 +152,12 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
     let mut group = Vec::with_capacity(MAX_GROUP);
     let mut groups = 0u32;
     while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-        let begun = std::time::Instant::now();
-        let written = transact(&mut connection, &mut group, &mut positions);
-        metrics::histogram!("stepwell_commit_batch_size").record(group.len() as f64);
-        metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
-        match written {
-            Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
-            Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
-            Err(Failed::Job(_)) => {
-                for mut job in group.drain(..) {
-                    let alone = transact(&mut connection, std::slice::from_mut(&mut job), &mut positions);
-                    job.finish(alone.map_err(|(Failed::Job(failed) | Failed::Commit(failed))| error(&failed)));
-                }
-            }
+        // The unwinding rolls the transaction back. To the callers of the group the outcome is unknown.
+        let write = AssertUnwindSafe(|| write_group(&mut connection, &mut group, &mut positions));
+        if let Err(panic) = std::panic::catch_unwind(write) {
+            tracing::error!(why = panic_message(&*panic), "a write panicked");
+            group.clear();
+            positions.ledger.close();
         }
         if std::mem::take(&mut positions.truncate_journal) {
             // Waits for current readers. If they block the truncation, the next journal check restarts the journal.
@@ -168,6 +166,28 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
         groups = groups.wrapping_add(1);
         if groups.is_multiple_of(JOURNAL_CHECK_INTERVAL) {
             limit_journal(&connection);
+        }
+    }
+}
+
+/// Writes a group in one transaction, or each job in its own if one of them fails.
+fn write_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>, positions: &mut Positions) {
+    let begun = std::time::Instant::now();
+    let written = transact(connection, group, positions);
+    metrics::histogram!("stepwell_commit_batch_size").record(group.len() as f64);
+    metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
+    match written {
+        Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
+        Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
+        Err(Failed::Locked(key)) => group.drain(..).for_each(|job| job.finish(Err(locked(key)))),
+        Err(Failed::Job(_)) => {
+            for mut job in group.drain(..) {
+                let alone = transact(connection, std::slice::from_mut(&mut job), positions);
+                job.finish(alone.map_err(|failed| match failed {
+                    Failed::Job(failed) | Failed::Commit(failed) => error(&failed),
+                    Failed::Locked(key) => locked(key),
+                }));
+            }
         }
     }
 }
@@ -188,30 +208,39 @@ enum Failed {
     Job(rusqlite::Error),
     /// The transaction could not begin or commit.
     Commit(rusqlite::Error),
+    /// The tallies were written under the key of this id, which is not the store's.
+    Locked([u8; 4]),
 }
 
 fn transact(connection: &mut Connection, group: &mut [Box<dyn Job>], positions: &mut Positions) -> Result<(), Failed> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Failed::Commit)?;
     positions.counted.clear();
+    let tallied = Tx::begin(&tx, &mut positions.ledger).map_err(Failed::Commit)?.map_err(Failed::Locked)?;
     for job in group {
-        job.run(&tx, positions).map_err(Failed::Job)?;
+        job.run(&tallied, positions).map_err(Failed::Job)?;
     }
     for (counter, delta) in &positions.counted {
         count(&tx, counter, *delta).map_err(Failed::Job)?;
     }
-    tx.commit().map_err(Failed::Commit)
+    let written = tallied.finish().map_err(Failed::Job)?;
+    // If it is unknown what is on disk, the tally is read again.
+    positions.ledger.close();
+    tx.commit().map_err(Failed::Commit)?;
+    positions.ledger.open(written);
+    Ok(())
 }
 
 /// Applies a commit so that it can be refused without affecting the rest of the batch.
 fn apply_in_savepoint(
-    db: &Connection,
+    db: &Tx<'_>,
     commit: &Commit,
     positions: &mut Positions,
 ) -> rusqlite::Result<Result<Position, Refused>> {
     // The compare-and-swap is the first write, so a conflict leaves nothing to roll back.
-    if commit.unique.is_empty() && commit.groups.is_empty() {
+    let in_tree = commit.create.as_ref().and_then(NewRun::counted).is_some();
+    if commit.unique.is_empty() && commit.groups.is_empty() && !in_tree {
         let result = apply(db, commit, positions.next())?;
-        return Ok(result.inspect(|_| positions.count(commit)));
+        return Ok(result.inspect(|_| counted(db, commit, positions)));
     }
     db.prepare_cached("SAVEPOINT single_commit")?.execute([])?;
     // An error ends the whole transaction including the savepoint; on a full disk SQLite has already done so.
@@ -220,7 +249,13 @@ fn apply_in_savepoint(
         db.prepare_cached("ROLLBACK TO single_commit")?.execute([])?;
     }
     db.prepare_cached("RELEASE single_commit")?.execute([])?;
-    Ok(result.inspect(|_| positions.count(commit)))
+    Ok(result.inspect(|_| counted(db, commit, positions)))
+}
+
+/// Counts a commit that was applied.
+fn counted(tx: &Tx<'_>, commit: &Commit, positions: &mut Positions) {
+    positions.count(commit);
+    tx.tally(RunEntry::of(commit));
 }
 
 #[cfg(test)]
@@ -244,6 +279,7 @@ mod tests {
             parent: None,
             group: None,
             most_open: None,
+            most_descendants: None,
         };
         let (status, at) = ("running".into(), Time(1));
         Commit {
@@ -254,6 +290,7 @@ mod tests {
             head: Some(Head { status, definition: 1, started: None, finished: None, purge: None }),
             state: "{}".into(),
             log: LogRow { at, facts: "[]".into(), payloads: String::new(), hash: [0; 32] },
+            previous: [0; 32],
             steps: Vec::new(),
             values: vec![ValueRow { id: ValueId(0), payload }],
             work: Diff::default(),
@@ -277,12 +314,10 @@ mod tests {
         let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).expect("pages");
         db.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).expect("a limit");
         let tx = db.transaction().expect("a transaction");
-        let failed = apply_in_savepoint(
-            &tx,
-            &create("0".repeat(100_000)),
-            &mut Positions { last: 0, counted: BTreeMap::new(), truncate_journal: false },
-        )
-        .expect_err("no room");
+        let counted = BTreeMap::new();
+        let mut positions = Positions { last: 0, counted, truncate_journal: false, ledger: Ledger::default() };
+        let tx = Tx::begin(&tx, &mut positions.ledger).expect("tallies").expect("no other key");
+        let failed = apply_in_savepoint(&tx, &create("0".repeat(100_000)), &mut positions).expect_err("no room");
         assert!(matches!(error(&failed), Error::Full(_)), "{failed}");
     }
 }

@@ -40,8 +40,8 @@ pub(crate) trait Endpoint {
     /// The highest position that the store has recorded for any log row, including purged ones.
     fn high_water_mark(&mut self) -> Result<i64, Error>;
     fn has_rows(&mut self, table: &Table) -> Result<bool, Error>;
-    /// Removes the default organisation, which every new store has: it is copied from the source.
-    fn remove_default_organisation(&mut self) -> Result<(), Error>;
+    /// Removes the default organisation and the tallies, which every new store has: they are copied from the source.
+    fn remove_defaults(&mut self) -> Result<(), Error>;
     fn put(&mut self, table: &Table, rows: &[Row]) -> Result<(), Error>;
     /// Makes the store continue its sequences after the copied rows.
     fn set_sequences(&mut self, mark: i64) -> Result<(), Error>;
@@ -85,7 +85,7 @@ pub async fn transfer(from: Location, to: Location) -> Result<Vec<CopiedTable>, 
 
 fn check_empty(target: &mut dyn Endpoint, to: &Location) -> Result<(), Error> {
     let mut there = Vec::new();
-    for table in TABLES.iter().filter(|table| table.name != ORGANISATIONS) {
+    for table in TABLES.iter().filter(|table| ![ORGANISATIONS, TALLIES].contains(&table.name)) {
         if target.has_rows(table)? {
             there.push(table.name);
         }
@@ -108,7 +108,7 @@ fn check_empty(target: &mut dyn Endpoint, to: &Location) -> Result<(), Error> {
 }
 
 fn copy(source: &mut dyn Endpoint, target: &mut dyn Endpoint) -> Result<Vec<CopiedTable>, Error> {
-    target.remove_default_organisation()?;
+    target.remove_defaults()?;
     let mut mark = 0;
     let mut all = Vec::with_capacity(TABLES.len());
     for table in TABLES {

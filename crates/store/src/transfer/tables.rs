@@ -26,6 +26,8 @@ pub const RUNS: &str = "workflow_runs";
 pub const EVENTS: &str = "workflow_events";
 pub const TIMERS: &str = "timers";
 pub const COUNTERS: &str = "counters";
+/// Rows keep their ids and hashes, so that the tallies of the source hold for the target.
+pub const TALLIES: &str = "tallies";
 
 /// Tables whose rows are numbered by the database.
 pub const NUMBERED: [&str; 5] = [ORGANISATIONS, "workflow_definitions", "mail", "outbox", "audit"];
@@ -65,6 +67,7 @@ pub const TABLES: &[Table] = &[
             ("facts", Text),
             ("payloads", Text),
             ("hash", Bytes),
+            ("org", Int),
         ],
         order: &["position"],
     },
@@ -86,6 +89,7 @@ pub const TABLES: &[Table] = &[
             ("parent_step", Text),
             ("parent_attempt", Int),
             ("depth", Int),
+            ("root", Int),
             ("place", Text),
             ("created_at", Int),
             ("started_at", Int),
@@ -174,6 +178,7 @@ pub const TABLES: &[Table] = &[
         ],
         order: &["id"],
     },
+    Table { name: TALLIES, columns: &[("writer", Int), ("number", Int), ("body", Bytes)], order: &["writer"] },
 ];
 
 impl Table {

@@ -44,7 +44,8 @@ async fn every_column_of_a_database_is_copied_except_what_only_several_processes
                JOIN information_schema.tables t USING (table_schema, table_name)
                WHERE table_schema = current_schema() AND t.table_type = 'BASE TABLE'";
     let there = client.query(sql, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
-    let nodes = ["nodes.id", "nodes.name", "nodes.version", "nodes.slots", "nodes.joined_at", "nodes.seen_at"];
+    let nodes =
+        ["nodes.id", "nodes.name", "nodes.version", "nodes.slots", "nodes.joined_at", "nodes.seen_at", "nodes.tallies"];
     let writers = ["writers.id", "writers.holder", "writers.seen_at", "writers.position", "turns.id"];
     let schema = ["stepwell_schema.id", "stepwell_schema.version", "stepwell_schema.usable_by"];
     // Derived from other columns.

@@ -21,14 +21,15 @@ pub fn create(run: i64) -> Commit {
         parent: None,
         group: None,
         most_open: None,
+        most_descendants: None,
     };
     Commit { create: Some(create), ..next(run, 0) }
 }
 
 /// A later commit, based on version `expect`.
 pub fn next(run: i64, expect: i64) -> Commit {
-    let facts = format!("[{{\"type\":\"sample\",\"n\":{expect}}}]");
-    let at = Time(1_000 + expect);
+    let log = log(expect);
+    let at = log.at;
     Commit {
         run: RunId(run),
         expect: Version(expect),
@@ -36,7 +37,8 @@ pub fn next(run: i64, expect: i64) -> Commit {
         auth: Auth { org: ORG, epoch: 1 },
         head: Some(head(at)),
         state: "{}".into(),
-        log: LogRow { at, hash: hash(&[0; 32], at, &facts, ""), facts, payloads: String::new() },
+        log,
+        previous: self::log(expect - 1).hash,
         steps: Vec::new(),
         values: Vec::new(),
         work: Diff::default(),
@@ -53,12 +55,19 @@ pub fn next(run: i64, expect: i64) -> Commit {
     }
 }
 
+/// The log row of a commit that is based on version `expect`.
+fn log(expect: i64) -> LogRow {
+    let facts = format!("[{{\"type\":\"sample\",\"n\":{expect}}}]");
+    let at = Time(1_000 + expect);
+    LogRow { at, hash: hash(&[0; 32], at, &facts, ""), facts, payloads: String::new() }
+}
+
 pub fn head(started: Time) -> Head {
     Head { status: "running".into(), definition: 1, started: Some(started), finished: None, purge: None }
 }
 
 pub fn claim(node: NodeId, limit: u32) -> Claim {
-    Claim { node, limit, after: OrgId(0), per_org: None }
+    Claim::new(node, limit)
 }
 
 pub fn step(path: &str, attempt: u32, status: &str) -> StepRow {
@@ -150,7 +159,7 @@ pub async fn mail_keys(store: &dyn Store, run: i64) -> Vec<String> {
 }
 
 pub async fn notice_keys(store: &dyn Store, until: i64, limit: u32) -> Vec<String> {
-    store.outbox(Time(until), limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
+    store.outbox(Time(until), 0, limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
 }
 
 /// Registers a node.

@@ -52,6 +52,7 @@ fn commit(run: i64, n: usize, previous: [u8; 32], random: &mut Random) -> Commit
         head: n.is_multiple_of(HEADS).then(|| head(n, at)),
         state: format!("{{\"salt\":{}}}", random.next()),
         log: LogRow { at, hash: hash(&previous, at, &facts, &payloads), facts, payloads },
+        previous,
         steps,
         values,
         work,
@@ -81,6 +82,7 @@ fn new_run(run: i64) -> NewRun {
         parent: None,
         group: None,
         most_open: None,
+        most_descendants: None,
     }
 }
 

@@ -10,12 +10,13 @@ mod view;
 pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use read::{EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
-pub use view::{AttemptView, ParentView, RunView, StepView};
+pub use view::{AttemptView, ParentView, RunView, RunWarning, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};
 
 use super::change::run_audit;
 use super::definitions::{check, check_parts, store_for_test};
+use super::input::invalid;
 use super::{Runs, Source};
 use crate::access::Right;
 use crate::error::Error;
@@ -26,6 +27,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::approval::digest;
 use stepwell_store::{NewAudit, UniqueKey};
+
+/// Bytes of an idempotency key.
+const MAX_KEY: usize = 255;
 
 /// A request to start a run.
 #[derive(Clone, Debug)]
@@ -66,6 +70,9 @@ impl Runs<'_> {
 
     async fn request(&self, trigger: Trigger<'_>) -> Result<Start, Error> {
         self.caller.check(Right::Run)?;
+        if trigger.key.is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+            return Err(invalid("idempotency_key", &format!("1 to {MAX_KEY} bytes are required")));
+        }
         let epoch = self.rooms.access.epoch(self.caller.org).await?;
         let compiled = self.rooms.workflows.newest(self.caller.org, trigger.workflow).await?;
         let unique = trigger.key.map(|key| UniqueKey {

@@ -12,3 +12,4 @@ ALTER TABLE writers SET (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, au
 ALTER TABLE nodes SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 ALTER TABLE step_values SET (autovacuum_vacuum_insert_scale_factor = 0.2);
 ALTER TABLE workflow_events SET (autovacuum_vacuum_insert_scale_factor = 0.2);
+ALTER TABLE tallies SET (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
