@@ -31,6 +31,7 @@ mod queries;
 mod raw;
 mod requests;
 mod schedules;
+mod schemas;
 mod secrets;
 mod seed;
 mod stdio;

@@ -351,4 +351,14 @@ mod tests {
         let shortest = json!({"server": "s", "tool": "t", "rounds": 0});
         assert_eq!(Note::read(&shortest).unwrap().into_value(), shortest);
     }
+
+    #[tokio::test]
+    async fn a_question_with_a_hostile_form_is_refused() {
+        let form = json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}});
+        let request = |form: Value| json!({"method": "elicitation/create", "params": {"requestedSchema": form}});
+        let asked = |form: Value| Map::from_iter([("k".to_owned(), request(form))]);
+        let refused = question(Some(&asked(form)), "s", "t").await;
+        assert!(refused.is_err_and(|why| why.contains("a form that cannot be used")));
+        assert!(question(Some(&asked(json!({"type": "object"}))), "s", "t").await.is_ok());
+    }
 }

@@ -271,3 +271,34 @@ impl Upstream {
         waited.unwrap_or_else(|_| Err("it is still connecting".into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool(schema: &Value) -> KnownTool {
+        KnownTool::new(Offered {
+            name: "s__t".into(),
+            tool: "t".into(),
+            title: None,
+            description: String::new(),
+            input_schema: schema.clone(),
+            output_schema: Some(schema.clone()),
+            annotations: None,
+        })
+    }
+
+    #[tokio::test]
+    async fn a_hostile_schema_of_a_tool_is_not_applied() {
+        let refs = |next: usize| json!({"allOf": vec![json!({"$ref": format!("#/$defs/s{next}")}); 10]});
+        let mut defs: serde_json::Map<String, Value> = (0..9).map(|ix| (format!("s{ix}"), refs(ix + 1))).collect();
+        defs.insert("s9".into(), json!({"type": "string"}));
+        let hostile = tool(&json!({"$ref": "#/$defs/s0", "$defs": defs}));
+        assert_eq!(hostile.bad_input(&json!({})).await, None);
+        assert_eq!(hostile.bad_output(&json!({})).await, None);
+        let honest = tool(&json!({"type": "object", "required": ["a"]}));
+        assert!(honest.bad_input(&json!({})).await.is_some_and(|why| why.contains("required")));
+        assert!(honest.bad_output(&json!({})).await.is_some_and(|why| why.contains("required")));
+    }
+}
