@@ -86,6 +86,7 @@ impl Walk<'_> {
             most_open: None,
         };
         let context = CommitContext {
+            key: self.store.chain_key(),
             run: self.run,
             version: Version(self.version),
             hash: self.hash,

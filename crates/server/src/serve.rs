@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::live::Hub;
 use crate::rates::Rates;
-use crate::{guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
+use crate::{anchor, guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Router, middleware};
 use std::net::SocketAddr;
@@ -159,6 +159,7 @@ pub async fn serve(
         }
         None => None,
     };
+    let anchors = config.anchor.clone().map(|to| tokio::spawn(anchor::run(engine.clone(), to, stops())));
     let upkeep = tokio::spawn(metrics::upkeep(handle.clone(), stops()));
     let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
     let router = router(app).merge(endpoint.router());
@@ -186,6 +187,9 @@ pub async fn serve(
     // The tasks end by themselves after the signal; one that panicked has already ended.
     let _ = served.await;
     let _ = upkeep.await;
+    if let Some(anchors) = anchors {
+        let _ = anchors.await;
+    }
     if let Some(exporter) = exporter {
         let _ = exporter.await;
     }
