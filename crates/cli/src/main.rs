@@ -110,6 +110,8 @@ enum Command {
     Nodes(commands::nodes::Args),
     /// Verify a data directory or database and report what unfinished runs wait for
     Doctor(commands::doctor::Args),
+    /// Export the audit trail, verify an export, or print an anchor of it
+    Audit(commands::audit::Args),
     /// Copy the store of a data directory to a file, even while it is in use
     Backup(commands::backup::Args),
     /// Restore a backup into a new data directory
@@ -171,6 +173,7 @@ fn main() -> ExitCode {
         Command::Login(args) => commands::login::run(args),
         Command::Nodes(args) => commands::nodes::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Audit(args) => commands::audit::run(args),
         Command::Backup(args) => commands::backup::run(args),
         Command::Restore(args) => commands::restore::run(args),
         Command::Migrate(args) => commands::migrate::run(args),

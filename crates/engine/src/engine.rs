@@ -2,10 +2,12 @@
 
 use crate::access::{Access, Plans};
 use crate::cluster::{self, Clock, Cluster, Ids, Node, SystemClock};
+use crate::doctor;
 use crate::error::Error;
 use crate::execute::{self, Executor, Kinds};
 use crate::log::LogReader;
 use crate::notify::{self, Courier, Notifier};
+use crate::records::json;
 use crate::rooms::Rooms;
 use crate::run::{Activity, Runner, RunnerSettings, Sink, children, recovery, timers};
 use crate::secrets::{EnvironmentSecrets, SecretSource, Secrets, Vault};
@@ -225,6 +227,15 @@ impl Engine {
     /// Signals every commit from now on. A receiver that is too slow misses some and must read the log.
     pub fn activity(&self) -> broadcast::Receiver<Activity> {
         self.rooms.runner.activity.subscribe()
+    }
+
+    /// An anchor of the present evidence as a line of JSON, if this is the node that writes anchors.
+    pub async fn anchor(&self) -> Result<Option<String>, Error> {
+        let cluster = &self.rooms.cluster;
+        if !cluster.node.is_first() {
+            return Ok(None);
+        }
+        Ok(Some(json(&doctor::anchor(&*cluster.store, cluster.clock.now()).await?)))
     }
 
     /// Reads the log, for callers whose right to it was checked.

@@ -87,6 +87,7 @@ impl Walk<'_> {
             most_descendants: None,
         };
         let context = CommitContext {
+            key: self.store.chain_key(),
             run: self.run,
             version: Version(self.version),
             hash: self.hash,

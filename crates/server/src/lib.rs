@@ -13,9 +13,11 @@
 //! | connections | `listen.rs` |
 //! | configuration | `config/` |
 //! | metrics and traces | `metrics.rs`, `otlp/` |
+//! | anchors of the audit trail | `anchor.rs` |
 //! | the first API keys | `keys.rs` |
 //! | the server from start to shutdown | `serve.rs` |
 
+mod anchor;
 mod app;
 mod auth;
 mod body;

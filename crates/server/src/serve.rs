@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::config::Config;
 use crate::live::Hub;
-use crate::{guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
+use crate::{anchor, guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Router, middleware};
 use std::net::SocketAddr;
@@ -156,6 +156,10 @@ pub async fn serve(
         }
         None => None,
     };
+    let anchors = config.anchor.clone().map(|to| {
+        let (anchored, stops) = (engine.clone(), stops.clone());
+        engine.supervisor().spawn("anchors", move || anchor::run(anchored.clone(), to.clone(), stops()))
+    });
     let (kept, stop_upkeep) = (handle.clone(), stops.clone());
     let upkeep = engine.supervisor().spawn("metrics", move || metrics::upkeep(kept.clone(), stop_upkeep()));
     let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
@@ -184,6 +188,9 @@ pub async fn serve(
     // The tasks end by themselves after the signal; one that panicked has already ended.
     let _ = served.await;
     let _ = upkeep.await;
+    if let Some(anchors) = anchors {
+        let _ = anchors.await;
+    }
     if let Some(exporter) = exporter {
         let _ = exporter.await;
     }

@@ -418,12 +418,17 @@ pub(crate) struct Scan {
     key: ChainKey,
     total: Tally,
     trails: BTreeMap<i32, Trail>,
-    points: Vec<TrailPoint>,
+    /// Points that the audit trail has not passed through yet, by writer and number of rows.
+    points: BTreeMap<(i32, i64), Vec<TrailPoint>>,
 }
 
 impl Scan {
     pub fn new(key: ChainKey, points: Vec<TrailPoint>) -> Scan {
-        Scan { key, total: Tally::default(), trails: BTreeMap::new(), points }
+        let mut ahead: BTreeMap<(i32, i64), Vec<TrailPoint>> = BTreeMap::new();
+        for point in points.into_iter().filter(|point| point.trail.rows > 0) {
+            ahead.entry((point.writer, point.trail.rows)).or_default().push(point);
+        }
+        Scan { key, total: Tally::default(), trails: BTreeMap::new(), points: ahead }
     }
 
     pub fn add(&mut self, entry: Entry) {
@@ -434,8 +439,9 @@ impl Scan {
     pub fn audit(&mut self, writer: i32, hash: &[u8; 32]) {
         let trail = self.trails.entry(writer).or_default();
         trail.push(hash);
-        let now = TrailPoint { writer, trail: *trail };
-        self.points.retain(|point| *point != now);
+        if let Some(points) = self.points.get_mut(&(writer, trail.rows)) {
+            points.retain(|point| point.trail != *trail);
+        }
     }
 
     /// The tallies that a store starts with: one that counts all rows, and one for each other writer's audit rows.
@@ -451,8 +457,7 @@ impl Scan {
 
     pub fn compare(mut self, kept: bool, stored: &[(i32, Vec<u8>)]) -> Evidence {
         let mut evidence = Evidence { kept, ..Evidence::default() };
-        self.points.retain(|point| point.trail.rows > 0);
-        evidence.missed = self.points;
+        evidence.missed = self.points.into_values().flatten().collect();
         let mut sums = Tally::default().sums;
         for (writer, body) in stored {
             let tally = match Tally::read(&self.key, *writer, body) {
@@ -492,6 +497,15 @@ impl Scan {
         }));
         evidence
     }
+}
+
+/// The stored tallies that the key can verify.
+pub(crate) fn readable(key: &ChainKey, stored: &[(i32, Vec<u8>)]) -> Vec<WriterTally> {
+    let read = |(writer, body): &(i32, Vec<u8>)| {
+        let tally = Tally::read(key, *writer, body).ok()?;
+        Some(WriterTally { writer: *writer, number: tally.number, trail: tally.trail })
+    };
+    stored.iter().filter_map(read).collect()
 }
 
 /// The error of a write under another key than the store's tallies have.

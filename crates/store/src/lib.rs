@@ -155,6 +155,8 @@ pub trait Store: Registry + Nodes {
     async fn keep_evidence(&self) -> Result<(), Error> {
         Ok(())
     }
+    /// Returns the tallies that this store's key can verify, by writer.
+    async fn tallies(&self) -> Result<Vec<WriterTally>, Error>;
     /// Compares the tallies with all rows, and the audit trail with points of it that were noted before.
     async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error>;
 

@@ -7,6 +7,7 @@ use crate::{describe, embedded, logging};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 use stepwell_engine::doctor::{self, EvidenceReport, Report};
 use stepwell_engine::{Clock, SealedStore, SystemClock};
 use stepwell_store::{Location, Stats, Store};
@@ -18,6 +19,9 @@ pub struct Args {
     /// Remove finished runs past their retention, if nothing is wrong
     #[arg(long)]
     purge: bool,
+    /// Also check the audit trail against anchors, one per line of this file
+    #[arg(long, value_name = "FILE", conflicts_with = "audit")]
+    anchor: Option<PathBuf>,
     /// Verify only the audit trail
     #[arg(long, conflicts_with = "purge")]
     audit: bool,
@@ -65,7 +69,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let (location, found) = embedded::runtime()?.block_on(async {
         let home = args.data.open_existing().await?;
-        let found = examine(&home.sealed_store()?, &*home.store, args.purge).await?;
+        let anchors = args.anchor.as_deref().map(super::audit::anchors).transpose()?.unwrap_or_default();
+        let found = examine(&home.sealed_store()?, &*home.store, args.purge, &anchors).await?;
         anyhow::Ok((home.location, found))
     })?;
     let text = if args.json { document(&location, &found) } else { page(&location, &found) };
@@ -73,11 +78,14 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
 }
 
-async fn examine(sealed: &SealedStore, store: &dyn Store, purge: bool) -> anyhow::Result<Found> {
+async fn examine(sealed: &SealedStore, store: &dyn Store, purge: bool, anchors: &[String]) -> anyhow::Result<Found> {
     let now = SystemClock.now();
     let mut report = doctor::examine(store, now).await?;
     if report.is_sound() {
         doctor::check_sealed(sealed, &mut report).await?;
+    }
+    if !anchors.is_empty() {
+        doctor::check_anchors(store, anchors, &mut report).await?;
     }
     let purgeable = match store.purgeable(now).await {
         Err(_) if !report.is_sound() => 0,

@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod approvals;
+pub mod audit;
 pub mod backup;
 pub mod bench;
 pub mod channels;

@@ -267,3 +267,81 @@ fn evidence_moves_with_a_backup() {
     assert_eq!(place.sql("DELETE FROM audit WHERE target = 'chain'"), 1);
     named(&place, "evidence", "rows of the audit trail");
 }
+
+/// The present anchor, in a file.
+fn anchored(place: &Installation) -> String {
+    let line = place.stepwell(&["audit", "anchor"]).expect(0).out;
+    place.file("anchors", &line)
+}
+
+#[test]
+fn a_cut_tail_does_not_pass_through_an_anchor() {
+    for keys in [None, Some(OLD)] {
+        let place = filled(keys);
+        let anchors = anchored(&place);
+        let more = place.file("more.yaml", &CHAIN.replacen("chain", "more", 1));
+        place.stepwell(&["run", &more]).expect(0);
+        place.stepwell(&["doctor", "--anchor", &anchors]).expect(0).says("nothing is wrong");
+        assert!(place.sql("DELETE FROM audit WHERE target IN ('chain', 'other', 'more')") > 0);
+        place.stepwell(&["doctor", "--anchor", &anchors]).expect(1).says("does not contain the anchored row");
+        let changed = std::fs::read_to_string(&anchors).unwrap().replacen("\"rows\":", "\"rows\":1", 1);
+        let anchors = place.file("changed", &changed);
+        place.stepwell(&["doctor", "--anchor", &anchors]).expect(1).says("its signature does not hold");
+    }
+}
+
+#[test]
+fn a_store_that_was_put_back_to_an_earlier_state_is_found_out_by_an_anchor() {
+    if embedded_only("a database has no file to put back") {
+        return;
+    }
+    let place = filled(Some(OLD));
+    let copy = place.file("copy.db", "");
+    std::fs::remove_file(&copy).unwrap();
+    place.stepwell(&["backup", &copy]).expect(0);
+    let file = place.file("chain.yaml", CHAIN);
+    place.stepwell(&["run", &file]).expect(0);
+    let anchors = anchored(&place);
+    std::fs::remove_dir_all(place.data()).unwrap();
+    place.stepwell(&["restore", &copy]).expect(0);
+    place.sound();
+    place.stepwell(&["doctor", "--anchor", &anchors]).expect(1).says("was put back to a state from before the anchor");
+}
+
+#[test]
+fn a_server_notes_anchors_in_a_file() {
+    let place = Installation::new();
+    place.master_key(Some(OLD));
+    let anchors = place.file("anchors", "");
+    let config = place.file("server.yaml", &format!("anchor: {{every: 10ms, file: {anchors}, log: true}}\n"));
+    let mut server = place.start(&["serve", "--listen", "127.0.0.1:0", "--config", &config]);
+    server.until("anchor of the audit trail");
+    server.until("anchor of the audit trail");
+    server.signal(Signal::INT);
+    server.end().expect(0);
+    place.stepwell(&["doctor", "--anchor", &anchors]).expect(0).says("nothing is wrong");
+    assert!(std::fs::read_to_string(&anchors).unwrap().lines().count() > 1);
+    assert!(place.sql("DELETE FROM audit") > 0);
+    place.stepwell(&["doctor", "--anchor", &anchors]).expect(1).says("does not contain the anchored row");
+}
+
+#[test]
+fn an_export_of_the_audit_trail_can_be_verified() {
+    for keys in [None, Some(OLD)] {
+        let place = filled(keys);
+        let text = place.stepwell(&["audit", "export"]).expect(0).out;
+        let file = place.file("audit.ndjson", &text);
+        place.stepwell(&["audit", "verify", &file]).expect(0).says("nothing is wrong");
+        let since =
+            place.stepwell(&["audit", "export", "--since", "2100-01-01T00:00:00Z"]).expect(0).says("0 rows").out;
+        let later = place.file("later.ndjson", &since);
+        place.stepwell(&["audit", "verify", &later]).expect(0).says("0 rows, nothing is wrong");
+        let lines: Vec<&str> = text.lines().collect();
+        let without = |n: usize| [&lines[..n], &lines[n + 1..]].concat().join("\n");
+        for wrong in [without(2), without(lines.len() - 1), text.replacen("workflow.define", "workflow.delete", 1)] {
+            let wrong = place.file("wrong.ndjson", &wrong);
+            place.stepwell(&["audit", "verify", &wrong]).expect(1).says("fault");
+        }
+        place.stepwell(&["audit", "export", &file]).expect(2).says("audit.ndjson");
+    }
+}

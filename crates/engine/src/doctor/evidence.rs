@@ -4,7 +4,7 @@ use super::{Check, Fault, Report};
 use crate::error::Error;
 use serde::Serialize;
 use stepwell_core::time::Time;
-use stepwell_store::{ChainKey, Class, Compared, ComparedTrail, Evidence, Store, TrailPoint, hex};
+use stepwell_store::{ChainKey, Class, Compared, ComparedTrail, Evidence, Store, hex};
 
 /// How the evidence of a store is kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -50,7 +50,8 @@ pub async fn check(store: &dyn Store, report: &mut Report) -> Result<(), Error> 
     Ok(())
 }
 
-fn faults(evidence: &Evidence) -> Vec<String> {
+/// What is wrong, in words.
+pub(super) fn faults(evidence: &Evidence) -> Vec<String> {
     let other = evidence.other_keys.iter().map(|id| {
         let id = hex(id);
         format!("a tally was signed with the chain key {id}, which needs the master key: rows cannot be verified")

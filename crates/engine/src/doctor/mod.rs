@@ -4,13 +4,17 @@
 //! Runs are read in pages and checked one by one, so memory does not grow with their number. Only timers and work are
 //! held in memory all at once, as numbers.
 
+mod anchor;
 pub(crate) mod audit;
 mod evidence;
+mod export;
 mod log;
 mod pending;
 mod rows;
 
+pub use anchor::{Anchor, Heads, MOST_ANCHORS, WriterHead, anchor, verify as verify_anchors};
 pub use evidence::EvidenceReport;
+pub use export::{Export, FileCheck, FileVerdict};
 
 use crate::error::Error;
 use crate::notify::Channel;
@@ -178,6 +182,14 @@ pub async fn check_sealed(sealed: &SealedStore, report: &mut Report) -> Result<(
     locked.extend(sealed.locked::<Chain>().await?);
     for message in locked {
         report.add(Fault { run: None, check: Check::Sealed, message });
+    }
+    Ok(())
+}
+
+/// Checks the audit trail against anchors, one per line, and reports what does not fit.
+pub async fn check_anchors(store: &dyn Store, lines: &[String], report: &mut Report) -> Result<(), Error> {
+    for message in verify_anchors(store, lines).await? {
+        report.add(Fault { run: None, check: Check::Evidence, message });
     }
     Ok(())
 }

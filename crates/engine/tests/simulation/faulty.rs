@@ -372,6 +372,10 @@ impl Store for Faulty {
         self.through(self.sim.disk.rekey(key, with)).await
     }
 
+    async fn tallies(&self) -> Result<Vec<WriterTally>, Error> {
+        self.through(self.sim.disk.tallies()).await
+    }
+
     async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
         self.through(self.sim.disk.evidence(points)).await
     }

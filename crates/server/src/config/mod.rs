@@ -63,6 +63,7 @@ pub struct Config {
     /// Always one of `plans`.
     pub default_plan: String,
     pub otlp: Option<Otlp>,
+    pub anchor: Option<Anchor>,
     pub smtp: Option<Smtp>,
     #[serde(rename = "mcpServers")]
     pub mcp_servers: BTreeMap<String, McpServer>,
@@ -204,6 +205,16 @@ pub struct Otlp {
     pub service_name: String,
 }
 
+/// Where the heads of the audit trail are noted, and how often.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Anchor {
+    #[serde(serialize_with = "shown")]
+    pub every: Millis,
+    pub file: Option<PathBuf>,
+    pub webhook: Option<String>,
+    pub log: bool,
+}
+
 /// The mail server for email notifications.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Smtp {
@@ -310,6 +321,7 @@ impl Default for Config {
             plans: Plan::built_in(),
             default_plan: "unlimited".into(),
             otlp: None,
+            anchor: None,
             smtp: None,
             mcp_servers: BTreeMap::new(),
             metrics: Metrics::default(),

@@ -1,12 +1,13 @@
 //! All keys of the file and all variables of the environment.
 
 use super::fields::{Fields, fault, object};
-use super::{Config, Database, DatabaseUrl, Encryption, Otlp, Plan, Secret, Smtp, servers, values};
+use super::{Anchor, Config, Database, DatabaseUrl, Encryption, Otlp, Plan, Secret, Smtp, servers, values};
 use axum::http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use stepwell_core::nearest::nearest;
+use stepwell_core::time::Millis;
 
 /// Applies the file. Errors do not start with the file's name yet.
 pub fn file(config: &mut Config, text: &[u8], name: &str) -> Vec<String> {
@@ -80,6 +81,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     }
     config.master_key_file = fields.take("master_key_file", values::text).map(PathBuf::from);
     fields.section("otlp", |fields| config.otlp = otlp(fields));
+    fields.section("anchor", |fields| config.anchor = Some(anchor(fields)));
     fields.section("smtp", |fields| config.smtp = smtp(fields));
     config.mcp_servers = servers::read(fields);
     fields.section("metrics", |fields| config.metrics.token = fields.take("token", values::secret));
@@ -147,6 +149,18 @@ fn otlp(fields: &mut Fields<'_>) -> Option<Otlp> {
     });
     let service_name = fields.take("service_name", values::text).unwrap_or_else(|| "stepwell".into());
     Some(Otlp { endpoint: endpoint?, headers, service_name })
+}
+
+fn anchor(fields: &mut Fields<'_>) -> Anchor {
+    let mut anchor = Anchor { every: Millis::from_secs(300), file: None, webhook: None, log: false };
+    fields.set("every", &mut anchor.every, values::positive_length);
+    anchor.file = fields.take("file", values::text).map(PathBuf::from);
+    anchor.webhook = fields.take("webhook", values::url);
+    fields.set("log", &mut anchor.log, values::flag);
+    if anchor.file.is_none() && anchor.webhook.is_none() && !anchor.log {
+        fields.fault("file", "anchors need a destination; set this, `webhook` or `log: true`");
+    }
+    anchor
 }
 
 fn smtp(fields: &mut Fields<'_>) -> Option<Smtp> {

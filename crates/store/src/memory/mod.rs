@@ -339,6 +339,10 @@ impl Store for MemoryStore {
         Ok(done)
     }
 
+    async fn tallies(&self) -> Result<Vec<WriterTally>, Error> {
+        Ok(retention::evidence(&self.lock(), Vec::new()).tallies)
+    }
+
     /// Memory cannot be changed from outside, so the rows themselves are the tally.
     async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
         Ok(retention::evidence(&self.lock(), points))

@@ -5,7 +5,7 @@ use super::PgStore;
 use super::args::args;
 use super::session::{DbResult, Failed, Purpose, Session};
 use super::{registry, rows, schema};
-use crate::evidence::{DefinitionEntry, Entry, RunEntry, Scan, Tally, Unread, locked};
+use crate::evidence::{DefinitionEntry, Entry, RunEntry, Scan, Tally, Unread, locked, readable};
 use crate::*;
 use futures_util::TryStreamExt;
 use std::pin::pin;
@@ -140,6 +140,11 @@ impl PgStore {
         db.script(UNLOCK).await?;
         self.key.set(key);
         Ok(Ok(()))
+    }
+
+    pub(super) async fn readable(&self) -> Result<Vec<WriterTally>, Error> {
+        let stored = self.readers.with_retry(async |db| tallies(&db).await).await?;
+        Ok(readable(&self.key.get(), &stored))
     }
 
     pub(super) async fn compare(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {

@@ -360,6 +360,10 @@ impl Store for PgStore {
         self.start_tallies().await
     }
 
+    async fn tallies(&self) -> Result<Vec<WriterTally>, Error> {
+        self.readable().await
+    }
+
     async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
         self.compare(points).await
     }

@@ -1,7 +1,7 @@
 //! Tallies of the embedded store: they are written with every transaction that changes what they count.
 
 use super::{SqliteStore, WRITER, query, registry};
-use crate::evidence::{Entry, RunEntry, Scan, SharedKey, Tally, Unread, locked};
+use crate::evidence::{Entry, RunEntry, Scan, SharedKey, Tally, Unread, locked, readable};
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::cell::{Cell, RefCell};
@@ -162,7 +162,17 @@ fn scan(db: &Connection, key: ChainKey, points: Vec<TrailPoint>) -> rusqlite::Re
     Ok(scan)
 }
 
+fn all(db: &Connection) -> rusqlite::Result<Vec<(i32, Vec<u8>)>> {
+    let mut select = db.prepare("SELECT writer, body FROM tallies ORDER BY writer")?;
+    select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
 impl SqliteStore {
+    pub(super) async fn readable(&self) -> Result<Vec<WriterTally>, Error> {
+        let key = self.key.get();
+        self.read(move |db| Ok(readable(&key, &all(db)?))).await
+    }
+
     pub(super) async fn use_key(&self, key: ChainKey) -> Result<(), Error> {
         let other = self.read(move |db| Ok(stored(db, &key)?.err())).await?;
         match other {
@@ -178,9 +188,7 @@ impl SqliteStore {
         let key = self.key.get();
         self.read(move |db| {
             let tx = db.unchecked_transaction()?;
-            let mut select = tx.prepare("SELECT writer, body FROM tallies ORDER BY writer")?;
-            let tallies = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let tallies: Vec<(i32, Vec<u8>)> = tallies.collect::<Result<_, _>>()?;
+            let tallies = all(&tx)?;
             Ok(scan(&tx, key, points)?.compare(true, &tallies))
         })
         .await

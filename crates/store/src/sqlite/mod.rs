@@ -410,6 +410,10 @@ impl Store for SqliteStore {
         self.writer.write(move |db| registry::in_savepoint(db, |db| db.rekey(key, &with))).await
     }
 
+    async fn tallies(&self) -> Result<Vec<WriterTally>, Error> {
+        self.readable().await
+    }
+
     async fn evidence(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
         self.compare(points).await
     }
