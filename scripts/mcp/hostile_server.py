@@ -4,7 +4,8 @@
     hostile_server.py --http         over HTTP, on a port that it prints
 
 LIST in the environment attacks with the list of tools: `large` has pages of 1 MB tools without end, `long` one tool with a
-description that is too long, `many` more tools than allowed, `pose` has names of others. STATUS makes calls over HTTP end with that status.
+description that is too long, `many` more tools than allowed, `pose` has names of others. STATUS makes calls over HTTP end with that
+status, and all requests if ALWAYS is set.
 """
 
 import json
@@ -131,7 +132,7 @@ class Handler(BaseHTTPRequestHandler):
         if "method" not in message:
             # Never takes a reply.
             time.sleep(3600)
-        if message["method"] == "tools/call" and STATUS:
+        if STATUS and (message["method"] == "tools/call" or "ALWAYS" in os.environ):
             self.send_response(STATUS)
             self.send_header("content-length", "0")
             self.end_headers()

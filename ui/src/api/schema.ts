@@ -1101,6 +1101,23 @@ export interface paths {
         patch: operations["patch_workflows_id"];
         trace?: never;
     };
+    "/api/v1/workflows/{id}/accept-tool": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept the newest version of a workflow as a tool that agents are offered */
+        post: operations["post_workflows_id_accept_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workflows/{id}/graph": {
         parameters: {
             query?: never;
@@ -1286,23 +1303,6 @@ export interface paths {
         get: operations["get_workflows_id_versions_version"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/workflows/{id}/accept-tool": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Accept the newest version of a workflow as a tool that agents are offered */
-        post: operations["post_workflows_workflow_accept_tool"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5550,6 +5550,33 @@ export interface operations {
             };
         };
     };
+    post_workflows_id_accept_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name or id */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptToolRequest"];
+            };
+        };
+        responses: {
+            /** @description The tool */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WorkflowToolView"];
+                };
+            };
+        };
+    };
     get_workflows_id_graph: {
         parameters: {
             query?: {
@@ -5882,33 +5909,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_VersionView"];
-                };
-            };
-        };
-    };
-    post_workflows_workflow_accept_tool: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Name or id */
-                workflow: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AcceptToolRequest"];
-            };
-        };
-        responses: {
-            /** @description The tool */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Data_WorkflowToolView"];
                 };
             };
         };

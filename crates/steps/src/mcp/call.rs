@@ -200,11 +200,7 @@ impl ToolCall<'_> {
                 Failure { may_have_happened: true, ..Failure::new("bad_result", message) }
             }
             RequestError::OverLimit(why) => over_limit(server, &why),
-            RequestError::Unauthorized(why) => {
-                let message =
-                    format!("{server} refused the credentials ({why}): check its headers in the configuration");
-                Failure::new("unauthorized", message)
-            }
+            RequestError::Unauthorized(why) => refused_credentials(server, &why),
             RequestError::Rejected { code, message } => {
                 // Servers return these before they carry out anything.
                 let refused = [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_REQUEST];
@@ -338,6 +334,12 @@ pub fn over_limit(server: &str, why: &str) -> Failure {
     Failure { may_have_happened: true, ..Failure::new("server_over_limit", message) }
 }
 
+/// Not retried: the credentials are wrong until somebody changes them.
+fn refused_credentials(server: &str, why: &str) -> Failure {
+    let message = format!("{server} refused the credentials ({why}): check its headers in the configuration");
+    Failure::new("unauthorized", message)
+}
+
 fn unavailable(server: &str, why: &str) -> Failure {
     let message = format!("the MCP server {server} cannot be reached: {why}");
     Failure { kind: FailureKind::Network, ..Failure::retryable("unavailable", message) }
@@ -347,6 +349,7 @@ fn unavailable(server: &str, why: &str) -> Failure {
 fn wait_or_fail(upstream: &Upstream, why: &str, note: Option<Note>) -> CallEnd {
     match note {
         Some(note) => CallEnd::Waiting(note.later(None).into()),
+        None if upstream.denied() => CallEnd::Failed(refused_credentials(upstream.name(), why)),
         None => CallEnd::Failed(unavailable(upstream.name(), why)),
     }
 }

@@ -66,6 +66,8 @@ pub struct PartialConnection {
     pub process: Option<Process>,
     pub mask: Arc<Mask>,
     pub verdict: Arc<Verdict>,
+    /// Whether the server refused the credentials.
+    pub denied: bool,
 }
 
 pub async fn connect(
@@ -108,7 +110,10 @@ pub async fn connect(
             handler.serve_with_lifecycle(guard, handshake.lifecycle()).await
         }
     };
-    let service = served.map_err(|error| refused(&error))?;
+    let service = served.map_err(|error| {
+        partial.denied = is_denied(&error);
+        refused(&error)
+    })?;
     let peer = service.peer().clone();
     let info = peer.peer_info();
     let about = info.as_ref().and_then(|info| info.server_info.as_ref());
@@ -118,6 +123,14 @@ pub async fn connect(
     let protocol = version.map(|version| version.as_str().to_owned());
     let link = Link { peer, progress, mask: partial.mask.clone(), verdict: verdict.clone(), modern };
     Ok(Connected { service, link, about, protocol })
+}
+
+fn is_denied(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_denied(fallback),
+        ClientInitializeError::TransportError { error, .. } => unauthorized(&*error.error).is_some(),
+        _ => false,
+    }
 }
 
 fn refused(error: &ClientInitializeError) -> String {

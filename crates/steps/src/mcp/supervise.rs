@@ -32,7 +32,7 @@ pub async fn supervise(upstream: Arc<Upstream>, context: Arc<Context>, stop: Can
     while !stop.is_cancelled() {
         upstream.set_connecting();
         let session = session(&upstream, &context, handshake, &stop).await;
-        let Ended { why, lasted } = match session {
+        let Ended { why, lasted, denied } = match session {
             Some(ended) => ended,
             None => break,
         };
@@ -45,6 +45,7 @@ pub async fn supervise(upstream: Arc<Upstream>, context: Arc<Context>, stop: Can
         let wait = jittered(pause);
         let next = context.clock.now() + Millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         tracing::warn!(server = upstream.name(), %why, retry_in_ms = wait.as_millis(), "MCP server disconnected");
+        upstream.set_denied(denied);
         upstream.set_down(State::Down { why, next });
         pause = (pause * 2).min(MAX_BACKOFF);
         tokio::select! {
@@ -67,6 +68,8 @@ struct Ended {
     why: String,
     /// How long it was connected, if at all.
     lasted: Option<Duration>,
+    /// Whether the server refused the credentials.
+    denied: bool,
 }
 
 /// Runs one connection to its end; `None` if the supervisor is stopping. Leaves no process behind.
@@ -92,7 +95,8 @@ async fn session(
         (why, Some(how)) => format!("{why}; {how}"),
         (why, None) => why,
     };
-    Some(Ended { why: truncated(&partial.mask.shown(&why)), lasted: ready.map(|since: Instant| since.elapsed()) })
+    let lasted = ready.map(|since: Instant| since.elapsed());
+    Some(Ended { why: truncated(&partial.mask.shown(&why)), lasted, denied: partial.denied })
 }
 
 /// Connects, lists the tools and listens until the connection ends. Returns why it ended.

@@ -37,6 +37,8 @@ struct Shared {
     listed: bool,
     accepted: Option<Accepted>,
     link: Option<Link>,
+    /// Whether it refused the credentials at the last attempt to connect.
+    denied: bool,
 }
 
 /// A live connection.
@@ -124,6 +126,7 @@ impl Upstream {
             listed: false,
             accepted: None,
             link: None,
+            denied: false,
         };
         Upstream { config, shared: Mutex::new(shared), changes: watch::Sender::new(0), suspect: Notify::new() }
     }
@@ -221,13 +224,21 @@ impl Upstream {
         self.set(State::Connecting, None);
     }
 
+    pub fn denied(&self) -> bool {
+        self.shared().denied
+    }
+
+    pub fn set_denied(&self, denied: bool) {
+        self.shared().denied = denied;
+    }
+
     pub fn set_down(&self, state: State) {
         self.set(state, None);
     }
 
     pub fn set_ready(&self, link: Link, about: Option<String>, protocol: Option<String>) {
         let mut shared = self.shared();
-        (shared.about, shared.protocol) = (about, protocol);
+        (shared.about, shared.protocol, shared.denied) = (about, protocol, false);
         shared.connected += 1;
         drop(shared);
         self.set(State::Ready, Some(link));

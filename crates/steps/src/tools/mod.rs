@@ -70,3 +70,15 @@ fn spec(name: &str, description: &str, properties: Value, required: &[&str]) -> 
 fn text<'a>(args: &'a Value, name: &str) -> &'a str {
     args.get(name).and_then(Value::as_str).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_all_built_in_tools_are_reserved() {
+        let tools = crate::tools(&Config::default());
+        let names: Vec<&str> = tools.specs().map(|spec| spec.name.as_str()).collect();
+        assert_eq!(names, stepwell_engine::upstream::BUILT_IN_TOOLS);
+    }
+}

@@ -207,12 +207,15 @@ async fn an_unreadable_response_fails_its_call_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_credentials_are_not_retried() {
     for status in ["401", "403"] {
-        let web = Http::start(&[("STATUS", status)]);
-        let harness = Harness::new(vec![web.config()]);
-        let failed = harness.fails("bad__steady", json!({})).await;
-        assert_eq!((&*failed.code, failed.retryable, failed.may_have_happened), ("unauthorized", false, false));
-        assert!(failed.message.contains(status), "{failed:?}");
-        harness.upstreams.stop().await;
+        // While it is called, or already when it is connected to.
+        for variables in [&[("STATUS", status)][..], &[("STATUS", status), ("ALWAYS", "1")]] {
+            let web = Http::start(variables);
+            let harness = Harness::new(vec![web.config()]);
+            let failed = harness.fails("bad__steady", json!({})).await;
+            assert_eq!((&*failed.code, failed.retryable, failed.may_have_happened), ("unauthorized", false, false));
+            assert!(failed.message.contains(status), "{failed:?}");
+            harness.upstreams.stop().await;
+        }
     }
 }
 
